@@ -1,0 +1,56 @@
+"""The contract of a model adapter."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from thinker.protocol.messages import AssistantMessage, Message, ToolSpec, Usage
+
+OnText = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One model call, in our own shapes; an adapter turns it into the provider's.
+
+    ``on_text`` receives the answer's text so far (whole) while it streams; None asks for an
+    answer in one piece.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "none", "required"] = "auto"
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    on_text: OnText | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class ModelResponse:
+    """A provider's answer. ``finish`` is why it ended, in the words of `StopReason`."""
+
+    message: AssistantMessage
+    usage: Usage = Usage()
+    finish: Literal["done", "length", "refused"] = "done"
+    model: str = ""
+    request_id: str = ""
+
+
+class Model(Protocol):
+    """One provider's model."""
+
+    @property
+    def name(self) -> str:
+        """``provider/model``, for logs, the journal and prices."""
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask once.
+
+        Raises:
+            RetryableModelError: asking again may help.
+            FatalModelError: it will not.
+        """
+
+    async def aclose(self) -> None:
+        """Close connections."""

@@ -1,0 +1,114 @@
+"""Conversation messages, as they cross the wire and stand in the journal.
+
+Every type is frozen and ignores unknown fields: a turn recorded by one version is resumed by
+the next one, so a newer field must not make an older journal unreadable.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+class Frozen(BaseModel):
+    """Base of everything that is written to the wire or the journal."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SideEffect(StrEnum):
+    """What running a tool twice would do (reference/reliability.md §4.4)."""
+
+    PURE = "pure"
+    LOCAL_TX = "local_tx"
+    KEYED = "keyed"
+    VERIFIABLE = "verifiable"
+    NON_IDEMPOTENT = "non_idempotent"
+
+
+class Image(Frozen):
+    """A picture in a user message: base64 data and its media type (``image/png``)."""
+
+    media_type: str
+    data: str
+
+
+class ToolCall(Frozen):
+    """A model's request to run a tool.
+
+    ``arguments`` is empty and ``malformed`` holds the text when what the model wrote was no
+    JSON object and could not be repaired into one.
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject = {}
+    malformed: str | None = None
+
+
+class UserMessage(Frozen):
+    """What a person (or a scheduled task) said."""
+
+    role: Literal["user"] = "user"
+    content: str
+    images: tuple[Image, ...] = ()
+
+
+class AssistantMessage(Frozen):
+    """What the model answered: text, tool calls, or both."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str | None = None
+
+
+class ToolResult(Frozen):
+    """The outcome of one tool call, paired with it by ``call_id``."""
+
+    role: Literal["tool"] = "tool"
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
+Message: TypeAlias = Annotated[
+    UserMessage | AssistantMessage | ToolResult, Field(discriminator="role")
+]
+
+MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+
+
+class ToolSpec(Frozen):
+    """A tool as it is offered to a model; ``parameters`` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    side_effect: SideEffect = SideEffect.NON_IDEMPOTENT
+    always: bool = False  # offered whatever the user's text says
+
+
+class Usage(Frozen):
+    """Tokens of one or several model calls; ``cached`` is the share of ``prompt`` read from cache."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    cache_written: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            completion=self.completion + other.completion,
+            cached=self.cached + other.cached,
+            cache_written=self.cache_written + other.cache_written,
+        )
+
+    @property
+    def total(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt + self.completion

@@ -1,0 +1,186 @@
+"""The methods of the wire between supervisor and worker, with their parameters and results.
+
+Supervisor to worker: ``turn/run``, ``prompt/preview`` (requests); ``turn/cancel``, ``drain``
+(notifications). Worker to supervisor: ``step/commit``, ``tool/call`` (requests); ``ready``,
+``heartbeat``, ``turn/delta`` (notifications).
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Frozen,
+    Message,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+
+TURN_RUN = "turn/run"
+TURN_CANCEL = "turn/cancel"
+PROMPT_PREVIEW = "prompt/preview"
+DRAIN = "drain"
+STEP_COMMIT = "step/commit"
+TOOL_CALL = "tool/call"
+READY = "ready"
+HEARTBEAT = "heartbeat"
+TURN_DELTA = "turn/delta"
+
+
+class StopReason(StrEnum):
+    """Why a turn's loop ended; every end has one."""
+
+    DONE = "done"
+    MAX_STEPS = "max_steps"
+    MAX_TOKENS = "max_tokens"
+    DEADLINE = "deadline"
+    LENGTH = "length"  # the provider cut the answer at its output limit
+    REFUSED = "refused"
+    EMPTY = "empty"  # the model said nothing, twice
+    MODEL_ERROR = "model_error"
+    TOOL_REQUIRED = "tool_required"  # a required tool call never came (design §8)
+    DRAINED = "drained"  # stopped at a step boundary; the turn goes on in another process
+
+
+class ChatRef(Frozen):
+    """The chat of a turn; ``private`` is a chat with one person (replies are streamed there)."""
+
+    channel: str
+    chat_id: str
+    thread_id: str | None = None
+    private: bool = True
+
+
+class Memory(Frozen):
+    """A fact to show to the model."""
+
+    fact: str
+    category: str
+
+
+class RecordedCall(Frozen):
+    """One tool call of a recorded step: its journal number and, once it ended, its result."""
+
+    seq: int
+    result: ToolResult | None = None
+
+
+class RecordedStep(Frozen):
+    """One step read back from the journal: the response and, in its order, the calls in it."""
+
+    seq: int
+    response: AssistantMessage
+    calls: tuple[RecordedCall, ...] = ()
+
+
+class TurnRun(Frozen):
+    """Everything a worker needs to run (or resume) one turn without calling back.
+
+    ``started_at`` and ``deadline`` are seconds since the epoch; the prompt's clock is
+    ``started_at``, so that a resumed turn rebuilds the same prompt.
+    """
+
+    turn_id: str
+    chat: ChatRef
+    recipe: Literal["interactive", "proactive"] = "interactive"
+    messages: tuple[UserMessage, ...]
+    history: tuple[Message, ...] = ()
+    summary: str | None = None
+    profile_prompt: str | None = None
+    memories: tuple[Memory, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    recent_tools: tuple[str, ...] = ()
+    first_turn: bool = False
+    stream: bool = False
+    started_at: float
+    deadline: float
+
+
+class LayerRecord(Frozen):
+    """One layer of an assembled prompt, as the model saw it."""
+
+    name: str
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        """Estimate: four characters a token, rounded up (seed 002, suggestion 5)."""
+        return -(-len(self.text) // 4)
+
+
+class PromptRecord(Frozen):
+    """What the model saw in a turn: the layers in order and the names of the tools offered."""
+
+    layers: tuple[LayerRecord, ...]
+    tools: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The system prompt: the layers joined as they were sent."""
+        return "\n\n".join(layer.text for layer in self.layers)
+
+
+class StepCommit(Frozen):
+    """T3: a model response and every tool call in it, before any of them runs."""
+
+    turn_id: str
+    response: AssistantMessage
+    usage: Usage = Usage()
+    model: str = ""
+    request_id: str = ""
+    prompt: PromptRecord | None = None  # sent with the first step of a process's run
+
+
+class StepCommitted(Frozen):
+    """The step's journal number and, in the order of its calls, theirs."""
+
+    seq: int
+    call_seqs: tuple[int, ...] = ()
+
+
+class ToolCallParams(Frozen):
+    """Run a call that is already in the journal; the arguments are read from there."""
+
+    turn_id: str
+    seq: int
+
+
+class TurnResult(Frozen):
+    """How a turn ended. ``text`` is for the chat; ``error`` for the operator."""
+
+    text: str
+    stop_reason: StopReason
+    usage: Usage = Usage()
+    steps: int = 0
+    tools_used: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class TurnDelta(Frozen):
+    """The text of the answer so far (whole, not a difference): a view that nothing depends on."""
+
+    turn_id: str
+    text: str
+
+
+class TurnCancel(Frozen):
+    """Stop this turn now; its request ends with a cancellation error."""
+
+    turn_id: str
+
+
+class Ready(Frozen):
+    """A worker can take turns."""
+
+    pid: int
+    provider: str
+    model: str
+
+
+class Heartbeat(Frozen):
+    """The worker's event loop turns; ``open_turns`` is how many turns it is running."""
+
+    open_turns: int
