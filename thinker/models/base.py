@@ -31,7 +31,7 @@ class ModelResponse:
     """A provider's answer. ``finish`` is why it ended, in the words of `StopReason`."""
 
     message: AssistantMessage
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     finish: Literal["done", "length", "refused"] = "done"
     model: str = ""
     request_id: str = ""

@@ -93,7 +93,7 @@ class ToolSpec(Frozen):
 
 
 class Usage(Frozen):
-    """Tokens of one or several model calls; ``cached`` is the share of ``prompt`` read from cache."""
+    """Tokens of model calls; ``cached`` is the share of ``prompt`` that was read from cache."""
 
     prompt: int = 0
     completion: int = 0

@@ -1,0 +1,74 @@
+"""Errors of the supervisor and the exit codes of the command line.
+
+* OrchestratorError
+  - ConfigError          agents.json or a setting cannot be used        exit 78 (EX_CONFIG)
+  - AlreadyRunningError  another daemon holds this home                 exit 75 (EX_TEMPFAIL)
+  - NotRunningError      no daemon answers on this home                 exit 3
+  - JournalError         the journal cannot be opened or written        exit 74 (EX_IOERR)
+  - WorkerError          a worker could not be started or went away
+    + WorkerLostError      its process died or was ended while it had work
+    + QuarantinedError     it failed too often; its messages wait
+  - UnknownAgentError    a name that stands in no agents.json           exit 64 (EX_USAGE)
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What each exit status of ``orchestrator`` means (sysexits.h where it has a word for it)."""
+
+    OK = 0
+    FAILED = 1
+    NOT_RUNNING = 3
+    USAGE = 64
+    IO = 74
+    ALREADY_RUNNING = 75
+    CONFIG = 78
+
+
+class OrchestratorError(Exception):
+    """Base of every error that we raise on purpose; the message says what to do."""
+
+    exit_code = ExitCode.FAILED
+
+
+class ConfigError(OrchestratorError):
+    """agents.json or a setting cannot be used."""
+
+    exit_code = ExitCode.CONFIG
+
+
+class AlreadyRunningError(OrchestratorError):
+    """Another daemon holds this home."""
+
+    exit_code = ExitCode.ALREADY_RUNNING
+
+
+class NotRunningError(OrchestratorError):
+    """No daemon answers on this home."""
+
+    exit_code = ExitCode.NOT_RUNNING
+
+
+class JournalError(OrchestratorError):
+    """The journal cannot be opened or written."""
+
+    exit_code = ExitCode.IO
+
+
+class WorkerError(OrchestratorError):
+    """A worker could not be started or went away."""
+
+
+class WorkerLostError(WorkerError):
+    """A worker's process ended while it had work."""
+
+
+class QuarantinedError(WorkerError):
+    """A worker failed too often; it is probed later and its messages wait."""
+
+
+class UnknownAgentError(OrchestratorError):
+    """A name that stands in no agents.json."""
+
+    exit_code = ExitCode.USAGE

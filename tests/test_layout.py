@@ -1,0 +1,104 @@
+"""The gates: what a reader may rely on in every file of this repository."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("orchestrator", "thinker", "tests", "scripts")
+MAX_LINES = 300
+MAX_PARAMETERS = 8
+FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
+
+
+def sources() -> list[Path]:
+    """Every Python file, and every script without an ending."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    found += [path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix]
+    return sorted(found)
+
+
+def python_files() -> list[Path]:
+    """The files that hold Python."""
+    return [
+        path
+        for path in sources()
+        if path.suffix == ".py" or path.read_text("utf-8").startswith("#!/usr/bin/env python")
+    ]
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    """A file at the limit asks for a better idea, not for a part two."""
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in sources()
+        if (lines := len(path.read_text("utf-8").splitlines())) > MAX_LINES
+    }
+    assert long == {}
+
+
+def test_no_function_takes_more_than_8_parameters() -> None:
+    """Keyword-only parameters count too, which ruff's own rule does not see."""
+    wide = []
+    for path in python_files():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                args = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                count = len([arg for arg in args if arg.arg not in {"self", "cls"}])
+                if count > MAX_PARAMETERS:
+                    wide.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert wide == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    """Names are the field's terms; a drawer called utils fills by itself."""
+    assert [path for path in sources() if path.stem in FORBIDDEN_NAMES] == []
+
+
+def test_every_test_says_what_it_shows() -> None:
+    """Each test function has a docstring."""
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_no_suppression_without_a_reason_and_no_leftover() -> None:
+    """Bare suppressions and notes to self do not land."""
+    marks = ("type: ignore" + "\n", "# no" + "qa\n", "TO" + "DO", "FIX" + "ME")
+    found = [
+        (str(path.relative_to(ROOT)), mark)
+        for path in sources()
+        for mark in marks
+        if mark in path.read_text("utf-8")
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+        ["importlinter.cli"],
+    ],
+    ids=lambda gate: " ".join(gate[:2]),
+)
+def test_gate_passes(gate: list[str]) -> None:
+    """Lint, format, types and layers are kept, with no list of exceptions."""
+    command = (
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
+        if gate == ["importlinter.cli"]
+        else [sys.executable, "-m", *gate]
+    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

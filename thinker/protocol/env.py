@@ -1,0 +1,117 @@
+"""The environment of a worker: one class writes it in the supervisor and reads it in the worker.
+
+The names are seed 002's. The parent's environment is not inherited: `inherited` picks the few
+variables that a process needs, and the supervisor adds the rest (design §2).
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
+
+from thinker.protocol.providers import PROVIDERS
+
+INHERITED = ("PATH", "HOME", "LANG", "TZ")
+MODEL_VARS = ("GROQ_MODEL", "OLLAMA_MODEL", "LMSTUDIO_MODEL", "THINKER_MODEL")
+
+
+class ThinkerSettings(BaseSettings):
+    """Everything that a worker is told at its start."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="THINKER_", extra="ignore", frozen=True, populate_by_name=True
+    )
+
+    agent_id: str = "thinker"
+    llm_provider: str = "demo"
+    model: str = Field("demo", validation_alias=AliasChoices(*MODEL_VARS))
+    base_url: str = ""
+    fallback_models: tuple[str, ...] = ()
+    temperature: float = 0.4  # the default of the system that seed 002 describes
+    max_steps: int = 8
+    max_tokens_per_turn: int = 0  # 0: no limit
+    tool_calls: Literal["native", "text", "auto"] = "auto"
+    prompt_layout: Literal["system", "cached"] = "system"
+    system_prompt_path: Path | None = None
+    persona_dir: Path | None = None
+    default_system_prompt_path: Path | None = None
+    skills_dirs: tuple[Path, ...] = ()
+    skills: tuple[str, ...] = ("*",)
+    polling_enabled: bool = False
+    send_response_directly: bool = False
+    user_timezone: str = Field("America/New_York", validation_alias="USER_TIMEZONE")
+    peer_fd: int | None = None
+    heartbeat_seconds: float = 5.0
+    log_level: str = "info"
+
+    cost_control_enabled: bool = False
+    cost_short_window_minutes: int = 2
+    cost_spike_multiplier: float = 3.0
+    cost_hard_cap_per_hour: int = 500_000
+    cost_min_baseline_tokens: int = 1000
+    cost_min_baseline_rate: int = 10_000
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment; never a ``.env`` of the working directory."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return init_settings, env_settings
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> "ThinkerSettings":
+        """The settings that ``environ`` (not necessarily this process's own) holds.
+
+        Raises:
+            pydantic.ValidationError: a variable has a value of the wrong form.
+        """
+        provider = PROVIDERS.get(environ.get("THINKER_LLM_PROVIDER", "demo"))
+        source = EnvSettingsSource(cls, env_prefix="THINKER_")
+        source.env_vars = {key.lower(): value for key, value in environ.items()}
+        values = source()
+        if provider is not None and provider.model_var in environ:
+            values["model"] = environ[provider.model_var]
+        return cls.model_validate(values)
+
+    def to_env(self) -> dict[str, str]:
+        """The variables from which `read` builds the same settings."""
+        env: dict[str, str] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            env[self._variable(name)] = _text(value)
+        return env
+
+    def _variable(self, name: str) -> str:
+        if name == "model":
+            provider = PROVIDERS.get(self.llm_provider)
+            return provider.model_var if provider is not None else "THINKER_MODEL"
+        if name == "user_timezone":
+            return "USER_TIMEZONE"
+        return f"THINKER_{name.upper()}"
+
+
+def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """The part of the supervisor's environment that a child may see: PATH, HOME, locale, TZ."""
+    return {
+        key: value for key, value in environ.items() if key in INHERITED or key.startswith("LC_")
+    }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return json.dumps([str(item) for item in value])
+    return str(value)

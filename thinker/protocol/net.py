@@ -1,0 +1,66 @@
+"""The one module that imports the HTTP client.
+
+httpx 0.28 is the last release of its line and httpx2 continues it with the same interface, so
+the whole project reaches the client through the names below.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+
+import httpx
+
+HttpClient = httpx.AsyncClient
+HttpTransport = httpx.AsyncBaseTransport
+HttpResponse = httpx.Response
+HttpError = httpx.HTTPError
+HttpTimeout = httpx.TimeoutException
+
+# Failures before a request can have reached the other side: repeating it is always safe.
+NOT_SENT = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.UnsupportedProtocol,
+    httpx.InvalidURL,
+)
+
+
+def open_client(
+    base_url: str = "",
+    *,
+    headers: Mapping[str, str] | None = None,
+    connect: float = 10.0,
+    read: float = 60.0,
+    connections: int = 100,
+    transport: HttpTransport | None = None,
+) -> HttpClient:
+    """A client that keeps its connections alive; timeouts in seconds, redirects not followed."""
+    return httpx.AsyncClient(
+        base_url=base_url,
+        headers=dict(headers or {}),
+        timeout=httpx.Timeout(read, connect=connect, pool=connect),
+        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=20),
+        transport=transport,
+    )
+
+
+async def event_data(response: HttpResponse) -> AsyncIterator[bytes]:
+    r"""The ``data:`` payloads of a server-sent event stream, one per event.
+
+    Splits on ``\n`` bytes alone: httpx's own line iterator also splits on U+2028 and U+0085,
+    which may stand inside a JSON string.
+    """
+    rest = b""
+    data: list[bytes] = []
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for raw in lines:
+            line = raw.rstrip(b"\r")
+            if line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+            elif not line and data:
+                yield b"\n".join(data)
+                data = []
+    if rest.startswith(b"data:"):
+        data.append(rest[5:].strip())
+    if data:
+        yield b"\n".join(data)
