@@ -11,6 +11,7 @@ from typing import Literal
 from thinker.protocol.messages import (
     AssistantMessage,
     Frozen,
+    JsonObject,
     Message,
     ToolResult,
     ToolSpec,
@@ -123,11 +124,24 @@ class PromptRecord(Frozen):
         return "\n\n".join(layer.text for layer in self.layers)
 
 
+class PlannedCall(Frozen):
+    """A tool call as it will run: coerced arguments, or why it cannot run."""
+
+    id: str
+    name: str
+    arguments: JsonObject = {}
+    rejected: str | None = None
+
+
 class StepCommit(Frozen):
-    """T3: a model response and every tool call in it, before any of them runs."""
+    """T3: a model response and every tool call in it, before any of them runs.
+
+    ``response`` is verbatim; ``calls`` are its calls in the same order.
+    """
 
     turn_id: str
     response: AssistantMessage
+    calls: tuple[PlannedCall, ...] = ()
     usage: Usage = Usage()
     model: str = ""
     request_id: str = ""

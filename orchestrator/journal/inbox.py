@@ -1,0 +1,227 @@
+"""The inbox: every update that a channel ever confirmed, and what became of it.
+
+``new → claimed → done | dead | cancelled``. A refused update is ``cancelled`` with the reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.journal import audit, outbox
+
+COLUMNS = (
+    "id, channel, bot_id, chat_id, thread_id, chat_key, message_id, sender_id, sender_name,"
+    " private, target, text, agent_id, turn_id, state, claims, received_at, error, kind"
+)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An update with what admission said: ``refusal`` None is admitted.
+
+    ``notice`` is what the chat is told when it is refused, if anything.
+    """
+
+    message: InboundMessage
+    refusal: str | None = None
+    notice: str | None = None
+
+
+@dataclass(frozen=True)
+class Offset:
+    """The next update number that a channel will ask for."""
+
+    channel: str
+    bot_id: str
+    next: int
+
+
+@dataclass(frozen=True)
+class InboxRow:
+    """One stored update; times in milliseconds."""
+
+    id: int
+    channel: str
+    bot_id: str
+    chat_id: str
+    thread_id: str
+    chat_key: str
+    message_id: str
+    sender_id: str
+    sender_name: str
+    private: bool
+    target: str | None
+    text: str
+    agent_id: str | None
+    turn_id: str | None
+    state: str
+    claims: int
+    received_at: int
+    error: str | None
+    kind: str
+
+    def address(self) -> outbox.Address:
+        """Where an answer goes."""
+        return outbox.Address(
+            self.channel, self.bot_id, self.chat_id, self.thread_id, private=self.private
+        )
+
+    def message(self) -> InboundMessage:
+        """The update in the words that the router reads."""
+        return InboundMessage(
+            channel=self.channel,
+            bot_id=self.bot_id,
+            chat_id=self.chat_id,
+            message_id=self.message_id,
+            sender_id=self.sender_id,
+            text=self.text,
+            thread_id=self.thread_id or None,
+            kind=self.kind,
+            private=self.private,
+            target=self.target,
+        )
+
+
+def chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> str:
+    """The name of a chat in the journal; its messages are answered in order."""
+    return f"{channel}/{bot_id}/{chat_id}/{thread_id or ''}"
+
+
+def ingest(
+    db: apsw.Connection, arrivals: Sequence[Arrival], offset: Offset | None, now: int
+) -> list[int]:
+    """T1: store updates and the channel's offset together; known ones are ignored.
+
+    Returns the ids of the rows that an agent should answer.
+    """
+    admitted = []
+    for arrival in arrivals:
+        row = _store(db, arrival, now)
+        if row is None:
+            continue
+        if arrival.refusal is None:
+            admitted.append(row)
+        else:
+            audit.record(db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now)
+    if offset is not None:
+        db.execute(
+            "INSERT INTO channel_offset VALUES(?,?,?)"
+            " ON CONFLICT DO UPDATE SET next = excluded.next",
+            (offset.channel, offset.bot_id, offset.next),
+        )
+    return admitted
+
+
+def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
+    message, refusal = arrival.message, arrival.refusal
+    key = chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
+    db.execute(
+        "INSERT OR IGNORE INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key,"
+        " message_id, edit_date, kind, sender_id, sender_name, private, target, text, state,"
+        " received_at, ended_at, error) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            message.channel,
+            message.bot_id,
+            message.update_id,
+            message.chat_id,
+            message.thread_id or "",
+            key,
+            message.message_id,
+            message.edit_date,
+            message.kind,
+            message.sender_id,
+            message.sender_name,
+            message.private,
+            message.target,
+            message.text if refusal is None else "",  # what is refused is not kept
+            "new" if refusal is None else "cancelled",
+            now,
+            None if refusal is None else now,
+            refusal,
+        ),
+    )
+    if not db.changes():
+        return None
+    row = db.last_insert_rowid()
+    if arrival.notice is not None:
+        address = outbox.Address(
+            message.channel,
+            message.bot_id,
+            message.chat_id,
+            message.thread_id or "",
+            private=message.private,
+        )
+        outbox.add_notice(db, address, arrival.notice, now)
+    return row
+
+
+def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
+    """The stored offset of a channel; 0 when there is none."""
+    found = db.execute(
+        "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?", (channel, bot_id)
+    ).get
+    return int(found or 0)
+
+
+def chats_with_work(db: apsw.Connection) -> list[str]:
+    """The chats that have a message to answer or a turn to finish, oldest first."""
+    return [
+        key
+        for (key,) in db.execute(
+            "SELECT chat_key FROM (SELECT chat_key, received_at AS at FROM inbox"
+            " WHERE state = 'new' UNION ALL SELECT chat_key, started_at FROM turn"
+            " WHERE state = 'running') GROUP BY chat_key ORDER BY min(at)"
+        )
+    ]
+
+
+def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
+    """The message of a chat that is next in line."""
+    found = db.execute(
+        f"SELECT {COLUMNS} FROM inbox WHERE chat_key = ? AND state = 'new' ORDER BY id LIMIT 1",
+        (key,),
+    ).fetchone()
+    return _row(found) if found else None
+
+
+def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
+    """The messages that a turn answers, in order."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE turn_id = ? ORDER BY id", (turn_id,))
+    return [_row(row) for row in rows]
+
+
+def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
+    """The stored update of a channel whose ids never repeat (the console's are random)."""
+    found = db.execute(
+        f"SELECT {COLUMNS} FROM inbox WHERE channel = ? AND message_id = ?", (channel, message_id)
+    ).fetchone()
+    return _row(found) if found else None
+
+
+def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
+    """End a stored message without an answer, with the reason in the audit log."""
+    db.execute(
+        "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
+        " WHERE id = ? AND state = 'new'",
+        (now, reason, row.id),
+    )
+    if db.changes():
+        audit.record(db, "router", f"refused: {reason}", f"inbox {row.id}", now)
+        if notice is not None:
+            outbox.add_notice(db, row.address(), notice, now)
+
+
+def counts(db: apsw.Connection) -> dict[str, int]:
+    """How many updates are in each state."""
+    states = dict.fromkeys(("new", "claimed", "done", "dead", "cancelled"), 0)
+    for state, number in db.execute("SELECT state, count(*) FROM inbox GROUP BY state"):
+        states[str(state)] = int(number)
+    return states
+
+
+def _row(values: tuple[apsw.SQLiteValue, ...]) -> InboxRow:
+    row = dict(zip(InboxRow.__dataclass_fields__, values, strict=True))
+    row["private"] = bool(row["private"])
+    return InboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

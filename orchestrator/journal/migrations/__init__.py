@@ -1,0 +1,36 @@
+"""Numbered schema changes: ``0001_….sql``, ``0002_….sql``, applied once, in order."""
+
+from importlib import resources
+
+import apsw
+
+from orchestrator.errors import JournalError
+
+
+def scripts() -> dict[int, str]:
+    """The SQL of every migration by its number."""
+    folder = resources.files(__package__)
+    return {
+        int(entry.name.split("_")[0]): entry.read_text("utf-8")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".sql")
+    }
+
+
+def migrate(db: apsw.Connection) -> None:
+    """Bring the schema up to date; each migration commits with its number.
+
+    Raises:
+        JournalError: the file was written by a newer version of this program.
+    """
+    known = scripts()
+    version = db.execute("PRAGMA user_version").get
+    if version > max(known):
+        raise JournalError(
+            f"the journal has schema {version}, this version knows {max(known)}; "
+            "install the newer version again or restore a backup made before it"
+        )
+    for number in sorted(number for number in known if number > version):
+        with db:
+            db.execute(known[number])
+            db.execute(f"PRAGMA user_version={number:d}")

@@ -1,0 +1,234 @@
+"""The outbox: every message that a chat should see, and what is known of its delivery.
+
+``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
+streamed preview comes first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview and
+the final text are the same row. ``final`` is 0 until T6 has given the row its text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
+COLUMNS = (
+    "id, turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode, body, markdown,"
+    " reply_to, final, state, ph_id, attempt, not_before"
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """A chat as a destination."""
+
+    channel: str
+    bot_id: str
+    chat_id: str
+    thread_id: str = ""
+    private: bool = True
+
+    @property
+    def chat_key(self) -> str:
+        """The chat's name in the journal."""
+        return f"{self.channel}/{self.bot_id}/{self.chat_id}/{self.thread_id}"
+
+
+@dataclass(frozen=True)
+class OutboxRow:
+    """One message to deliver; ``not_before`` in milliseconds."""
+
+    id: int
+    turn_id: str | None
+    part: int
+    channel: str
+    bot_id: str
+    chat_id: str
+    thread_id: str
+    chat_key: str
+    mode: str
+    body: str
+    markdown: bool
+    reply_to: str | None
+    final: bool
+    state: str
+    ph_id: str | None
+    attempt: int
+    not_before: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """One message of a reply, before it is a row."""
+
+    text: str
+    markdown: bool = True
+    reply_to: str | None = None
+
+
+def add(
+    db: apsw.Connection,
+    turn_id: str | None,
+    address: Address,
+    parts: Sequence[Part],
+    mode: str,
+    now: int,
+) -> None:
+    """Queue the parts of a reply in order; a preview already sent for one becomes that part."""
+    first = 0 if turn_id is None else _next_part(db, turn_id)
+    preview = (
+        turn_id is not None
+        and db.execute("SELECT part FROM outbox WHERE turn_id = ? AND final = 0", (turn_id,)).get
+    )
+    for number, part in enumerate(parts):
+        if number == 0 and isinstance(preview, int):
+            db.execute(
+                "UPDATE outbox SET body = ?, markdown = ?, final = 1,"
+                " state = CASE state WHEN 'ph_sent' THEN 'ph_sent' ELSE 'queued' END"
+                " WHERE turn_id = ? AND part = ?",
+                (part.text, part.markdown, turn_id, preview),
+            )
+            continue
+        _insert(db, turn_id, first + number, address, part, mode, now)
+
+
+def add_notice(db: apsw.Connection, address: Address, text: str, now: int) -> None:
+    """Queue a line of ours that belongs to no turn."""
+    _insert(db, None, 0, address, Part(text, markdown=False), "direct", now)
+
+
+def start_preview(db: apsw.Connection, turn_id: str, address: Address, text: str, now: int) -> int:
+    """T7 of a streamed preview: the row exists before the platform hears of it."""
+    part = _next_part(db, turn_id)
+    _insert(db, turn_id, part, address, Part(text), "edit", now, final=False)
+    row = db.last_insert_rowid()
+    db.execute(
+        "UPDATE outbox SET state = 'ph_sending', attempt = 1, t_sending = ? WHERE id = ?",
+        (now, row),
+    )
+    return row
+
+
+def _next_part(db: apsw.Connection, turn_id: str) -> int:
+    found = db.execute("SELECT max(part) FROM outbox WHERE turn_id = ?", (turn_id,)).get
+    return 0 if found is None else int(found) + 1
+
+
+def _insert(
+    db: apsw.Connection,
+    turn_id: str | None,
+    number: int,
+    address: Address,
+    part: Part,
+    mode: str,
+    now: int,
+    *,
+    final: bool = True,
+) -> None:
+    db.execute(
+        "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
+        " body, markdown, reply_to, final, state, created_at)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,'queued',?)",
+        (
+            turn_id,
+            number,
+            address.channel,
+            address.bot_id,
+            address.chat_id,
+            address.thread_id,
+            address.chat_key,
+            mode,
+            part.text,
+            part.markdown,
+            part.reply_to,
+            final,
+            now,
+        ),
+    )
+
+
+def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
+    """The next row of each chat of a channel; a chat's later rows wait for it."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM outbox WHERE id IN (SELECT min(id) FROM outbox WHERE {OPEN}"
+        " AND channel = ? GROUP BY chat_key) AND final = 1",
+        (channel,),
+    )
+    return [_row(row) for row in rows]
+
+
+def row(db: apsw.Connection, row_id: int) -> OutboxRow | None:
+    """One row."""
+    found = db.execute(f"SELECT {COLUMNS} FROM outbox WHERE id = ?", (row_id,)).fetchone()
+    return _row(found) if found else None
+
+
+def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> None:
+    """T7: the platform is about to be called; ``state`` is ``ph_sending`` or ``sending``."""
+    db.execute(
+        "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ?",
+        (state, now, row_id),
+    )
+
+
+def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
+    """T8 of a placeholder or preview."""
+    db.execute("UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ?", (message_id, row_id))
+
+
+def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:
+    """T8: the platform has it; closes the turn (T9) when this was its last row."""
+    _end(db, row_id, "delivered", None, now)
+    db.execute("UPDATE outbox SET msg_id = ? WHERE id = ?", (message_id, row_id))
+
+
+def failed(db: apsw.Connection, row_id: int, state: str, error: str, now: int) -> None:
+    """The row ends as ``unknown``, ``abandoned`` or ``failed_permanent``."""
+    _end(db, row_id, state, error, now)
+
+
+def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
+    """It certainly did not arrive: try again, not before then (milliseconds)."""
+    db.execute(
+        "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END,"
+        " error = ?, not_before = ? WHERE id = ?",
+        (error, not_before, row_id),
+    )
+
+
+def forget_placeholder(db: apsw.Connection, row_id: int) -> None:
+    """The placeholder is gone (or may never have arrived): start again with a new message."""
+    db.execute("UPDATE outbox SET state = 'queued', ph_id = NULL WHERE id = ?", (row_id,))
+
+
+def recover(db: apsw.Connection, now: int) -> None:
+    """At boot: what was being sent when the process died (reliability.md §4.5, §4.9).
+
+    In edit mode an edit is repeated and a placeholder that may or may not have arrived is
+    replaced; a direct message may have arrived, so it is never repeated.
+    """
+    db.execute(
+        "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
+        " WHERE mode = 'edit' AND state IN('ph_sending','sending')"
+    )
+    stuck = db.execute("SELECT id FROM outbox WHERE mode = 'direct' AND state = 'sending'")
+    for (row_id,) in list(stuck):
+        failed(db, row_id, "unknown", "the process stopped while sending", now)
+
+
+def _end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: int) -> None:
+    db.execute(
+        "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?",
+        (state, error, now, row_id),
+    )
+    db.execute(
+        "UPDATE turn SET state = 'closed', ended_at = ? WHERE state = 'replied'"
+        " AND id = (SELECT turn_id FROM outbox WHERE id = ?)"
+        f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})",
+        (now, row_id),
+    )
+
+
+def _row(values: tuple[apsw.SQLiteValue, ...]) -> OutboxRow:
+    row = dict(zip(OutboxRow.__dataclass_fields__, values, strict=True))
+    row["markdown"], row["final"] = bool(row["markdown"]), bool(row["final"])
+    return OutboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

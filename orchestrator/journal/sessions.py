@@ -1,0 +1,57 @@
+"""Sessions: the stored conversation of one agent with one chat."""
+
+import apsw
+
+from thinker.protocol.messages import MESSAGE, Message
+
+
+def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
+    """The id of the open session; starts one when there is none."""
+    found = db.execute(
+        "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
+        (agent_id, chat_key),
+    ).get
+    if isinstance(found, int):
+        return found
+    db.execute(
+        "INSERT INTO session(agent_id, chat_key, started_at) VALUES(?,?,?)",
+        (agent_id, chat_key, now),
+    )
+    return db.last_insert_rowid()
+
+
+def append(
+    db: apsw.Connection, session_id: int, turn_id: str, messages: list[Message], now: int
+) -> None:
+    """Add a turn's messages in order."""
+    db.executemany(
+        "INSERT INTO message(session_id, turn_id, body, at) VALUES(?,?,?,?)",
+        [(session_id, turn_id, MESSAGE.dump_json(message).decode(), now) for message in messages],
+    )
+
+
+def window(db: apsw.Connection, session_id: int, limit: int) -> tuple[Message, ...]:
+    """The newest ``limit`` messages that no summary covers, oldest first."""
+    rows = db.execute(
+        "SELECT body FROM message WHERE session_id = ? AND id >"
+        " (SELECT summary_upto FROM session WHERE id = ?) ORDER BY id DESC LIMIT ?",
+        (session_id, session_id, limit),
+    ).fetchall()
+    return tuple(MESSAGE.validate_json(body) for (body,) in reversed(rows))
+
+
+def summary(db: apsw.Connection, session_id: int) -> str | None:
+    """The summary of the session's older messages."""
+    found = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
+    return found if isinstance(found, str) else None
+
+
+def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:
+    """The tools used in the session's last turns, newest turn first, each once."""
+    rows = db.execute(
+        "SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn WHERE session_id = ?"
+        " AND state IN('replied','closed') ORDER BY started_at DESC, n DESC LIMIT ?) AS last"
+        " ON step.turn_id = last.id WHERE step.kind = 'tool' ORDER BY last.n DESC, step.seq",
+        (session_id, turns),
+    )
+    return tuple(dict.fromkeys(str(name) for (name,) in rows))

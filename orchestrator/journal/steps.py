@@ -1,0 +1,264 @@
+"""Steps: model responses and tool calls of a turn, each with its own state.
+
+``planned → intent → done | failed | unknown``. A row that ended never changes again
+(invariant 5), and a tool runs only between T4 and T5 of its own row.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import apsw
+import orjson
+
+from orchestrator.journal.store import FencedError
+from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolResult, Usage
+from thinker.protocol.methods import RecordedCall, RecordedStep, StepCommit, StepCommitted
+
+ENDED = ("done", "failed", "unknown")
+UNKNOWN_OUTCOME = orjson.dumps(  # reliability.md §4.4; what the model is told
+    {
+        "status": "unknown_outcome",
+        "note": "process stopped after dispatch; may or may not have happened;"
+        " verify before repeating",
+    }
+).decode()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call as the journal holds it."""
+
+    turn_id: str
+    seq: int
+    call_id: str
+    name: str
+    side_effect: SideEffect
+    arguments: JsonObject
+    idem_key: str
+    state: str
+    result: ToolResult | None
+
+
+def plan(
+    db: apsw.Connection,
+    commit: StepCommit,
+    classes: Mapping[str, SideEffect],
+    epoch: int,
+    now: int,
+) -> StepCommitted:
+    """T3: a model response and every call in it, in one transaction.
+
+    A call that the worker already rejected (bad arguments, unknown tool) ends here, so that no
+    planned row is left without an end (invariant 8).
+
+    Raises:
+        FencedError: the turn is no longer this epoch's.
+    """
+    _fence(db, commit.turn_id, epoch)
+    top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
+    seq = 1 if top is None else int(top) + 1
+    db.execute(
+        "INSERT INTO step(turn_id, seq, kind, name, class, state, result, usage, request_id,"
+        " epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?)",
+        (
+            commit.turn_id,
+            seq,
+            commit.model,
+            commit.response.model_dump_json(),
+            commit.usage.model_dump_json(),
+            commit.request_id,
+            epoch,
+            now,
+            now,
+        ),
+    )
+    for number, call in enumerate(commit.calls, seq + 1):
+        args = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()
+        rejected = call.rejected is not None
+        result = ToolResult(
+            call_id=call.id, name=call.name, content=call.rejected or "", is_error=True
+        )
+        db.execute(
+            "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, idem_key,"
+            " call_id, state, result, epoch, t_plan, t_end)"
+            " VALUES(?,?,'tool',?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                commit.turn_id,
+                number,
+                seq,
+                call.name,
+                classes.get(call.name, SideEffect.NON_IDEMPOTENT),
+                args,
+                hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest(),
+                f"{commit.turn_id}:{number}",
+                call.id,
+                "failed" if rejected else "planned",
+                result.model_dump_json() if rejected else None,
+                epoch,
+                now,
+                now if rejected else None,
+            ),
+        )
+    if commit.prompt is not None:
+        db.execute(
+            "INSERT OR IGNORE INTO turn_prompt VALUES(?,?,?)",
+            (commit.turn_id, now, commit.prompt.model_dump_json()),
+        )
+    return StepCommitted(seq=seq, call_seqs=tuple(range(seq + 1, seq + 1 + len(commit.calls))))
+
+
+def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
+    """One tool call, or None when there is no such row."""
+    found = db.execute(
+        "SELECT call_id, name, class, args, idem_key, state, result FROM step"
+        " WHERE turn_id = ? AND seq = ? AND kind = 'tool'",
+        (turn_id, seq),
+    ).fetchone()
+    if found is None:
+        return None
+    call_id, name, side_effect, args, idem_key, state, result = found
+    return Call(
+        turn_id=turn_id,
+        seq=seq,
+        call_id=call_id,
+        name=name,
+        side_effect=SideEffect(side_effect),
+        arguments=orjson.loads(args),
+        idem_key=idem_key,
+        state=state,
+        result=ToolResult.model_validate_json(result) if result is not None else None,
+    )
+
+
+def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
+    """T4: the tool is about to run.
+
+    Raises:
+        FencedError: the turn is not this epoch's, or the call is not waiting to run.
+    """
+    _fence(db, turn_id, epoch)
+    db.execute(
+        "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?"
+        " WHERE turn_id = ? AND seq = ? AND state = 'planned'",
+        (epoch, now, turn_id, seq),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"call {turn_id}:{seq} is not waiting to run")
+
+
+def finish(db: apsw.Connection, call: Call, result: ToolResult, now: int) -> ToolResult:
+    """T5: the result of a call; a row that already ended keeps what it has."""
+    db.execute(
+        "UPDATE step SET state = ?, result = ?, t_end = ?"
+        " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')",
+        (
+            "failed" if result.is_error else "done",
+            result.model_dump_json(),
+            now,
+            call.turn_id,
+            call.seq,
+        ),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"call {call.idem_key} has ended already")
+    return result
+
+
+def finish_local(
+    db: apsw.Connection,
+    call: Call,
+    effect: Callable[[apsw.Connection], ToolResult],
+    epoch: int,
+    now: int,
+) -> ToolResult:
+    """T4 and T5 of a ``local_tx`` tool: its effect is a change of this database, made here."""
+    intend(db, call.turn_id, call.seq, epoch, now)
+    return finish(db, call, effect(db), now)
+
+
+def recover(db: apsw.Connection, turn_id: str, running: frozenset[int], now: int) -> None:
+    """Settle the calls that were dispatched and have no result (reliability.md §4.4).
+
+    ``running`` are those that this process is still running: they will get one. Pure and keyed
+    calls may run again; of the others nobody knows whether they happened.
+    """
+    rows = db.execute(
+        "SELECT seq, name, class, call_id FROM step WHERE turn_id = ? AND state = 'intent'",
+        (turn_id,),
+    )
+    for seq, name, side_effect, call_id in list(rows):
+        if seq in running:
+            continue
+        if side_effect in (SideEffect.PURE, SideEffect.LOCAL_TX, SideEffect.KEYED):
+            db.execute(
+                "UPDATE step SET state = 'planned', t_intent = NULL"
+                " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
+                (turn_id, seq),
+            )
+            continue
+        result = ToolResult(call_id=call_id, name=name, content=UNKNOWN_OUTCOME, is_error=True)
+        db.execute(
+            "UPDATE step SET state = 'unknown', result = ?, t_end = ?"
+            " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
+            (result.model_dump_json(), now, turn_id, seq),
+        )
+
+
+def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
+    """End the calls that will never run because the turn ends without them."""
+    rows = db.execute(
+        "SELECT seq, name, call_id FROM step WHERE turn_id = ? AND state = 'planned'", (turn_id,)
+    )
+    for seq, name, call_id in list(rows):
+        result = ToolResult(call_id=call_id, name=name, content=reason, is_error=True)
+        db.execute(
+            "UPDATE step SET state = 'failed', result = ?, t_end = ? WHERE turn_id = ? AND seq = ?",
+            (result.model_dump_json(), now, turn_id, seq),
+        )
+
+
+def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
+    """A turn's steps as a worker needs them to go on."""
+    steps: dict[int, RecordedStep] = {}
+    for seq, kind, parent, result, state in db.execute(
+        "SELECT seq, kind, parent, result, state FROM step WHERE turn_id = ? ORDER BY seq",
+        (turn_id,),
+    ):
+        if kind == "model":
+            response = AssistantMessage.model_validate_json(result)
+            steps[seq] = RecordedStep(seq=seq, response=response)
+            continue
+        ended = ToolResult.model_validate_json(result) if state in ENDED else None
+        step = steps[parent]
+        call = RecordedCall(seq=seq, result=ended)
+        steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
+    return tuple(steps.values())
+
+
+def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
+    """The names of a turn's tools of which nobody knows whether they ran."""
+    return [
+        str(name)
+        for (name,) in db.execute(
+            "SELECT DISTINCT name FROM step WHERE turn_id = ? AND state = 'unknown'", (turn_id,)
+        )
+    ]
+
+
+def usage(db: apsw.Connection, turn_id: str) -> Usage:
+    """The tokens of all of a turn's model calls."""
+    total = Usage()
+    for (text,) in db.execute(
+        "SELECT usage FROM step WHERE turn_id = ? AND kind = 'model'", (turn_id,)
+    ):
+        total += Usage.model_validate_json(text)
+    return total
+
+
+def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:
+    owned = db.execute(
+        "SELECT 1 FROM turn WHERE id = ? AND epoch = ? AND state = 'running'", (turn_id, epoch)
+    ).get
+    if owned is None:
+        raise FencedError(f"turn {turn_id} is no longer run here")

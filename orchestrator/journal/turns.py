@@ -1,0 +1,205 @@
+"""Turns: one message (or task) of one chat on its way to an answer.
+
+``running ⇄ waiting → replied → closed``; or ``failed | cancelled | dead``. At most one turn of a
+chat is open. Every change is fenced by the epoch: a supervisor that was replaced changes nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal import audit, inbox, outbox, sessions, steps
+from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.store import FencedError
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.protocol.methods import RecordedStep
+
+COLUMNS = "id, agent_id, chat_key, session_id, recipe, state, epoch, deadline, started_at"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An open turn; times in milliseconds."""
+
+    id: str
+    agent_id: str
+    chat_key: str
+    session_id: int
+    recipe: str
+    state: str
+    epoch: int
+    deadline: int
+    started_at: int
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What T2 needs to open a turn; ``minutes`` bounds its wall clock."""
+
+    turn_id: str
+    agent_id: str
+    epoch: int
+    minutes: float
+    code_version: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything of the journal that a turn's worker is sent."""
+
+    turn: Turn
+    messages: tuple[InboxRow, ...]
+    history: tuple[Message, ...]
+    summary: str | None
+    steps: tuple[RecordedStep, ...]
+    recent_tools: tuple[str, ...]
+
+
+def boot(db: apsw.Connection, now: int) -> int:
+    """T0: a new epoch; turns of older ones are adopted and half-sent messages classified."""
+    epoch = int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0) + 1
+    db.execute(
+        "INSERT INTO meta VALUES('epoch', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
+        (str(epoch),),
+    )
+    db.execute("UPDATE turn SET epoch = ? WHERE state IN('running','waiting')", (epoch,))
+    outbox.recover(db, now)
+    return epoch
+
+
+def admit(db: apsw.Connection, row: InboxRow, admission: Admission, now: int) -> Turn | None:
+    """T2: open a turn for the message that is next in line; None if the chat has one open."""
+    session_id = sessions.current(db, admission.agent_id, row.chat_key, now)
+    try:
+        db.execute(
+            "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
+            " code_ver, started_at) VALUES(?,?,?,?,'interactive','running',?,?,?,?)",
+            (
+                admission.turn_id,
+                admission.agent_id,
+                row.chat_key,
+                session_id,
+                admission.epoch,
+                now + round(admission.minutes * 60_000),
+                admission.code_version,
+                now,
+            ),
+        )
+    except apsw.ConstraintError:
+        return None
+    db.execute(
+        "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?"
+        " WHERE id = ? AND state = 'new'",
+        (admission.agent_id, admission.turn_id, row.id),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"inbox row {row.id} was taken by somebody else")
+    return load(db, admission.turn_id)
+
+
+def load(db: apsw.Connection, turn_id: str) -> Turn:
+    """A turn that exists."""
+    return Turn(*db.execute(f"SELECT {COLUMNS} FROM turn WHERE id = ?", (turn_id,)).fetchone())
+
+
+def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
+    """The chat's running turn: one that a dead process left behind, seen from a new lane."""
+    found = db.execute(
+        f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND state = 'running'", (chat_key,)
+    ).fetchone()
+    return Turn(*found) if found else None
+
+
+def context(
+    db: apsw.Connection, turn_id: str, running: frozenset[int], window: int, now: int
+) -> Context:
+    """Settle what a dead process left of a turn and read everything needed to go on."""
+    steps.recover(db, turn_id, running, now)
+    turn = load(db, turn_id)
+    return Context(
+        turn=turn,
+        messages=tuple(inbox.of_turn(db, turn_id)),
+        history=sessions.window(db, turn.session_id, window),
+        summary=sessions.summary(db, turn.session_id),
+        steps=steps.recorded(db, turn_id),
+        recent_tools=sessions.recent_tools(db, turn.session_id, 3),
+    )
+
+
+def process_died(db: apsw.Connection, turn_id: str) -> int:
+    """Count a process death while this turn's message was claimed; returns the count."""
+    db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))
+    return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
+
+
+def reply(
+    db: apsw.Connection,
+    turn: Turn,
+    parts: Sequence[outbox.Part],
+    mode: str,
+    stop_reason: str,
+    now: int,
+) -> None:
+    """T6: the reply's messages, the turn, its inbox row and the session, together.
+
+    Raises:
+        FencedError: the turn is not this epoch's any more.
+    """
+    rows = inbox.of_turn(db, turn.id)
+    steps.abandon(db, turn.id, "the turn ended before this call ran", now)
+    outbox.add(db, turn.id, rows[0].address(), parts, mode, now)
+    _end(db, turn, "replied", stop_reason, None, now)
+    db.execute(
+        "UPDATE inbox SET state = 'done', ended_at = ? WHERE turn_id = ? AND state = 'claimed'",
+        (now, turn.id),
+    )
+    sessions.append(db, turn.session_id, turn.id, _transcript(db, turn.id, rows, parts), now)
+
+
+def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) -> None:
+    """Dead-letter a turn that keeps killing its worker: the user is told, the chat goes on."""
+    rows = inbox.of_turn(db, turn.id)
+    steps.abandon(db, turn.id, "the turn was given up", now)
+    outbox.add(db, turn.id, rows[0].address(), [outbox.Part(notice, markdown=False)], "direct", now)
+    _end(db, turn, "dead", "dead", reason, now)
+    db.execute(
+        "UPDATE inbox SET state = 'dead', ended_at = ?, error = ?"
+        " WHERE turn_id = ? AND state = 'claimed'",
+        (now, reason, turn.id),
+    )
+    audit.record(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
+
+
+def open_count(db: apsw.Connection) -> int:
+    """How many turns are running or waiting."""
+    return int(db.execute("SELECT count(*) FROM turn WHERE state IN('running','waiting')").get)
+
+
+def _end(
+    db: apsw.Connection, turn: Turn, state: str, stop_reason: str, error: str | None, now: int
+) -> None:
+    db.execute(
+        "UPDATE turn SET state = ?, stop_reason = ?, error = ?, ended_at = ?"
+        " WHERE id = ? AND epoch = ? AND state = 'running'",
+        (state, stop_reason, error, now, turn.id, turn.epoch),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"turn {turn.id} is no longer run here")
+
+
+def _transcript(
+    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], parts: Sequence[outbox.Part]
+) -> list[Message]:
+    """What the session keeps: the messages, every step and, if it differs, the reply sent."""
+    messages: list[Message] = [UserMessage(content=row.text) for row in rows]
+    last = ""
+    for step in steps.recorded(db, turn_id):
+        if step.response.content or step.response.tool_calls:
+            messages.append(step.response)
+        messages += [call.result for call in step.calls if call.result is not None]
+        last = "" if step.calls else step.response.content
+    sent = "\n".join(part.text for part in parts)
+    if sent and not last:
+        messages.append(AssistantMessage(content=sent))
+    return messages

@@ -1,0 +1,272 @@
+"""JSON-RPC 2.0, one UTF-8 JSON object per line, used by both ends of every wire of ours.
+
+A peer is fed bytes and given a way to write them, so the same class serves a socketpair between
+supervisor and worker, the control socket and a person's stdin. Requests run as tasks of the
+peer's own task group; notifications run at once, in order. End-of-file means that the other side
+is dead: whoever waits for an answer gets `PeerClosedError`.
+"""
+
+import asyncio
+import itertools
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Protocol, TypeVar
+
+import anyio
+import orjson
+import structlog
+from anyio.abc import TaskGroup
+from pydantic import BaseModel, JsonValue, ValidationError
+
+MAX_FRAME = 16 * 1024 * 1024  # bytes; design §2
+MAX_BACKLOG = 2 * MAX_FRAME  # bytes written that the other side did not read
+Params = JsonValue | BaseModel
+RequestHandler = Callable[[JsonValue], Awaitable[Params]]
+NotificationHandler = Callable[[JsonValue], None]
+R = TypeVar("R", bound=BaseModel)
+log = structlog.get_logger()
+
+PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
+FENCED = -32001  # the caller no longer owns what it speaks of
+CANCELLED = -32002
+FAILED = -32003  # an expected failure whose message is for people
+
+
+class PeerClosedError(Exception):
+    """The other side is gone, or reads nothing any more."""
+
+
+class RpcError(Exception):
+    """An error answer: raised by `Peer.request`, and by handlers that want to send one."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Writer(Protocol):
+    """Where a peer's bytes go (an `asyncio.Transport`, or a person's terminal)."""
+
+    def write(self, data: bytes) -> None:
+        """Take bytes without blocking."""
+
+    def close(self) -> None:
+        """Send what is buffered, then end the stream."""
+
+
+class Peer:
+    """One end of a wire. Made by `connected`, or by hand around a `Writer`."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        tasks: TaskGroup,
+        requests: Mapping[str, RequestHandler] | None = None,
+        notifications: Mapping[str, NotificationHandler] | None = None,
+    ) -> None:
+        self._writer = writer
+        self._tasks = tasks
+        self.requests: dict[str, RequestHandler] = dict(requests or {})
+        self.notifications: dict[str, NotificationHandler] = dict(notifications or {})
+        self.closed = anyio.Event()
+        self._ids = itertools.count(1)
+        self._waiting: dict[JsonValue, asyncio.Future[JsonValue]] = {}
+        self._buffer = bytearray()
+        self._scanned = 0
+
+    # --- the other side's methods -----------------------------------------------------------
+
+    async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - a wait without a bound must not be writable
+        """Call the other side and wait at most ``timeout`` seconds for the answer.
+
+        Raises:
+            PeerClosedError: the other side went away first.
+            RpcError: it answered with an error.
+            TimeoutError: it did not answer in time.
+        """
+        if self.closed.is_set():
+            raise PeerClosedError(f"{method}: the other side is gone")
+        call_id = next(self._ids)
+        future: asyncio.Future[JsonValue] = asyncio.get_running_loop().create_future()
+        self._waiting[call_id] = future
+        try:
+            self._write({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
+            with anyio.fail_after(timeout):
+                return await future
+        finally:
+            self._waiting.pop(call_id, None)
+
+    async def call(self, method: str, params: Params, result: type[R], *, timeout: float) -> R:  # noqa: ASYNC109 - as in `request`
+        """Like `request`, with the answer validated as ``result``."""
+        answer = await self.request(method, params, timeout=timeout)
+        return result.model_validate(answer)
+
+    def notify(self, method: str, params: Params = None) -> None:
+        """Tell the other side something that needs no answer; nothing happens if it is gone."""
+        if not self.closed.is_set():
+            self._write({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def close(self) -> None:
+        """End the wire; the other side sees end-of-file."""
+        self._writer.close()
+
+    # --- bytes in ---------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Take received bytes; complete lines are handled before this returns."""
+        self._buffer += data
+        while (end := self._buffer.find(b"\n", self._scanned)) >= 0:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            self._scanned = 0
+            if line.strip():
+                self._receive(line)
+        self._scanned = len(self._buffer)
+        if self._scanned > MAX_FRAME:
+            log.error("frame_too_long", limit=MAX_FRAME)
+            self._buffer.clear()
+            self._scanned = 0
+            self.close()
+
+    def lost(self) -> None:
+        """The stream ended: fail everybody who waits for an answer."""
+        self.closed.set()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(PeerClosedError("the other side went away"))
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            frame = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            self._answer_error(None, PARSE_ERROR, "not JSON; send one JSON-RPC object per line")
+            return
+        if not isinstance(frame, dict):
+            self._answer_error(None, INVALID_REQUEST, "not a JSON-RPC object")
+        elif not isinstance(method := frame.get("method"), str):
+            self._settle(frame)
+        elif "id" in frame:
+            self._tasks.start_soon(self._serve, frame["id"], method, frame.get("params"))
+        else:
+            self._notice(method, frame.get("params"))
+
+    def _settle(self, frame: dict[str, JsonValue]) -> None:
+        call_id = frame.get("id")
+        future = self._waiting.get(call_id) if isinstance(call_id, int) else None
+        if future is None or future.done():
+            return
+        error = frame.get("error")
+        if isinstance(error, dict):
+            code = error.get("code")
+            future.set_exception(
+                RpcError(code if isinstance(code, int) else INTERNAL, str(error.get("message")))
+            )
+        else:
+            future.set_result(frame.get("result"))
+
+    def _notice(self, method: str, params: JsonValue) -> None:
+        handler = self.notifications.get(method)
+        if handler is None:
+            log.warning("unknown_notification", method=method)
+            return
+        try:
+            handler(params)
+        except ValidationError as error:
+            log.warning("bad_notification", method=method, problem=str(error))
+
+    async def _serve(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
+        handler = self.requests.get(method)
+        if handler is None:
+            self._answer_error(call_id, NO_METHOD, f"no method {method!r}")
+            return
+        try:
+            result = await handler(params)
+            self._write({"jsonrpc": "2.0", "id": call_id, "result": result})
+        except ValidationError as error:
+            self._answer_error(call_id, INVALID_PARAMS, f"{method}: {error}")
+        except RpcError as error:
+            self._answer_error(call_id, error.code, str(error))
+        except Exception as error:  # one bad request must not end the process
+            log.exception("request_failed", method=method)
+            self._answer_error(call_id, INTERNAL, f"{type(error).__name__}: {error}")
+
+    # --- bytes out --------------------------------------------------------------------------
+
+    def _answer_error(self, call_id: JsonValue, code: int, message: str) -> None:
+        error: JsonValue = {"code": code, "message": message}
+        self._write({"jsonrpc": "2.0", "id": call_id, "error": error})
+
+    def _write(self, frame: dict[str, Params]) -> None:
+        if self.closed.is_set():
+            return
+        data = orjson.dumps(frame, default=_fragment)
+        if len(data) > MAX_FRAME:
+            raise RpcError(INVALID_REQUEST, f"frame of {len(data)} bytes is over {MAX_FRAME}")
+        self._writer.write(data + b"\n")
+
+
+def _fragment(value: object) -> orjson.Fragment:
+    if isinstance(value, BaseModel):
+        return orjson.Fragment(value.model_dump_json())
+    raise TypeError(f"not JSON: {type(value).__name__}")
+
+
+class _SocketWriter(asyncio.Protocol):
+    """Joins a socket to a peer; gives up on a peer that reads nothing."""
+
+    def __init__(self) -> None:
+        self.peer: Peer | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.Transport):
+            self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self.peer is not None:
+            self.peer.feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        if self.peer is not None:
+            self.peer.lost()
+
+    def write(self, data: bytes) -> None:
+        if self.transport is None:
+            return
+        self.transport.write(data)
+        if self.transport.get_write_buffer_size() > MAX_BACKLOG:
+            log.error("peer_reads_nothing", backlog=self.transport.get_write_buffer_size())
+            self.transport.abort()
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+
+@asynccontextmanager
+async def connected(
+    sock: socket.socket,
+    requests: Mapping[str, RequestHandler] | None = None,
+    notifications: Mapping[str, NotificationHandler] | None = None,
+) -> AsyncIterator[Peer]:
+    """A peer on a connected stream socket; running requests are cancelled at the end."""
+    sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+    writer = _SocketWriter()
+    async with anyio.create_task_group() as tasks:
+        peer = Peer(writer, tasks, requests, notifications)
+        writer.peer = peer
+        await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
+        try:
+            yield peer
+        finally:
+            writer.close()
+            peer.lost()
+            tasks.cancel_scope.cancel()
