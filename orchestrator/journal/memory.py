@@ -56,7 +56,7 @@ def _match(
         return {}
     query = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
     rows = db.execute(
-        f"SELECT fact.id, fact.fact, fact.category FROM {table} JOIN fact ON fact.id = {table}.rowid"
+        f"SELECT fact.id, fact.fact, category FROM {table} JOIN fact ON fact.id = {table}.rowid"
         f" WHERE {table} MATCH ? AND fact.agent_id = ? ORDER BY bm25({table}), fact.id LIMIT ?",
         (query, agent_id, limit),
     )

@@ -100,7 +100,8 @@ def admit(db: apsw.Connection, row: InboxRow, admission: Admission, now: int) ->
 
 def load(db: apsw.Connection, turn_id: str) -> Turn:
     """A turn that exists."""
-    return Turn(*db.execute(f"SELECT {COLUMNS} FROM turn WHERE id = ?", (turn_id,)).fetchone())
+    (row,) = db.execute(f"SELECT {COLUMNS} FROM turn WHERE id = ?", (turn_id,))
+    return Turn(*row)
 
 
 def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:

@@ -41,7 +41,6 @@ class StopReason(StrEnum):
     REFUSED = "refused"
     EMPTY = "empty"  # the model said nothing, twice
     MODEL_ERROR = "model_error"
-    TOOL_REQUIRED = "tool_required"  # a required tool call never came (design §8)
     DRAINED = "drained"  # stopped at a step boundary; the turn goes on in another process
 
 
