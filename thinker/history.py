@@ -1,0 +1,118 @@
+"""The session as a model may see it: the newest messages, well formed, old results shortened.
+
+Whatever comes in, what goes out holds for every provider: call ids are unique, each call is
+followed at once by exactly one result, in the order of the calls, and no message is empty.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+
+WINDOW = 50  # messages; seed 002, "Conversation History as Context"
+KEEP_EXCHANGES = 2  # whose results stay whole; the same place
+LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'  # seed 002's reference
+
+
+def prepare(
+    messages: Sequence[Message], *, window: int = WINDOW, keep_exchanges: int = KEEP_EXCHANGES
+) -> tuple[Message, ...]:
+    """The part of a session to send: `newest`, then `repair`, then `shorten`."""
+    return shorten(repair(newest(messages, window)), keep_exchanges)
+
+
+def newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]:
+    """The last ``size`` messages; results whose calls were cut off are left to `repair`."""
+    return tuple(messages[max(0, len(messages) - size) :])
+
+
+@dataclass
+class _Exchange:
+    """A message and, when it is an assistant's, the results of its calls by call id."""
+
+    message: UserMessage | AssistantMessage
+    results: dict[str, ToolResult] = field(default_factory=dict)
+
+
+def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Pair calls and results: orphans and duplicates out, missing results filled, order mended.
+
+    A result that comes late (a user spoke in between) is moved to its call. A call id that was
+    used before gets a new one, since providers refuse a repeated id.
+    """
+    exchanges: list[_Exchange] = []
+    waiting: dict[str, list[tuple[_Exchange, ToolCall]]] = {}
+    taken: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolResult):
+            if places := waiting.get(message.call_id):
+                exchange, call = places.pop(0)
+                exchange.results[call.id] = _answer(call, message)
+        elif isinstance(message, UserMessage):
+            if message.content.strip() or message.images:
+                exchanges.append(_Exchange(message))
+        elif message.content.strip() or message.tool_calls:
+            calls = tuple(_with_unique_id(call, taken) for call in message.tool_calls)
+            exchange = _Exchange(message.model_copy(update={"tool_calls": calls}))
+            exchanges.append(exchange)
+            # An id that is used again belongs to the newer call.
+            waiting.update({old.id: [] for old in message.tool_calls})
+            for old, new in zip(message.tool_calls, calls, strict=True):
+                waiting[old.id].append((exchange, new))
+    return tuple(part for exchange in exchanges for part in _flatten(exchange))
+
+
+def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, ...]:
+    """Replace the tool results before the last ``keep_exchanges`` exchanges by a note.
+
+    An exchange is an assistant message with calls and its results. The number in the note is
+    the length of the result written as JSON.
+    """
+    shortened: list[Message] = []
+    exchanges = 0
+    for message in reversed(messages):
+        if isinstance(message, ToolResult) and exchanges >= keep_exchanges:
+            shortened.append(message.model_copy(update={"content": _note(message)}))
+        else:
+            exchanges += isinstance(message, AssistantMessage) and bool(message.tool_calls)
+            shortened.append(message)
+    return tuple(reversed(shortened))
+
+
+def _with_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:
+    base = unique = call.id or "call"
+    count = 1
+    while unique in taken:
+        count += 1
+        unique = f"{base}_{count}"
+    taken.add(unique)
+    return call if unique == call.id else call.model_copy(update={"id": unique})
+
+
+def _answer(call: ToolCall, result: ToolResult) -> ToolResult:
+    if (result.call_id, result.name) == (call.id, call.name):
+        return result
+    return result.model_copy(update={"call_id": call.id, "name": call.name})
+
+
+def _flatten(exchange: _Exchange) -> tuple[Message, ...]:
+    message = exchange.message
+    if isinstance(message, UserMessage):
+        return (message,)
+    results = tuple(
+        exchange.results.get(call.id)
+        or ToolResult(call_id=call.id, name=call.name, content=LOST, is_error=True)
+        for call in message.tool_calls
+    )
+    return (message, *results)
+
+
+def _note(result: ToolResult) -> str:
+    if re.fullmatch(rf"\[{re.escape(result.name)}: truncated, was \d+ chars\]", result.content):
+        return result.content
+    # Objects and arrays are stored as their JSON; text would be quoted in it.
+    as_json = result.content.startswith(("{", "["))
+    length = len(result.content if as_json else json.dumps(result.content, ensure_ascii=False))
+    return f"[{result.name}: truncated, was {length} chars]"

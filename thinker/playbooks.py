@@ -1,0 +1,127 @@
+"""Playbooks: instructions that enter the prompt when a message has one of their keywords."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import ahocorasick_rs
+from pydantic import BaseModel, Field, ValidationError
+
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.skillfile import SkillFile
+
+# A word character, save those of scripts that are written without spaces (Thai to Khmer, kana,
+# Han, Hangul, whose particles join the word): a word boundary would never be found in them.
+WORD = re.compile(
+    "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+@dataclass(frozen=True)
+class Playbook:
+    """Instructions with the keywords (lower case) that call for them; high priority comes first."""
+
+    name: str
+    description: str
+    instructions: str
+    keywords: tuple[str, ...]
+    priority: float = 0
+    required_tools: tuple[str, ...] = ()
+    source: Literal["file", "database"] = "file"
+
+
+def from_skill(skill: SkillFile) -> Playbook:
+    """The playbook that a SKILL.md with keywords describes."""
+    return Playbook(
+        name=skill.name,
+        description=skill.description,
+        instructions=skill.instructions,
+        keywords=skill.keywords,
+        priority=skill.priority,
+        required_tools=skill.required_tools,
+    )
+
+
+class _Trigger(BaseModel):
+    keywords: tuple[str, ...] = Field(min_length=1)
+    priority: float = 0
+
+
+class _Record(BaseModel):
+    id: int = Field(gt=0)
+    name: str = Field(min_length=1)
+    description: str | None = None
+    instructions: str = Field(min_length=1)
+    trigger_config: _Trigger
+    required_tools: tuple[str, ...] = ()
+
+
+def parse_record(record: JsonObject) -> Playbook | None:
+    """The playbook in a journal record; None when the record is no complete playbook."""
+    try:
+        row = _Record.model_validate(record)
+    except ValidationError:
+        return None
+    return Playbook(
+        name=row.name,
+        description=row.description or "",
+        instructions=row.instructions,
+        keywords=tuple(keyword.lower() for keyword in row.trigger_config.keywords),
+        priority=row.trigger_config.priority,
+        required_tools=row.required_tools,
+        source="database",
+    )
+
+
+def required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
+    """The tools that matched playbooks need, each with the name of the first that needs it."""
+    needed: dict[str, str] = {}
+    for playbook in matched:
+        for tool in playbook.required_tools:
+            needed.setdefault(tool, playbook.name)
+    return needed
+
+
+class Matcher:
+    """Finds the playbooks of a message in one pass, however many keywords there are."""
+
+    def __init__(self, playbooks: Sequence[Playbook]) -> None:
+        # sorted() is stable: equal priorities keep the order given.
+        self._playbooks = tuple(sorted(playbooks, key=lambda playbook: -playbook.priority))
+        owners: dict[str, list[int]] = defaultdict(list)
+        for position, playbook in enumerate(self._playbooks):
+            for keyword in playbook.keywords:
+                owners[keyword.lower()].append(position)
+        # The empty keyword is contained in every text, and no pattern for an automaton.
+        self._always = owners.pop("", [])
+        self._owners = tuple(owners.values())
+        self._bounded = tuple(
+            bool(WORD.match(keyword[0]) and WORD.match(keyword[-1])) for keyword in owners
+        )
+        self._automaton = ahocorasick_rs.AhoCorasick(owners)
+
+    def match(self, text: str) -> tuple[Playbook, ...]:
+        """Every playbook with a keyword in the text, highest priority first.
+
+        A keyword that begins and ends with a word character must stand as a word of its own;
+        any other ("c++", ".net") may stand anywhere. Case does not matter.
+        """
+        if not text:
+            return ()
+        lowered = text.lower()
+        hits = set(self._always)
+        for keyword, start, end in self._automaton.find_matches_as_indexes(
+            lowered, overlapping=True
+        ):
+            if not self._bounded[keyword] or _stands_alone(lowered, start, end):
+                hits.update(self._owners[keyword])
+        return tuple(self._playbooks[position] for position in sorted(hits))
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before = start > 0 and WORD.match(text[start - 1])
+    after = end < len(text) and WORD.match(text[end])
+    return not before and not after

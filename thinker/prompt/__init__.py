@@ -1,0 +1,1 @@
+"""Prompt assembly: base prompt, dynamic layers, and the recipes that order them."""

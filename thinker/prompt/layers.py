@@ -1,0 +1,143 @@
+"""The layers of a system prompt: one pure function each, with the text of seed 002.
+
+A layer returns None when it has nothing to say. Facts, names and descriptions become single
+lines, so that none of them can begin a heading of its own.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from zoneinfo import ZoneInfo
+
+from thinker.playbooks import Playbook
+from thinker.protocol.methods import Memory
+from thinker.protocol.skillfile import SkillFile
+
+MAX_MEMORIES = 5  # seed 002, layer 6
+
+# English whatever the locale: the prompt is English.
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+TASK = """\
+## Current Task
+You are executing an autonomous scheduled task. There is no user message —
+follow the instructions below as your goal. Complete the task step by step,
+using your available tools. When done, provide a brief summary of what you
+accomplished."""
+
+
+@dataclass(frozen=True)
+class TurnContext:
+    """What the layers of one turn are made from.
+
+    ``now`` is aware and shown in ``timezone``; ``playbooks`` are the matched ones in order;
+    ``skills`` are those without keywords.
+    """
+
+    base: str
+    now: datetime
+    timezone: str
+    chat_id: str
+    playbooks: tuple[Playbook, ...] = ()
+    skills: tuple[SkillFile, ...] = ()
+    summary: str | None = None
+    memories: tuple[Memory, ...] = ()
+
+
+def zone(name: str) -> tuple[ZoneInfo, str | None]:
+    """The time zone of this name; UTC and a warning when there is none."""
+    try:
+        return ZoneInfo(name), None
+    except (KeyError, ValueError, OSError):  # OSError: the name of a directory, as "America"
+        return ZoneInfo("UTC"), f"unknown time zone {name!r}; set one such as Europe/Berlin"
+
+
+def base(context: TurnContext) -> str | None:
+    """The base prompt, as it is."""
+    return context.base
+
+
+def playbooks(context: TurnContext) -> str | None:
+    """The instructions of the playbooks that the message called for."""
+    if not context.playbooks:
+        return None
+    parts = (
+        f"### Playbook: {_line(playbook.name)}\n{playbook.instructions}"
+        for playbook in context.playbooks
+    )
+    return "\n\n".join(
+        ("## Workflow Guidance\nFollow these steps when relevant:", *parts),
+    )
+
+
+def skills(context: TurnContext) -> str | None:
+    """Names and descriptions of the skills that the model may read."""
+    if not context.skills:
+        return None
+    entries = (
+        "  <skill>\n"
+        f"    <name>{escape(_line(skill.name), quote=False)}</name>\n"
+        f"    <description>{escape(_line(skill.description), quote=False)}</description>\n"
+        "  </skill>"
+        for skill in context.skills
+    )
+    return "\n".join(("<available_skills>", *entries, "</available_skills>"))
+
+
+def date_time(context: TurnContext) -> str | None:
+    """Day, date and time (24 hours) where the user is."""
+    local, _ = zone(context.timezone)
+    now = context.now.astimezone(local)
+    day = f"{WEEKDAYS[now.weekday()]}, {MONTHS[now.month - 1]} {now.day}, {now.year}"
+    return f"## Current Date & Time\n{day}, {now:%H:%M} ({local.key})"
+
+
+def chat(context: TurnContext) -> str | None:
+    """The chat's id, for tools that ask for one."""
+    return f"## Current Chat\nchat_id: {_line(context.chat_id)}"
+
+
+def task(context: TurnContext) -> str | None:
+    """Says that no user is waiting; the instructions are the user message."""
+    del context
+    return TASK
+
+
+def summary(context: TurnContext) -> str | None:
+    """The summary of the part of the session that was compacted."""
+    if context.summary is None or not context.summary.strip():
+        return None
+    return f"## Previous Conversation Context\n{context.summary}"
+
+
+def memories(context: TurnContext) -> str | None:
+    """Facts about the user, with their categories."""
+    lines = tuple(
+        f"- {_line(memory.fact)} ({_line(memory.category)})"
+        for memory in context.memories[:MAX_MEMORIES]
+    )
+    return "\n".join(("Relevant memories about the user:", *lines)) if lines else None
+
+
+def task_memories(context: TurnContext) -> str | None:
+    """Facts about the user for a scheduled task; the seed shows them without categories."""
+    lines = tuple(f"- {_line(memory.fact)}" for memory in context.memories[:MAX_MEMORIES])
+    return "\n".join(("Relevant memories:", *lines)) if lines else None
+
+
+def _line(text: str) -> str:
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,182 @@
+"""Arguments that models write: schemas made lenient for them, values made right for tools."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic import JsonValue
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import EMPTY_REGISTRY
+
+from thinker.protocol.messages import JsonObject
+
+MAX_REF_HOPS = 8  # references to references; real schemas need one
+MAX_PROBLEMS = 3
+MAX_PROBLEM_CHARS = 200
+WHOLE = re.compile(r"[-+]?\d{1,18}")
+DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
+
+
+def relax(schema: JsonObject) -> JsonObject:
+    """A schema that also takes numbers and booleans as strings, and null for optional fields.
+
+    Some providers check arguments against the schema and refuse the whole answer; weaker models
+    write ``"5"`` for 5 and null for nothing. `coerce` puts the values right.
+    """
+    relaxed = dict(schema)
+    kind = relaxed.get("type")
+    if kind in ("number", "integer", "boolean"):
+        relaxed["type"] = [kind, "string"]
+    properties = relaxed.get("properties")
+    if isinstance(properties, dict):
+        required = _required(schema)
+        relaxed["properties"] = {
+            name: _relax_field(field, optional=name not in required)
+            for name, field in properties.items()
+        }
+    items = relaxed.get("items")
+    if isinstance(items, dict):
+        relaxed["items"] = relax(items)
+    return relaxed
+
+
+def coerce(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+    """The arguments with strings turned into what the schema asks for, where it is certain.
+
+    ``"5"`` becomes 5 where a number is asked for and no string allowed, ``"true"`` likewise;
+    null for an optional field that does not take null is left out.
+    """
+    return _coerce_object(arguments, schema, schema)
+
+
+def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
+    """What is wrong with the arguments, for the model to read; None when nothing is.
+
+    A schema that is broken itself checks nothing: the tool's server has the last word.
+    """
+    validator = _validator(orjson.dumps(schema))
+    if validator is None:
+        return None
+    try:
+        found = list(islice(validator.iter_errors(arguments), MAX_PROBLEMS))
+    except (Unresolvable, RecursionError, re.error):
+        return None
+    problems = [f"{error.json_path}: {error.message}"[:MAX_PROBLEM_CHARS] for error in found]
+    return "; ".join(problems) or None
+
+
+def _relax_field(field: JsonValue, *, optional: bool) -> JsonValue:
+    if not isinstance(field, dict):
+        return field
+    relaxed = relax(field)
+    kind = relaxed.get("type")
+    kinds: list[JsonValue] = kind if isinstance(kind, list) else [kind]
+    if optional and kind is not None and "null" not in kinds:
+        relaxed["type"] = [*kinds, "null"]
+    return relaxed
+
+
+def _required(schema: JsonObject) -> list[JsonValue]:
+    required = schema.get("required")
+    return required if isinstance(required, list) else []
+
+
+def _coerce_object(value: JsonObject, schema: JsonObject, root: JsonObject) -> JsonObject:
+    fields: JsonObject = {}
+    required: list[JsonValue] = []
+    for branch in _branches(schema, root):
+        properties = branch.get("properties")
+        fields.update(properties if isinstance(properties, dict) else {})
+        required += _required(branch)
+    return {
+        name: _coerce(item, fields.get(name), root)
+        for name, item in value.items()
+        if item is not None or name in required or _takes_null(fields.get(name), root)
+    }
+
+
+def _coerce(value: JsonValue, schema: JsonValue, root: JsonObject) -> JsonValue:
+    if not isinstance(schema, dict):
+        return value
+    if isinstance(value, str):
+        return _from_text(value, _types(schema, root))
+    if isinstance(value, dict):
+        return _coerce_object(value, schema, root)
+    if isinstance(value, list):
+        items = next((b["items"] for b in _branches(schema, root) if "items" in b), None)
+        return [_coerce(item, items, root) for item in value]
+    return value
+
+
+def _from_text(text: str, types: set[str]) -> JsonValue:
+    """What a string stands for, when a string is not what was asked for."""
+    word = text.strip()
+    if "string" in types:
+        return text
+    if "boolean" in types and word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    if types & {"integer", "number"} and WHOLE.fullmatch(word):
+        return int(word)
+    if "number" in types and DECIMAL.fullmatch(word):
+        return float(word)
+    return text
+
+
+def _takes_null(schema: JsonValue, root: JsonObject) -> bool:
+    """Whether null is a value here; true where the schema does not say."""
+    if not isinstance(schema, dict):
+        return True
+    types = _types(schema, root)
+    return not types or "null" in types
+
+
+def _types(schema: JsonObject, root: JsonObject) -> set[str]:
+    kinds: list[JsonValue] = []
+    for branch in _branches(schema, root):
+        kind = branch.get("type")
+        kinds += kind if isinstance(kind, list) else [kind]
+    return {kind for kind in kinds if isinstance(kind, str)}
+
+
+def _branches(
+    schema: JsonObject, root: JsonObject, hops: int = MAX_REF_HOPS
+) -> Iterator[JsonObject]:
+    """The schema itself, what it refers to, and its alternatives."""
+    yield schema
+    if hops == 0:
+        return
+    nested: list[JsonValue] = [_referred(schema.get("$ref"), root)]
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        alternatives = schema.get(keyword)
+        nested += alternatives if isinstance(alternatives, list) else []
+    for branch in nested:
+        if isinstance(branch, dict):
+            yield from _branches(branch, root, hops - 1)
+
+
+def _referred(reference: JsonValue, root: JsonObject) -> JsonValue:
+    """What a reference within the document points at; None for any other."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    found: JsonValue = root
+    for key in reference[2:].split("/"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+@lru_cache(maxsize=512)
+def _validator(schema: bytes) -> Validator | None:
+    parsed = orjson.loads(schema)
+    kind = validator_for(parsed, default=Draft202012Validator)
+    try:
+        kind.check_schema(parsed)
+    except (SchemaError, RecursionError):
+        return None
+    # A registry of its own: the default one would fetch references from the network.
+    return kind(parsed, registry=EMPTY_REGISTRY)

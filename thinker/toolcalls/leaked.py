@@ -1,0 +1,84 @@
+"""Tool calls and reasoning that a model wrote into its text, where they do not belong."""
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NoReturn
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from thinker.protocol.messages import JsonObject
+
+MAX_ATTEMPTS = 64  # places looked at in one text, so that braces alone cost nothing
+FENCE = r"```.*?(?:```|\Z)"
+WHOLE_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)```\s*", re.DOTALL)
+# Code is matched first, so that what stands in it is neither found nor removed.
+START = re.compile(rf"{FENCE}|(?P<start>\{{\s*\")", re.DOTALL)
+MARKUP = re.compile(
+    rf"(?P<code>{FENCE}|`[^`\n]*`)"
+    r"|<(?P<tag>think|thinking|tool_call)>.*?</(?P=tag)>"
+    r"|<function=[^>\n]*>.*?</function>",
+    re.DOTALL,
+)
+BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+@dataclass(frozen=True)
+class LeakedCall:
+    """A tool call found in text; ``preamble`` is the text before it."""
+
+    name: str
+    arguments: JsonObject
+    preamble: str
+
+
+def find(text: str, offered: Collection[str]) -> LeakedCall | None:
+    """The first ``{"name": …, "parameters": {…}}`` in the text that names an offered tool.
+
+    An example in a code fence is no call, unless the fence is all there is.
+    """
+    fenced = WHOLE_FENCE.fullmatch(text)
+    if fenced:
+        text = fenced[1]
+    attempts = 0
+    for match in START.finditer(text):
+        if match["start"] is None:
+            continue
+        attempts += 1
+        if attempts > MAX_ATTEMPTS:
+            break
+        call = _call_at(text, match.start(), offered)
+        if call is not None:
+            return call
+    return None
+
+
+def clean(text: str) -> str:
+    """The text without reasoning and tool-call markup outside code; Markdown stays as it is."""
+    without = MARKUP.sub(lambda match: match["code"] or "", text)
+    return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", without).strip()
+
+
+def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | None:
+    try:
+        value: JsonValue = _DECODER.raw_decode(text, start)[0]
+        found = _OBJECT.validate_python(value)
+    except (ValueError, RecursionError, ValidationError):
+        return None
+    name, parameters = found.get("name"), found.get("parameters")
+    if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):
+        return None
+    if not isinstance(name, str) or name not in offered:
+        return None
+    return LeakedCall(name, parameters, text[:start].strip())
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+# Not strict: models write line breaks into strings.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
