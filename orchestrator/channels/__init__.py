@@ -1,0 +1,1 @@
+"""The chat systems that we speak: one adapter each."""

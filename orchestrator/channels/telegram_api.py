@@ -1,0 +1,287 @@
+"""The Bot API of Telegram over HTTP: calls, and what each failure means for a message.
+
+The token stands in every address, so no address may reach an error, a log or a repr.
+"""
+
+import json
+import logging
+import re
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from orchestrator.adapter import SendError, SendOutcome
+from orchestrator.errors import ConfigError
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.net import (
+    NOT_SENT,
+    HttpClient,
+    HttpError,
+    HttpResponse,
+    HttpTransport,
+    open_client,
+)
+
+API_URL = "https://api.telegram.org"
+POLL_WAIT = 30  # seconds that the server holds a poll open
+POLL_DEADLINE = 50.0  # seconds after which a poll is taken for hung
+SEND_DEADLINE = 40.0  # seconds for any other call, whatever it does meanwhile
+
+Result = TypeVar("Result")
+
+_TOKEN = re.compile(r"(\d{1,19}):[\w-]+", re.ASCII)
+_NOT_FOUND = 404
+_CONFLICT = 409
+_REFUSED_TOKEN = (401, _NOT_FOUND)  # an unknown and a malformed token
+_UNSUPPORTED = (400, _NOT_FOUND, 405, 501)  # how servers answer a method that they lack
+_NOT_DONE = (401, _NOT_FOUND, _CONFLICT, 429)  # never the message's fault
+_GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
+_UNCHANGED = ("message is not modified", "message_not_modified")
+_BAD_FORMAT = ("can't parse entities", "message is too long")
+
+
+class _Answered(BaseModel):
+    """Base of what Telegram answers; fields that we do not read are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class User(_Answered):
+    """A person or a bot."""
+
+    id: int
+    is_bot: bool = False
+    first_name: str = ""
+    last_name: str = ""
+    username: str = ""
+
+
+class WebhookInfo(_Answered):
+    """Where updates are pushed to; empty while they can be polled."""
+
+    url: str = ""
+
+
+class Sent(_Answered):
+    """A message that was sent."""
+
+    message_id: int
+
+
+class _Parameters(_Answered):
+    retry_after: float | None = Field(None, ge=0)
+    migrate_to_chat_id: int | None = None
+
+
+class _Answer(_Answered):
+    ok: bool
+    result: JsonValue = None
+    error_code: int | None = None
+    description: str = ""
+    parameters: _Parameters = _Parameters()
+
+
+class BotApiError(SendError):
+    """A call failed; ``code`` is Telegram's error code, 0 when none came."""
+
+    def __init__(
+        self,
+        message: str,
+        outcome: SendOutcome,
+        code: int = 0,
+        parameters: _Parameters | None = None,
+    ) -> None:
+        parameters = parameters or _Parameters()
+        super().__init__(message, outcome, parameters.retry_after)
+        self.code = code
+        self.new_chat_id = parameters.migrate_to_chat_id
+
+    @property
+    def token_refused(self) -> bool:
+        """Whether the server does not know the token (of a call that needs nothing else)."""
+        return self.code in _REFUSED_TOKEN
+
+    @property
+    def unsupported(self) -> bool:
+        """Whether the server lacks the method (of a call that cannot be wrong otherwise)."""
+        return self.code in _UNSUPPORTED
+
+    @property
+    def conflict(self) -> bool:
+        """Whether somebody else receives this bot's updates."""
+        return self.code == _CONFLICT
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether an edit was refused because the message says that already."""
+        return any(words in str(self).lower() for words in _UNCHANGED)
+
+    @property
+    def bad_format(self) -> bool:
+        """Whether the text may be accepted without formatting."""
+        return any(words in str(self).lower() for words in _BAD_FORMAT)
+
+
+class BotApi:
+    """One bot's calls, with one client for polling and one for everything else.
+
+    Use as an async context manager, or call `aclose`. ``bot_id`` is the number that the token
+    begins with. Deadlines are seconds for a whole call.
+
+    Raises:
+        ConfigError: the token or the address has no usable form.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        base_url: str = API_URL,
+        *,
+        transport: HttpTransport | None = None,
+        poll_deadline: float = POLL_DEADLINE,
+        send_deadline: float = SEND_DEADLINE,
+    ) -> None:
+        match = _TOKEN.fullmatch(token.strip())
+        if not match:
+            raise ConfigError(
+                "TELEGRAM_BOT_TOKEN is not a bot token; copy it from @BotFather, it looks like"
+                " 123456:ABC-DEF"
+            )
+        # The client logs the address of every request at info level.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
+        self.bot_id = match[1]
+        self._token = match[0]
+        self._poll_deadline = poll_deadline
+        self._send_deadline = send_deadline
+        self._polling = self._open(base_url, transport)
+        self._sending = self._open(base_url, transport)
+
+    def _open(self, base_url: str, transport: HttpTransport | None) -> HttpClient:
+        try:
+            return open_client(
+                f"{base_url.rstrip('/')}/bot{self._token}/",
+                read=self._poll_deadline,
+                transport=transport,
+            )
+        except NOT_SENT:
+            raise ConfigError(
+                "TELEGRAM_API_URL is not a web address; unset it or write https://host"
+            ) from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._polling.aclose()
+        await self._sending.aclose()
+
+    async def poll(self, offset: int, kinds: tuple[str, ...]) -> list[JsonValue]:
+        """Wait for updates from ``offset`` on; each is returned unread, since one may be broken.
+
+        Raises:
+            BotApiError: nothing was confirmed by this call.
+        """
+        wanted: JsonObject = {
+            "offset": offset,
+            "timeout": POLL_WAIT,
+            "limit": 100,
+            # Sent every time: the server remembers the last list (reliability.md §5).
+            "allowed_updates": list(kinds),
+        }
+        result = await self._post(self._polling, "getUpdates", wanted, self._poll_deadline)
+        return self._read("getUpdates", result, list[JsonValue])
+
+    async def call(self, method: str, params: JsonObject, expected: type[Result]) -> Result:
+        """Call any other method; a group that became a supergroup is followed once.
+
+        Raises:
+            BotApiError: with what is known about the message.
+        """
+        try:
+            result = await self._post(self._sending, method, params, self._send_deadline)
+        except BotApiError as error:
+            if error.new_chat_id is None:
+                raise
+            moved: JsonObject = {**params, "chat_id": error.new_chat_id}
+            result = await self._post(self._sending, method, moved, self._send_deadline)
+        return self._read(method, result, expected)
+
+    async def _post(
+        self, client: HttpClient, method: str, params: JsonObject, deadline: float
+    ) -> JsonValue:
+        try:
+            with anyio.fail_after(deadline):
+                response = await client.post(method, json=params)
+        except NOT_SENT as error:
+            # Not chained: the cause holds the request and so its address.
+            raise BotApiError(
+                f"telegram {method}: cannot connect ({type(error).__name__});"
+                " check the network and TELEGRAM_API_URL",
+                SendOutcome.NOT_SENT,
+            ) from None
+        except (HttpError, TimeoutError) as error:
+            raise BotApiError(
+                f"telegram {method}: no answer ({type(error).__name__})", SendOutcome.UNKNOWN
+            ) from None
+        return self._result(method, response)
+
+    def _result(self, method: str, response: HttpResponse) -> JsonValue:
+        try:
+            answer = _Answer.model_validate(_decode(response.content))
+        except (ValueError, RecursionError):
+            answer = None
+        if answer and answer.ok and response.is_success:
+            return answer.result
+        if answer is None:
+            code, description, parameters = response.status_code, "no Bot API answer", _Parameters()
+        else:
+            code = answer.error_code or response.status_code
+            description, parameters = answer.description, answer.parameters
+        raise BotApiError(
+            f"telegram {method}: {description.replace(self._token, '[hidden]')} ({code})",
+            _outcome(method, code, None if answer is None else description),
+            code,
+            parameters,
+        )
+
+    def _read(self, method: str, result: JsonValue, expected: type[Result]) -> Result:
+        try:
+            return TypeAdapter(expected).validate_python(result)
+        except ValidationError:
+            raise BotApiError(
+                f"telegram {method}: the answer has another form than the Bot API's",
+                SendOutcome.UNKNOWN,
+            ) from None
+
+
+def _outcome(method: str, code: int, description: str | None) -> SendOutcome:
+    """What an error answer means; ``description`` is None when it is not the Bot API's."""
+    words = (description or "").lower()
+    if any(gone in words for gone in _GONE) or (code == _NOT_FOUND and method == "editMessageText"):
+        return SendOutcome.GONE
+    if code < 300 or code >= 500:  # noqa: PLR2004 - the bounds of HTTP's classes
+        return SendOutcome.UNKNOWN
+    if code in _NOT_DONE or description is None:
+        return SendOutcome.NOT_SENT  # a refusal on the way, by a proxy for one, is no decision
+    return SendOutcome.PERMANENT
+
+
+def _decode(body: bytes) -> JsonValue:
+    """The body's JSON; what UTF-8 cannot hold becomes ``?``, since it could never be stored.
+
+    JSON can write half of a surrogate pair, and a foreign server may send broken bytes.
+    """
+    text = json.dumps(json.loads(body.decode("utf-8", "replace")), ensure_ascii=False)
+    decoded: JsonValue = json.loads(text.encode("utf-8", "replace"))
+    return decoded
