@@ -1,0 +1,178 @@
+"""What no single part of agents.json can know: names that clash, dangle or have no effect."""
+
+from collections.abc import Callable, Mapping
+
+from orchestrator.definitions.agent import AgentDefinition
+from orchestrator.definitions.draft import Draft
+from orchestrator.definitions.file import Channels
+from orchestrator.definitions.problems import field_names, suggestion
+from thinker.protocol.providers import PROVIDERS
+
+# Fields that the schema fixes before the part that obeys them is built; each part takes its own
+# line away.
+NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
+    ("port", lambda agent: agent.port is not None),
+    ("prompt", lambda agent: agent.prompt is not None),
+    (
+        "costControls.enabled",
+        lambda agent: agent.cost_controls is not None and agent.cost_controls.enabled,
+    ),
+    ("approvals", lambda agent: bool(agent.approvals)),
+    ("whileBusy", lambda agent: agent.while_busy != "queue"),
+    ("promptLayout", lambda agent: agent.prompt_layout != "system"),
+    ("toolCalls", lambda agent: agent.tool_calls == "text"),
+)
+
+
+def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
+    """Run every check; ``environ`` is where keys are looked for, None skips that one."""
+    declared = _declared(draft)
+    _unique_agents(draft)
+    _unique_ports(draft)
+    _bindings(draft, declared)
+    _fallback(draft, declared)
+    _reachable(draft)
+    _no_effect(draft)
+    if environ is not None:
+        _keys(draft, environ)
+
+
+def _declared(draft: Draft) -> set[str]:
+    """Every agent id in the file, also of agents that turned out invalid."""
+    value = draft.document.value
+    agents = value.get("agents") if isinstance(value, dict) else None
+    items = agents if isinstance(agents, list) else []
+    ids = [item.get("agentId") for item in items if isinstance(item, dict)]
+    return {agent_id for agent_id in ids if isinstance(agent_id, str)}
+
+
+def _unique_agents(draft: Draft) -> None:
+    first: dict[str, int] = {}
+    for number, agent in list(draft.agents.items()):
+        name = agent.agent_id
+        if name in first:
+            draft.error(
+                ("agents", number, "agentId"),
+                f"agent '{name}' is defined a second time (first in line "
+                f"{draft.line('agents', first[name], 'agentId')}); rename or remove one",
+                name,
+            )
+            del draft.agents[number]
+        else:
+            first[name] = number
+
+
+def _unique_ports(draft: Draft) -> None:
+    holders: dict[int, str] = {}
+    for number, agent in list(draft.agents.items()):
+        if not agent.enabled or not agent.port:
+            continue
+        if agent.port in holders:
+            draft.error(
+                ("agents", number, "port"),
+                f"agent '{agent.agent_id}' has port {agent.port} of agent "
+                f"'{holders[agent.port]}'; choose another or 0",
+                agent.agent_id,
+            )
+            del draft.agents[number]
+        else:
+            holders[agent.port] = agent.agent_id
+
+
+def _bindings(draft: Draft, declared: set[str]) -> None:
+    enabled = {agent.agent_id: agent.enabled for agent in draft.agents.values()}
+    first: dict[str, int] = {}
+    channels = field_names(Channels)
+    for number, binding in list(draft.bindings.items()):
+        path = ("bindings", number)
+        what = f"binding {binding.place}"
+        if binding.agent_id not in declared:
+            draft.error(
+                (*path, "agentId"),
+                f"{what} names the unknown agent '{binding.agent_id}'"
+                + suggestion(binding.agent_id, declared),
+            )
+            del draft.bindings[number]
+            continue
+        if not enabled.get(binding.agent_id, True):
+            draft.warn(path, f"{what} leads to the disabled agent '{binding.agent_id}': it refuses")
+        if binding.channel not in channels:
+            draft.warn(
+                (*path, "channel"),
+                f'{what} names the unknown channel "{binding.channel}"'
+                + suggestion(binding.channel, channels),
+            )
+        if "*" in binding.chat_id and binding.chat_id != "*":
+            draft.warn(
+                (*path, "chatId"),
+                f'{what} matches no chat; "*" works only alone, so write it or a whole id',
+            )
+        if binding.place in first:
+            line = draft.line("bindings", first[binding.place])
+            draft.warn(path, f"{what} never applies, line {line} has the same place; remove one")
+        first.setdefault(binding.place, number)
+
+
+def _fallback(draft: Draft, declared: set[str]) -> None:
+    name = draft.fallback
+    if name is None:
+        return
+    if name not in declared:
+        draft.error(
+            ("fallbackAgentId",),
+            f"\"fallbackAgentId\" names the unknown agent '{name}'" + suggestion(name, declared),
+        )
+    valid = {agent.agent_id: agent for agent in draft.agents.values()}
+    if name not in valid:
+        draft.fallback = None
+    elif not valid[name].enabled:
+        draft.warn(
+            ("fallbackAgentId",),
+            f"\"fallbackAgentId\" names the disabled agent '{name}': it refuses",
+        )
+
+
+def _reachable(draft: Draft) -> None:
+    bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback}
+    for number, agent in draft.agents.items():
+        if agent.enabled and agent.agent_id not in bound:
+            draft.warn(
+                ("agents", number, "agentId"),
+                f"agent '{agent.agent_id}' stands in no binding; only a sender that names it "
+                "reaches it",
+                agent.agent_id,
+            )
+
+
+def _no_effect(draft: Draft) -> None:
+    for number, agent in draft.agents.items():
+        for place, is_set in NO_EFFECT_YET:
+            if is_set(agent):
+                draft.warn(
+                    ("agents", number, *place.split(".")),
+                    f"agent '{agent.agent_id}': \"{place}\" is accepted but has no effect yet",
+                    agent.agent_id,
+                )
+    for key, entries in (("mcpServers", draft.mcp_servers), ("models", draft.models)):
+        if entries:
+            draft.warn((key,), f'"{key}" is accepted but has no effect yet')
+    for name, server in draft.mcp_servers.items():
+        for extra in server.model_extra or {}:
+            draft.warn(
+                ("mcpServers", name, extra),
+                f"MCP server '{name}': the field \"{extra}\" is unknown and ignored",
+            )
+
+
+def _keys(draft: Draft, environ: Mapping[str, str]) -> None:
+    for number, agent in draft.agents.items():
+        provider = PROVIDERS.get(agent.llm_provider)
+        if provider is None or provider.key_var is None or agent.base_url or not agent.enabled:
+            continue
+        if not (environ.get(provider.key_var) or agent.env.get(provider.key_var)):
+            draft.warn(
+                ("agents", number, "llmProvider"),
+                f"agent '{agent.agent_id}' needs {provider.key_var}, which is not set; "
+                "set it in the daemon's environment",
+                agent.agent_id,
+            )

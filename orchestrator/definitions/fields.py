@@ -1,0 +1,108 @@
+"""Field types that several models of agents.json share, and what they refuse."""
+
+import zoneinfo
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    WithJsonSchema,
+)
+from pydantic.alias_generators import to_camel
+
+from thinker.protocol.providers import PROVIDERS
+
+# Variables that make a process load or run something else than what was configured, or send its
+# traffic elsewhere (reference/reliability.md §7, S18).
+DANGEROUS_NAMES = frozenset({"BASH_ENV", "NODE_OPTIONS"})
+DANGEROUS_PREFIXES = ("LD_", "PYTHON", "GIT_", "THINKER_")
+DANGEROUS_SUFFIXES = ("_PROXY",)
+
+
+class ConfigModel(BaseModel):
+    """Base of everything in agents.json: camelCase in the file, frozen, no unknown fields."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+
+def _id_text(value: Any) -> Any:  # noqa: ANN401 - before validation it is whatever JSON holds
+    """Chat platforms' ids are numbers, so people write them without quotes."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _numeric(value: str) -> str:
+    if not value.removeprefix("-").isdecimal():
+        raise ValueError("must be a numeric id; names can be taken over by someone else")
+    return value
+
+
+def _timezone(value: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(
+            "must be an IANA time zone that this machine knows, such as Europe/Berlin"
+        ) from None
+    return value
+
+
+def _http_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or any(char.isspace() for char in value):
+        raise ValueError("must be an http or https URL")
+    if "@" in parts.netloc:
+        raise ValueError("must not hold a user name or password; set the provider's key variable")
+    return value
+
+
+def _variables(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if not (name.isidentifier() and name.isascii()):
+            raise ValueError(f"has {name!r}, which is no variable name")
+        if dangerous(name):
+            raise ValueError(f"must not set {name}: it changes what the process loads or contacts")
+        if "\0" in text:
+            raise ValueError(f"has a NUL character in {name}")
+    return value
+
+
+def dangerous(name: str) -> bool:
+    """Whether a configured process must not be given this variable."""
+    upper = name.upper()
+    return (
+        upper in DANGEROUS_NAMES
+        or upper.startswith(DANGEROUS_PREFIXES)
+        or upper.endswith(DANGEROUS_SUFFIXES)
+    )
+
+
+def provider_keys() -> frozenset[str]:
+    """The variables that hold a provider's key."""
+    return frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
+
+
+_ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+AgentId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+EntryName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+ChannelName = Annotated[str, StringConstraints(pattern=r"^[^*\s]+$")]
+PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
+NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]
+Timezone = Annotated[str, AfterValidator(_timezone)]
+HttpUrl = Annotated[str, AfterValidator(_http_url), WithJsonSchema({"type": "string"})]
+Variables = Annotated[dict[str, str], AfterValidator(_variables)]

@@ -1,0 +1,153 @@
+"""JSON text read with the line of every part, so that a message can point at its cause.
+
+The standard decoder says nothing about where a value stood, keeps the last of two equal keys in
+silence and accepts NaN; this reader builds on it for strings and numbers only.
+"""
+
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeAlias
+
+from pydantic import JsonValue
+
+from orchestrator.errors import ConfigError
+
+MAX_DEPTH = 64  # agents.json needs 5; Python's own stack ends near 1000
+
+JsonPath: TypeAlias = tuple[str | int, ...]
+
+
+class JsonSyntaxError(ConfigError):
+    """The text is no JSON; ``line`` counts from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Document:
+    """A JSON value, the lines of its parts and the keys that stood twice in one object."""
+
+    value: JsonValue
+    lines: dict[JsonPath, int] = field(default_factory=dict)
+    repeated: tuple[JsonPath, ...] = ()
+
+    def line(self, path: JsonPath) -> int:
+        """The line of the part at ``path``, or of the nearest part around it."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
+        return self.lines.get((), 1)
+
+
+def read(text: str) -> Document:
+    """Parse ``text``.
+
+    Raises:
+        JsonSyntaxError: with the line at fault and how to mend it.
+    """
+    reader = _Reader(text)
+    value = reader.value(())
+    if reader.peek():
+        reader.fail("something follows the end of the file's value; remove it")
+    return Document(value, reader.lines, tuple(reader.repeated))
+
+
+class _Reader:
+    """Recursive descent over one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.lines: dict[JsonPath, int] = {}
+        self.repeated: list[JsonPath] = []
+        self._newlines = [at for at, char in enumerate(text) if char == "\n"]
+        self._decoder = json.JSONDecoder()
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        raise JsonSyntaxError(self._line(self.at if at is None else at), message)
+
+    def peek(self) -> str:
+        """Skip white space and return the next character, empty at the end."""
+        while self.at < len(self.text) and self.text[self.at] in " \t\r\n":
+            self.at += 1
+        char = self.text[self.at : self.at + 1]
+        if char in {"#", "/"}:
+            self.fail("JSON has no comments; remove this one")
+        return char
+
+    def value(self, path: JsonPath) -> JsonValue:
+        char = self.peek()
+        if path not in self.lines:
+            self.lines[path] = self._line(self.at)
+        if len(path) > MAX_DEPTH:
+            self.fail(f"nested more than {MAX_DEPTH} levels deep; make it flatter")
+        if char == "{":
+            return self._object(path)
+        if char == "[":
+            return [self.value((*path, number)) for number, _ in enumerate(self._items("]"))]
+        return self._scalar(char)
+
+    def _line(self, at: int) -> int:
+        return bisect_left(self._newlines, at) + 1
+
+    def _items(self, close: str) -> Iterator[None]:
+        """Yield where each item of a list or object begins; consumes commas and brackets."""
+        self.at += 1
+        if self.peek() == close:
+            self.at += 1
+            return
+        while True:
+            yield
+            char = self.peek()
+            if char not in {",", close} or not char:
+                self.fail(f'expected "," or "{close}" before this')
+            self.at += 1
+            if char == close:
+                return
+            if self.peek() == close:
+                self.fail(f'remove the comma before "{close}"')
+
+    def _object(self, path: JsonPath) -> JsonValue:
+        members: dict[str, JsonValue] = {}
+        for _ in self._items("}"):
+            if self.peek() != '"':
+                self.fail("a name in double quotes must stand here")
+            line = self._line(self.at)
+            key = str(self._scalar('"'))
+            inner = (*path, key)
+            if key in members:
+                self.repeated.append(inner)
+            self.lines[inner] = line
+            if self.peek() != ":":
+                self.fail(f'expected ":" after "{key}"')
+            self.at += 1
+            members[key] = self.value(inner)
+        return members
+
+    def _scalar(self, char: str) -> JsonValue:
+        start = self.at
+        if char == "'":
+            self.fail("use double quotes for text")
+        if not char:
+            self.fail("the file ends too early; a value or a closing bracket is missing")
+        try:
+            value: JsonValue
+            value, self.at = self._decoder.raw_decode(self.text, start)
+            json.dumps(value, ensure_ascii=False).encode()
+        except json.JSONDecodeError as error:
+            if error.msg.startswith("Invalid control character"):
+                self.fail("text must end on the line where it starts; write a break as \\n", start)
+            known = "" if error.msg.startswith("Expecting value") else f" ({error.msg})"
+            self.fail(f"no valid JSON value{known}", error.pos)
+        except UnicodeEncodeError:
+            self.fail("text holds half of a surrogate pair; write the whole character", start)
+        except ValueError:
+            self.fail("the number is too long", start)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.fail("the number is too large or no number", start)
+        return value

@@ -1,0 +1,95 @@
+"""The systemd unit: filled in from config/orchestrator.service and put where systemd looks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from orchestrator.errors import ConfigError
+from orchestrator.settings import bundled
+
+Scope: TypeAlias = Literal["user", "system"]
+
+UNIT = "orchestrator.service"
+HIDDEN_BY_PROTECT_HOME = ("/home", "/root", "/run/user")  # systemd.exec(5), ProtectHome=
+MARK = "#@ "
+
+
+def render(scope: Scope, command: Sequence[str]) -> str:
+    """The unit's text.
+
+    Args:
+        scope: a unit of the user's own manager or of the machine's; the former may not use
+            accounts, mounts and devices of its own.
+        command: the daemon's command line, its first part a whole path.
+
+    Raises:
+        ConfigError: the command is no whole path, or stands where a system unit sees nothing.
+    """
+    program = Path(command[0])
+    if not program.is_absolute():
+        raise ConfigError(f"{program}: systemd needs the whole path of the program")
+    if scope == "system" and any(program.is_relative_to(top) for top in HIDDEN_BY_PROTECT_HOME):
+        raise ConfigError(
+            f"{program}: a system service cannot see home directories; "
+            "install the program below /opt, or install a user service"
+        )
+    template = (bundled("config") / UNIT).read_text("utf-8")
+    kept, part = [], "both"
+    for line in template.splitlines():
+        if line.startswith(MARK):
+            part = line.removeprefix(MARK)
+        elif part in {"both", scope} and not line.startswith("#"):
+            kept.append(line)
+    text = "\n".join(kept).strip() + "\n"
+    return text.replace("@EXEC_START@", " ".join(map(_quoted, command)))
+
+
+def install(scope: Scope, command: Sequence[str], root: Path) -> list[Path]:
+    """Write the unit and return the files written.
+
+    Args:
+        scope: as in `render`.
+        command: as in `render`.
+        root: the user's home directory, or ``/`` for a system unit.
+
+    Raises:
+        ConfigError: the unit cannot be rendered or written.
+    """
+    text = render(scope, command)
+    folder = root / (".config/systemd/user" if scope == "user" else "etc/systemd/system")
+    path = folder / UNIT
+    fresh = path.with_name(f".{UNIT}.new")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(text, "utf-8")
+        fresh.chmod(0o644)
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        hint = "run it with sudo" if scope == "system" else "check who owns that directory"
+        raise ConfigError(f"{path} cannot be written ({error.strerror}); {hint}") from error
+    return [path]
+
+
+def next_steps(scope: Scope) -> list[str]:
+    """The commands that a person runs after `install`."""
+    if scope == "user":
+        return [
+            "systemctl --user daemon-reload",
+            "systemctl --user enable --now orchestrator",
+            "loginctl enable-linger  # keeps it running after you log out",
+        ]
+    return [
+        "sudo useradd --system --shell /usr/sbin/nologin orchestrator",
+        "sudo systemctl daemon-reload",
+        "sudo systemctl enable --now orchestrator",
+    ]
+
+
+def _quoted(part: str) -> str:
+    """One word of a command line, as systemd.service(5) wants it."""
+    if any(ord(char) < ord(" ") for char in part):
+        raise ConfigError(f"{part!r} holds a control character, which no unit file can")
+    escaped = part.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    escaped = escaped.replace("$", "$$")
+    return f'"{escaped}"' if escaped != part or " " in part else part

@@ -1,0 +1,197 @@
+"""The daemon's own settings, from its environment, and where its files are.
+
+``.env`` files are never read: whoever can write to the working directory could change the
+daemon (reference/reliability.md §7, S17).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
+
+from orchestrator.errors import ConfigError
+
+PREFIX = "ORCHESTRATOR_"
+MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
+CREDENTIAL = "telegram-token"  # its name in the unit's LoadCredential=
+PACKAGE = Path(__file__).parent
+
+
+def _absolute(value: Path) -> Path:
+    try:
+        return value.expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("cannot be expanded; set HOME or write the whole path") from None
+
+
+WholePath = Annotated[Path, AfterValidator(_absolute)]
+
+
+class Settings(BaseSettings):
+    """What the environment decides; agents.json decides the rest."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
+    )
+
+    home: WholePath = Path("~/.orchestrator")
+    config: WholePath | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    drain_seconds: float = Field(20, ge=0, le=600)  # P7: a turn's way to its next step boundary
+    spawn: Literal["exec"] = "exec"
+    telegram_bot_token: SecretStr | None = Field(None, validation_alias="TELEGRAM_BOT_TOKEN")
+    telegram_api_url: str = Field(
+        "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments alone: `read` looks into the environment that it is given."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> "Settings":
+        """The settings that ``environ`` holds; an empty variable counts as not set.
+
+        Raises:
+            ConfigError: a variable has a value that cannot be used, or the token file that
+                systemd announces cannot be read.
+        """
+        source = EnvSettingsSource(cls, env_prefix=PREFIX)
+        source.env_vars = {key.lower(): value for key, value in environ.items() if value}
+        values = source()
+        token = None if environ.get("TELEGRAM_BOT_TOKEN") else _credential(environ)
+        if token:
+            values["TELEGRAM_BOT_TOKEN"] = token
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError("\n".join(_sentences(error))) from None
+
+    @property
+    def paths(self) -> "Paths":
+        """Where the daemon's files are."""
+        return Paths(self.home)
+
+    def agents_file(self) -> Path:
+        """ORCHESTRATOR_CONFIG, else ``<home>/agents.json`` when it exists, else the bundled one."""
+        own = self.home / "agents.json"
+        return self.config or (own if own.exists() else bundled("config") / "agents.json")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Every file and directory of a daemon, below its home."""
+
+    home: Path
+
+    @property
+    def journal(self) -> Path:
+        """The journal's database."""
+        return self.home / "journal.db"
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock says that a daemon runs here."""
+        return self.home / "lock"
+
+    @property
+    def control_socket(self) -> Path:
+        """The socket of the command line.
+
+        Raises:
+            ConfigError: the path is longer than Linux allows for a socket.
+        """
+        path = self.home / "run" / "control.sock"
+        excess = len(bytes(path)) - MAX_SOCKET_PATH
+        if excess > 0:
+            raise ConfigError(
+                f"{PREFIX}HOME: {self.home} is {excess} bytes too long for a unix socket in it; "
+                "choose a shorter path"
+            )
+        return path
+
+    @property
+    def last_good(self) -> Path:
+        """Copy of the last agents.json that was used without an error."""
+        return self.home / "agents.last-good.json"
+
+    @property
+    def agent_prompts(self) -> Path:
+        """``<agentId>.txt`` with the systemPrompt of each agent that has one."""
+        return self.home / "agent-prompts"
+
+    @property
+    def personas(self) -> Path:
+        """``<agentId>/instructions.md`` of each agent that has one."""
+        return self.home / "agents"
+
+    @property
+    def skills(self) -> Path:
+        """The user's own skills."""
+        return self.home / "skills"
+
+    @property
+    def prompts(self) -> Path:
+        """The user's own prompt definitions."""
+        return self.home / "prompts"
+
+    def prepare(self) -> None:
+        """Create the directories, readable by this user alone.
+
+        Raises:
+            ConfigError: a directory cannot be made, or the path is too long for the socket.
+        """
+        run = self.control_socket.parent
+        folders = (self.home, run, self.agent_prompts, self.personas, self.skills, self.prompts)
+        try:
+            for folder in folders:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.home.chmod(0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"{PREFIX}HOME: {error.filename or self.home} cannot be prepared "
+                f"({error.strerror}); choose a directory that you own"
+            ) from error
+
+
+def bundled(name: str) -> Path:
+    """A data directory that ships with the program: ``config``, ``prompts`` or ``skills``."""
+    installed = PACKAGE / "_data" / name
+    return installed if installed.exists() else PACKAGE.parent / name
+
+
+def _credential(environ: Mapping[str, str]) -> str | None:
+    """The token that systemd hands over in a file."""
+    directory = environ.get("CREDENTIALS_DIRECTORY")
+    if not directory:
+        return None
+    path = Path(directory) / CREDENTIAL
+    try:
+        return path.read_text("utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the credential {CREDENTIAL} cannot be read: {error}") from None
+
+
+def _sentences(error: ValidationError) -> list[str]:
+    lines = []
+    for detail in error.errors(include_url=False, include_input=False):
+        name = str(detail["loc"][0])
+        variable = name if name.isupper() else f"{PREFIX}{name.upper()}"
+        message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        lines.append(f"{variable}: {message}")
+    return lines
