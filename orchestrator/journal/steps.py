@@ -59,13 +59,14 @@ def plan(
     top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
     seq = 1 if top is None else int(top) + 1
     db.execute(
-        "INSERT INTO step(turn_id, seq, kind, name, class, state, result, usage, request_id,"
-        " epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?)",
+        "INSERT INTO step(turn_id, seq, kind, name, class, state, result, finish, usage,"
+        " request_id, epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?,?)",
         (
             commit.turn_id,
             seq,
             commit.model,
             commit.response.model_dump_json(),
+            commit.finish,
             commit.usage.model_dump_json(),
             commit.request_id,
             epoch,
@@ -221,13 +222,18 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
 def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
     """A turn's steps as a worker needs them to go on."""
     steps: dict[int, RecordedStep] = {}
-    for seq, kind, parent, result, state in db.execute(
-        "SELECT seq, kind, parent, result, state FROM step WHERE turn_id = ? ORDER BY seq",
+    for seq, kind, parent, result, state, finish, usage in db.execute(
+        "SELECT seq, kind, parent, result, state, finish, usage FROM step"
+        " WHERE turn_id = ? ORDER BY seq",
         (turn_id,),
     ):
         if kind == "model":
-            response = AssistantMessage.model_validate_json(result)
-            steps[seq] = RecordedStep(seq=seq, response=response)
+            steps[seq] = RecordedStep(
+                seq=seq,
+                response=AssistantMessage.model_validate_json(result),
+                finish=finish,
+                usage=Usage.model_validate_json(usage),
+            )
             continue
         ended = ToolResult.model_validate_json(result) if state in ENDED else None
         step = steps[parent]
@@ -244,16 +250,6 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
             "SELECT DISTINCT name FROM step WHERE turn_id = ? AND state = 'unknown'", (turn_id,)
         )
     ]
-
-
-def usage(db: apsw.Connection, turn_id: str) -> Usage:
-    """The tokens of all of a turn's model calls."""
-    total = Usage()
-    for (text,) in db.execute(
-        "SELECT usage FROM step WHERE turn_id = ? AND kind = 'model'", (turn_id,)
-    ):
-        total += Usage.model_validate_json(text)
-    return total
 
 
 def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolSpec, Usage
+from thinker.protocol.methods import Finish
 
 OnText = Callable[[str], None]
 
@@ -32,7 +33,7 @@ class ModelResponse:
 
     message: AssistantMessage
     usage: Usage = field(default_factory=Usage)
-    finish: Literal["done", "length", "refused"] = "done"
+    finish: Finish = "done"
     model: str = ""
     request_id: str = ""
 

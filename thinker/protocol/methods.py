@@ -6,7 +6,7 @@ Supervisor to worker: ``turn/run``, ``prompt/preview`` (requests); ``turn/cancel
 """
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from thinker.protocol.messages import (
     AssistantMessage,
@@ -18,6 +18,8 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
+
+Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
 TURN_RUN = "turn/run"
 TURN_CANCEL = "turn/cancel"
@@ -72,6 +74,8 @@ class RecordedStep(Frozen):
 
     seq: int
     response: AssistantMessage
+    finish: Finish = "done"
+    usage: Usage = Usage()
     calls: tuple[RecordedCall, ...] = ()
 
 
@@ -128,7 +132,7 @@ class PlannedCall(Frozen):
 
     id: str
     name: str
-    arguments: JsonObject = {}
+    arguments: JsonObject
     rejected: str | None = None
 
 
@@ -141,6 +145,7 @@ class StepCommit(Frozen):
     turn_id: str
     response: AssistantMessage
     calls: tuple[PlannedCall, ...] = ()
+    finish: Finish = "done"
     usage: Usage = Usage()
     model: str = ""
     request_id: str = ""

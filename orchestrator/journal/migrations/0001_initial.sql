@@ -50,7 +50,7 @@ CREATE TABLE step(
   name TEXT NOT NULL, class TEXT NOT NULL, args TEXT, args_hash TEXT, idem_key TEXT UNIQUE,
   call_id TEXT,
   state TEXT NOT NULL CHECK(state IN('planned','intent','done','failed','unknown')),
-  result TEXT, usage TEXT, request_id TEXT, epoch INTEGER NOT NULL,
+  result TEXT, finish TEXT, usage TEXT, request_id TEXT, epoch INTEGER NOT NULL,
   t_plan INTEGER NOT NULL, t_intent INTEGER, t_end INTEGER,
   PRIMARY KEY(turn_id, seq)) STRICT, WITHOUT ROWID;
 

@@ -1,0 +1,76 @@
+"""``python -P -m thinker``: one worker, told everything by its environment.
+
+Started by a supervisor it serves the inherited socket; started by a person, stdin and stdout.
+"""
+
+import ctypes
+import faulthandler
+import os
+import signal
+import socket
+import sys
+
+import anyio
+import structlog
+from pydantic import ValidationError
+
+from thinker.agent import Agent
+from thinker.errors import EXIT_CONFIG, ConfigError
+from thinker.models.choose import choose
+from thinker.protocol import logs
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.peer import connected
+from thinker.server import Server
+from thinker.terminal import talk
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+log = structlog.get_logger()
+
+
+def main() -> int:
+    """Run the worker; the exit code is one of sysexits.h."""
+    faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
+    try:
+        settings = ThinkerSettings.read(os.environ)
+    except ValidationError as error:
+        sys.stderr.write(f"the environment of the worker is wrong; mend it:\n{error}\n")
+        return EXIT_CONFIG
+    logs.configure(settings.log_level)
+    with logs.bound(agent_id=settings.agent_id):
+        try:
+            anyio.run(_serve, settings)
+        except ConfigError as error:
+            log.error("configuration", problem=str(error))  # noqa: TRY400 - the text says it all
+            return EXIT_CONFIG
+    return 0
+
+
+async def _serve(settings: ThinkerSettings) -> None:
+    model = choose(settings, os.environ)
+    agent = Agent(settings, model)
+    try:
+        if settings.peer_fd is None:
+            await talk(agent, sys.stdin, sys.stdout)
+        else:
+            await _serve_socket(settings, agent)
+    finally:
+        await model.aclose()
+
+
+async def _serve_socket(settings: ThinkerSettings, agent: Agent) -> None:
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return  # the supervisor died before it could be watched
+    server = Server(agent)
+    sock = socket.socket(fileno=settings.peer_fd)
+    async with connected(sock, server.requests, server.notifications) as peer:
+        await server.serve(peer, settings.llm_provider, settings.model, settings.heartbeat_seconds)
+
+
+if __name__ == "__main__":
+    # The supervisor saw end-of-file or killed us; there is nothing left to tidy up, and waiting
+    # for threads that still read stdin would keep the process alive.
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)

@@ -1,0 +1,122 @@
+"""One turn: gather, compose, loop. Nothing of a turn is kept on the agent.
+
+Everything that a turn depends on comes with `TurnRun` or from files that people edit, so any
+process can run (or go on with) any turn of its agent.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from thinker import history
+from thinker.budget import Limits
+from thinker.loop import Host, Loop, LoopRequest
+from thinker.models.base import Model
+from thinker.playbooks import Matcher, from_skill, required_tools
+from thinker.prompt import layers
+from thinker.prompt.base import BasePrompts, override
+from thinker.prompt.compose import compose
+from thinker.prompt.layers import TurnContext
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import Message, ToolSpec
+from thinker.protocol.methods import PromptRecord, TurnResult, TurnRun
+from thinker.skills import SkillCatalog
+from thinker.toolcalls import leaked
+from thinker.toolcalls.select import select
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A turn as the model will see it."""
+
+    prompt: PromptRecord
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+
+
+class Agent:
+    """Runs the turns of one agent; several at a time, each on its own."""
+
+    def __init__(self, settings: ThinkerSettings, model: Model) -> None:
+        self._settings = settings
+        self._model = model
+        self._bases = BasePrompts(settings)
+        self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
+        self._matcher = Matcher(())
+        self._warned: set[str] = set()
+
+    async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
+        """Run a turn, or go on with one whose first steps are recorded in it."""
+        prepared = self.prepare(turn)
+        request = LoopRequest(
+            turn_id=turn.turn_id,
+            prompt=prepared.prompt,
+            system=prepared.prompt.text,
+            messages=prepared.messages,
+            tools=prepared.tools,
+            limits=Limits(
+                max_steps=self._settings.max_steps,
+                max_tokens=self._settings.max_tokens_per_turn,
+                deadline=turn.deadline,
+            ),
+            temperature=self._settings.temperature,
+            stream=turn.stream,
+        )
+        result = await Loop(request, self._model, host).run(turn.steps)
+        return result.model_copy(update={"text": leaked.clean(result.text)})
+
+    def prepare(self, turn: TurnRun) -> Prepared:
+        """Base prompt, layers, history and tools of a turn; logs the sizes and what is missing."""
+        self._refresh()
+        settings = self._settings
+        base = override(self._bases.current(), turn.profile_prompt)
+        self._warn(*base.warnings)
+        zone, problem = layers.zone(settings.user_timezone)
+        if problem is not None:
+            self._warn(problem)
+        text = "\n".join(message.content for message in turn.messages)
+        interactive = turn.recipe == "interactive"
+        matched = self._matcher.match(text) if interactive else ()
+        selection = select(
+            turn.tools, text, required=required_tools(matched), recent=turn.recent_tools
+        )
+        self._warn(*(f"required tool {name!r} is not offered" for name in selection.missing))
+        record = compose(
+            turn.recipe,
+            TurnContext(
+                base=base.text,
+                now=datetime.fromtimestamp(turn.started_at, UTC),
+                timezone=zone.key,
+                chat_id=turn.chat.chat_id,
+                playbooks=matched,
+                skills=self._skills.listed,
+                summary=turn.summary,
+                memories=turn.memories,
+            ),
+        ).model_copy(update={"tools": tuple(tool.name for tool in selection.tools)})
+        log.info(
+            "prompt_size",
+            base=base.source,
+            chars=len(record.text),
+            tokens=sum(layer.tokens for layer in record.layers),
+            layers={layer.name: len(layer.text) for layer in record.layers},
+        )
+        log.info("tools_selected", count=len(selection.tools), reasons=dict(selection.reasons))
+        past = turn.history if interactive else ()
+        said: tuple[Message, ...] = (*past, *turn.messages)
+        return Prepared(record, history.prepare(said), selection.tools)
+
+    def _refresh(self) -> None:
+        if self._skills.refresh():
+            self._matcher = Matcher([from_skill(skill) for skill in self._skills.playbooks])
+            self._warn(*self._skills.problems)
+
+    def _warn(self, *problems: str) -> None:
+        """Log each problem once in this process, not at every turn."""
+        for problem in problems:
+            if problem not in self._warned:
+                self._warned.add(problem)
+                log.warning("prompt_problem", problem=problem)

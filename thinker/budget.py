@@ -1,0 +1,46 @@
+"""The limits of a turn, checked in one place between steps."""
+
+from dataclasses import dataclass, field
+
+from thinker.protocol.messages import Usage
+from thinker.protocol.methods import StopReason
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``max_steps`` model calls, ``max_tokens`` of all of them (0: no limit), and a wall clock.
+
+    ``deadline`` is in seconds since the epoch.
+    """
+
+    max_steps: int
+    max_tokens: int
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a turn has used so far, in this process and in those before it."""
+
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def plus(self, usage: Usage) -> "Spent":
+        """One step more."""
+        return Spent(self.steps + 1, self.usage + usage)
+
+
+def exceeded(limits: Limits, spent: Spent, now: float) -> StopReason | None:
+    """The limit that ends the turn before its next step, if any."""
+    if now >= limits.deadline:
+        return StopReason.DEADLINE
+    if spent.steps >= limits.max_steps:
+        return StopReason.MAX_STEPS
+    if limits.max_tokens and spent.usage.total >= limits.max_tokens:
+        return StopReason.MAX_TOKENS
+    return None
+
+
+def is_last(limits: Limits, spent: Spent) -> bool:
+    """Whether the next step is the last: it must answer, so it may not call tools."""
+    return spent.steps + 1 >= limits.max_steps

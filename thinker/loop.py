@@ -1,0 +1,302 @@
+"""The tool loop: query, commit, execute, repeat.
+
+It knows a model, a host and limits, and nothing of prompts, channels or the journal behind the
+host. A response is committed before any call in it runs, and a recorded step is never asked for
+again: a resumed turn and a turn whose model failed half-way are the same case.
+"""
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+import orjson
+import structlog
+
+from thinker import budget
+from thinker.budget import Limits, Spent
+from thinker.errors import ModelError
+from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SideEffect,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+)
+from thinker.protocol.methods import (
+    PlannedCall,
+    PromptRecord,
+    RecordedStep,
+    StepCommit,
+    StepCommitted,
+    StopReason,
+    TurnResult,
+)
+from thinker.toolcalls import arguments, leaked
+
+MAX_CALLS = 32  # of one response; a model that asks for more is looping
+MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
+RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
+EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
+
+ENDINGS = {
+    StopReason.MAX_STEPS: "I stopped after the allowed number of steps without finishing. "
+    "Tell me to go on if you want me to.",
+    StopReason.MAX_TOKENS: "I stopped because this answer used up its token limit.",
+    StopReason.DEADLINE: "I ran out of time for this one. Please try again.",
+    StopReason.EMPTY: "I have no answer to that: the model returned nothing.",
+    StopReason.REFUSED: "The model declined to answer this.",
+    StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
+    "Please try again in a moment.",
+}
+CUT = "\n\n(The answer was cut off at the model's length limit.)"
+log = structlog.get_logger()
+
+
+class Host(Protocol):
+    """Who keeps the turn: the supervisor, or nobody when a worker is run by hand."""
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """T3: make a response and its calls durable."""
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """Run a committed call and return its durable result."""
+
+    def show(self, text: str) -> None:
+        """Show the answer so far; nothing depends on it."""
+
+    def draining(self) -> bool:
+        """Whether to stop at the next step boundary."""
+
+
+@dataclass(frozen=True)
+class LoopRequest:
+    """One turn, ready for the model."""
+
+    turn_id: str
+    prompt: PromptRecord
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    limits: Limits
+    temperature: float | None = None
+    stream: bool = False
+
+
+class Loop:
+    """One run of the loop over one turn."""
+
+    def __init__(
+        self,
+        request: LoopRequest,
+        model: Model,
+        host: Host,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._request = request
+        self._model = model
+        self._host = host
+        self._clock = clock
+        self._tools = {tool.name: tool for tool in request.tools}
+        self._transcript: list[Message] = list(request.messages)
+        self._spent = Spent()
+        self._used: list[str] = []
+        self._empty = 0
+        self._prompt: PromptRecord | None = request.prompt
+
+    async def run(self, recorded: Sequence[RecordedStep] = ()) -> TurnResult:
+        """Finish what is recorded, then go on until the model answers or a limit ends it."""
+        for step in recorded:
+            self._spent = self._spent.plus(step.usage)
+            seqs = [call.seq for call in step.calls]
+            known = {call.seq: call.result for call in step.calls if call.result is not None}
+            ended = await self._take(step.response, seqs, known, step.finish)
+            if ended is not None:
+                return ended
+        while True:
+            if self._host.draining():
+                return self._result(StopReason.DRAINED, "")
+            stop = budget.exceeded(self._request.limits, self._spent, self._clock())
+            if stop is not None:
+                return self._result(stop, ENDINGS[stop])
+            ended = await self._step()
+            if ended is not None:
+                return ended
+
+    async def _step(self) -> TurnResult | None:
+        """One model call and the tool calls in it; a result when it was the last."""
+        response: ModelResponse | None = None
+        try:
+            with anyio.move_on_after(self._request.limits.deadline - self._clock()):
+                response = await self._model.complete(self._model_request())
+        except ModelError as error:
+            log.warning("model_failed", model=self._model.name, error=str(error))
+            return self._result(
+                StopReason.MODEL_ERROR, ENDINGS[StopReason.MODEL_ERROR], error=str(error)
+            )
+        if response is None:
+            return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
+        message = _recovered(response.message, self._tools, self._spent.steps)
+        calls = _plan(message.tool_calls, self._tools)
+        committed = await self._host.commit(
+            StepCommit(
+                turn_id=self._request.turn_id,
+                response=message,
+                calls=calls,
+                finish=response.finish,
+                usage=response.usage,
+                model=response.model or self._model.name,
+                request_id=response.request_id,
+                prompt=self._prompt,
+            )
+        )
+        self._prompt = None
+        self._spent = self._spent.plus(response.usage)
+        rejected = {
+            seq: ToolResult(call_id=call.id, name=call.name, content=call.rejected, is_error=True)
+            for seq, call in zip(committed.call_seqs, calls, strict=True)
+            if call.rejected is not None
+        }
+        return await self._take(message, committed.call_seqs, rejected, response.finish)
+
+    def _model_request(self) -> ModelRequest:
+        last = budget.is_last(self._request.limits, self._spent)
+        return ModelRequest(
+            system=self._request.system,
+            messages=tuple(self._transcript),
+            tools=self._request.tools,
+            tool_choice="none" if last else "auto",
+            temperature=self._request.temperature,
+            on_text=self._host.show if self._request.stream else None,
+        )
+
+    async def _take(
+        self,
+        message: AssistantMessage,
+        seqs: Sequence[int],
+        known: dict[int, ToolResult],
+        finish: str,
+    ) -> TurnResult | None:
+        """Add a committed response to the transcript; run its calls or end with its text."""
+        if message.content or message.tool_calls:
+            self._transcript.append(message)
+        if message.tool_calls:
+            results = await self._execute(message.tool_calls, seqs, known)
+            self._transcript += [_shortened(result) for result in results]
+            self._used += [call.name for call in message.tool_calls]
+            return None
+        if finish == "refused":
+            return self._result(StopReason.REFUSED, message.content or ENDINGS[StopReason.REFUSED])
+        if message.content.strip():
+            cut = finish == "length"
+            reason = StopReason.LENGTH if cut else self._reason()
+            return self._result(reason, message.content + (CUT if cut else ""))
+        self._empty += 1
+        if self._empty > EMPTY_RETRIES:
+            return self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
+        return None
+
+    def _reason(self) -> StopReason:
+        over = self._spent.steps >= self._request.limits.max_steps > 1
+        return StopReason.MAX_STEPS if over else StopReason.DONE
+
+    async def _execute(
+        self, calls: Sequence[ToolCall], seqs: Sequence[int], known: dict[int, ToolResult]
+    ) -> list[ToolResult]:
+        """Run the calls that have no result: neighbouring pure ones together, others in turn."""
+        results = dict(known)
+
+        async def run(seq: int) -> None:
+            results[seq] = await self._host.call_tool(seq)
+
+        group: list[int] = []
+        for call, seq in zip(calls, seqs, strict=True):
+            if seq in results:
+                continue
+            tool = self._tools.get(call.name)
+            if tool is not None and tool.side_effect is SideEffect.PURE:
+                group.append(seq)
+                continue
+            await _together(run, group)
+            group = []
+            await run(seq)
+        await _together(run, group)
+        return [results[seq] for seq in seqs]
+
+    def _result(self, reason: StopReason, text: str, error: str | None = None) -> TurnResult:
+        return TurnResult(
+            text=text,
+            stop_reason=reason,
+            usage=self._spent.usage,
+            steps=self._spent.steps,
+            tools_used=tuple(dict.fromkeys(self._used)),
+            error=error,
+        )
+
+
+async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
+    async with anyio.create_task_group() as tasks:
+        for seq in seqs:
+            tasks.start_soon(run, seq)
+
+
+def _recovered(
+    message: AssistantMessage, tools: dict[str, ToolSpec], step: int
+) -> AssistantMessage:
+    """A call that the model wrote as text becomes a call, when it names an offered tool."""
+    if message.tool_calls:
+        return message
+    found = leaked.find(message.content, tools)
+    if found is None:
+        return message
+    log.info("leaked_tool_call_recovered", tool=found.name)
+    call = ToolCall(id=f"leaked_{step}", name=found.name, arguments=found.arguments)
+    return message.model_copy(update={"content": found.preamble, "tool_calls": (call,)})
+
+
+def _plan(calls: Sequence[ToolCall], tools: dict[str, ToolSpec]) -> tuple[PlannedCall, ...]:
+    """Each call with its arguments coerced, or the reason why it cannot run."""
+    planned = []
+    for number, call in enumerate(calls):
+        tool = tools.get(call.name)
+        rejected = _rejection(number, call, tool)
+        coerced = call.arguments
+        if rejected is None and tool is not None:
+            coerced = arguments.coerce(call.arguments, tool.parameters)
+            problem = arguments.validate(coerced, tool.parameters)
+            rejected = _error(problem) if problem is not None else None
+        planned.append(
+            PlannedCall(
+                id=call.id,
+                name=call.name,
+                arguments=coerced if rejected is None else {},
+                rejected=rejected,
+            )
+        )
+    return tuple(planned)
+
+
+def _rejection(number: int, call: ToolCall, tool: ToolSpec | None) -> str | None:
+    if number >= MAX_CALLS:
+        return _error(f"at most {MAX_CALLS} tool calls in one response; this one was not run")
+    if tool is None:
+        return _error(f"there is no tool named {call.name!r}; use one of those offered")
+    if call.malformed is not None:
+        return _error("the arguments are not a JSON object; write them as one")
+    if len(orjson.dumps(call.arguments)) > MAX_ARGUMENTS:
+        return _error(f"the arguments are longer than {MAX_ARGUMENTS} bytes; send less")
+    return None
+
+
+def _error(text: str) -> str:
+    return orjson.dumps({"error": text}).decode()
+
+
+def _shortened(result: ToolResult) -> ToolResult:
+    if len(result.content) <= RESULT_LIMIT:
+        return result
+    note = f"\n[shortened: the result has {len(result.content)} characters]"
+    return result.model_copy(update={"content": result.content[:RESULT_LIMIT] + note})

@@ -1,0 +1,117 @@
+"""The worker's side of the wire: turns and previews in, steps and tool calls out."""
+
+import os
+import time
+from collections.abc import Callable
+
+import anyio
+import structlog
+from pydantic import JsonValue
+
+from thinker.agent import Agent
+from thinker.protocol import methods
+from thinker.protocol.logs import bound
+from thinker.protocol.messages import ToolResult
+from thinker.protocol.methods import (
+    Heartbeat,
+    PromptRecord,
+    Ready,
+    StepCommit,
+    StepCommitted,
+    ToolCallParams,
+    TurnCancel,
+    TurnDelta,
+    TurnResult,
+    TurnRun,
+)
+from thinker.protocol.peer import CANCELLED, NotificationHandler, Peer, RequestHandler, RpcError
+
+COMMIT_TIMEOUT = 60.0  # seconds; a commit is one fsync, longer means that the disk is stuck
+SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
+log = structlog.get_logger()
+
+
+class RemoteHost:
+    """The supervisor as the loop sees it, for one turn."""
+
+    def __init__(self, peer: Peer, turn: TurnRun, draining: Callable[[], bool]) -> None:
+        self._peer = peer
+        self._turn = turn
+        self.draining = draining
+        self._shown = 0.0
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """T3, by the supervisor."""
+        return await self._peer.call(
+            methods.STEP_COMMIT, commit, StepCommitted, timeout=COMMIT_TIMEOUT
+        )
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """T4, effect and T5, by the supervisor; bounded by its own deadlines and the turn's."""
+        params = ToolCallParams(turn_id=self._turn.turn_id, seq=seq)
+        left = max(1.0, self._turn.deadline - time.time()) + COMMIT_TIMEOUT
+        return await self._peer.call(methods.TOOL_CALL, params, ToolResult, timeout=left)
+
+    def show(self, text: str) -> None:
+        """Send the answer so far, a few times a second at most."""
+        now = time.monotonic()
+        if now - self._shown >= SHOW_INTERVAL:
+            self._shown = now
+            delta = TurnDelta(turn_id=self._turn.turn_id, text=text)
+            self._peer.notify(methods.TURN_DELTA, delta)
+
+
+class Server:
+    """Serves one agent on one wire."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._draining = False
+        self.requests: dict[str, RequestHandler] = {
+            methods.TURN_RUN: self._run,
+            methods.PROMPT_PREVIEW: self._preview,
+        }
+        self.notifications: dict[str, NotificationHandler] = {
+            methods.TURN_CANCEL: self._cancel,
+            methods.DRAIN: self._drain,
+        }
+        self.peer: Peer | None = None
+
+    async def serve(self, peer: Peer, provider: str, model: str, heartbeat: float) -> None:
+        """Announce readiness, then beat every ``heartbeat`` seconds until the wire ends.
+
+        The beat comes from the event loop that runs the turns: a loop that hangs falls silent.
+        """
+        self.peer = peer
+        peer.notify(methods.READY, Ready(pid=os.getpid(), provider=provider, model=model))
+        while not peer.closed.is_set():
+            with anyio.move_on_after(heartbeat):
+                await peer.closed.wait()
+            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=len(self._scopes)))
+
+    async def _run(self, params: JsonValue) -> TurnResult:
+        turn = TurnRun.model_validate(params)
+        if self.peer is None:
+            raise RpcError(CANCELLED, "the worker is not serving yet")
+        host = RemoteHost(self.peer, turn, lambda: self._draining)
+        with anyio.CancelScope() as scope, bound(turn_id=turn.turn_id, chat_id=turn.chat.chat_id):
+            self._scopes[turn.turn_id] = scope
+            try:
+                return await self._agent.run_turn(turn, host)
+            finally:
+                del self._scopes[turn.turn_id]
+        raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
+
+    async def _preview(self, params: JsonValue) -> PromptRecord:
+        return self._agent.prepare(TurnRun.model_validate(params)).prompt
+
+    def _cancel(self, params: JsonValue) -> None:
+        scope = self._scopes.get(TurnCancel.model_validate(params).turn_id)
+        if scope is not None:
+            scope.cancel()
+
+    def _drain(self, params: JsonValue) -> None:
+        del params
+        log.info("draining", open_turns=len(self._scopes))
+        self._draining = True

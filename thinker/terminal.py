@@ -1,0 +1,98 @@
+"""A worker run by hand: type a line, read the answer.
+
+``python -m thinker`` without a supervisor reads stdin. A line of text is a turn whose steps are
+kept in memory alone and which is offered no tools (those are the supervisor's); a line that is a
+JSON object is a frame of the wire, answered as a supervisor would be.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+import anyio
+from anyio import to_thread
+
+from thinker.agent import Agent
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
+from thinker.protocol.peer import Peer
+from thinker.server import Server
+
+TURN_SECONDS = 600.0
+WELCOME = "Type a message and press Enter; end with Ctrl-D.\n"
+
+
+class OwnHost:
+    """A host that keeps nothing and has no tools."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """Number the step, as the journal would."""
+        first = self._seq + 1
+        self._seq += 1 + len(commit.calls)
+        return StepCommitted(seq=first, call_seqs=tuple(range(first + 1, self._seq + 1)))
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """Refuse: tools belong to the supervisor."""
+        return ToolResult(
+            call_id=str(seq), name="", content="no tools without a supervisor", is_error=True
+        )
+
+    def show(self, text: str) -> None:
+        """Show nothing before the answer is whole."""
+
+    def draining(self) -> bool:
+        """Never: Ctrl-D ends the process after the answer."""
+        return False
+
+
+class _Lines:
+    """The standard output as a peer's writer."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, data: bytes) -> None:
+        self._out.write(data.decode())
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.flush()
+
+
+async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
+    """Answer each line of ``source`` on ``out`` until it ends; open requests are finished."""
+    if source.isatty():
+        sys.stderr.write(WELCOME)
+    history: list[Message] = []
+    server = Server(agent)
+    async with anyio.create_task_group() as tasks:
+        peer = Peer(_Lines(out), tasks, server.requests, server.notifications)
+        server.peer = peer
+        while line := await to_thread.run_sync(source.readline, abandon_on_cancel=True):
+            if line.lstrip().startswith("{"):
+                peer.feed(line.encode())
+            elif line.strip():
+                out.write(await _answer(agent, history, line.strip(), time.time) + "\n")
+                out.flush()
+        peer.lost()
+
+
+async def _answer(
+    agent: Agent, history: list[Message], text: str, clock: Callable[[], float]
+) -> str:
+    said = UserMessage(content=text)
+    turn = TurnRun(
+        turn_id="by-hand",
+        chat=ChatRef(channel="terminal", chat_id="terminal"),
+        messages=(said,),
+        history=tuple(history),
+        started_at=clock(),
+        deadline=clock() + TURN_SECONDS,
+    )
+    result = await agent.run_turn(turn, OwnHost())
+    history += [said, AssistantMessage(content=result.text)]
+    return result.text if result.error is None else f"{result.text}\n({result.error})"
