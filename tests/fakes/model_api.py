@@ -1,0 +1,191 @@
+"""A loopback HTTP server on which the fakes of model providers stand.
+
+It speaks just enough HTTP/1.1 for real clients, and misbehaves on command in ways that a proper
+server library does not allow.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal, Self
+
+import anyio
+import orjson
+from anyio.abc import SocketAttribute, SocketStream, TaskGroup
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+MAX_HEAD = 64 * 1024
+DRIP_SECONDS = 0.01  # between the comments of a dripping stream
+
+Fault = Literal["none", "hang", "cut", "broken_json", "drip", "error_event"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model says, and how the server gets it wrong.
+
+    ``tool_calls`` are (name, arguments); arguments may be text, to be no JSON. ``finish`` is the
+    provider's own word. ``chunk`` is the size of the pieces in which the body is written (0: all
+    at once). Faults: ``hang`` never answers, ``cut`` closes half way, ``broken_json`` answers
+    with half a document, ``drip`` streams comments for ever, ``error_event`` ends a stream with
+    an error. A ``status`` other than 200 sends ``text`` as the error's message and ``kind`` as
+    its type.
+    """
+
+    text: str = ""
+    tool_calls: tuple[tuple[str, Mapping[str, Any] | str], ...] = ()
+    reasoning: str = ""
+    finish: str | None = None
+    status: int = 200
+    kind: str = "server_error"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    chunk: int = 0
+    fault: Fault = "none"
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came in; header names are lower-case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+
+class ModelApi:
+    """A provider on loopback: `requests` it got, `script` of replies to give.
+
+    The script is used up first; then ``reply`` is asked, which by default echoes. ``received``
+    is set at every request, so that a test can wait for one.
+    """
+
+    def __init__(self, reply: Callable[[dict[str, Any]], Reply] | None = None) -> None:
+        self.requests: list[Received] = []
+        self.script: deque[Reply] = deque()
+        self.received = anyio.Event()
+        self.url = ""
+        self._reply = reply or self.echo
+
+    def echo(self, body: dict[str, Any]) -> Reply:
+        """Repeat the newest user text."""
+        raise NotImplementedError
+
+    def document(self, body: dict[str, Any], reply: Reply) -> dict[str, Any]:
+        """The whole answer."""
+        raise NotImplementedError
+
+    def events(self, body: dict[str, Any], reply: Reply) -> list[bytes]:
+        """The streamed answer, event by event."""
+        raise NotImplementedError
+
+    def error(self, reply: Reply) -> dict[str, Any]:
+        """An error document."""
+        raise NotImplementedError
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """The answer to a GET; None for 404."""
+        del path
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[Self]:
+        """Listen on a free port until the block ends; open connections are dropped."""
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = listener.extra(SocketAttribute.local_port)
+        self.url = f"http://127.0.0.1:{port}"
+        async with listener, anyio.create_task_group() as group:
+            group.start_soon(self._listen, listener, group)
+            yield self
+            group.cancel_scope.cancel()
+
+    async def _listen(self, listener: Any, group: TaskGroup) -> None:
+        await listener.serve(self._connection, group)
+
+    async def _connection(self, stream: SocketStream) -> None:
+        incoming = BufferedByteReceiveStream(stream)
+        async with stream:
+            try:
+                while await self._exchange(stream, incoming):
+                    pass
+            except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+                return
+
+    async def _exchange(self, stream: SocketStream, incoming: BufferedByteReceiveStream) -> bool:
+        """Answer one request; false when the connection must be closed."""
+        head = (await incoming.receive_until(b"\r\n\r\n", MAX_HEAD)).decode("latin-1")
+        line, *fields = head.split("\r\n")
+        method, path, _ = line.split(" ")
+        pairs = (field.partition(":") for field in fields)
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        content = await incoming.receive_exactly(int(headers.get("content-length", "0")))
+        if method == "GET":
+            found = self.get(path)
+            await _send(stream, 404 if found is None else 200, orjson.dumps(found))
+            return True
+        body = orjson.loads(content)
+        self.requests.append(Received(path, headers, body))
+        self.received.set()
+        self.received = anyio.Event()
+        reply = self.script.popleft() if self.script else self._reply(body)
+        return await self._answer(stream, body, reply)
+
+    async def _answer(self, stream: SocketStream, body: dict[str, Any], reply: Reply) -> bool:
+        if reply.fault == "hang":
+            await anyio.sleep_forever()
+        if reply.status != HTTPStatus.OK:
+            content = orjson.dumps(self.error(reply))
+            await _send(stream, reply.status, content, reply.headers)
+            return True
+        if not body.get("stream"):
+            content = orjson.dumps(self.document(body, reply))
+            half = content[: len(content) // 2]
+            sent = half if reply.fault == "broken_json" else content
+            if reply.fault == "cut":
+                await stream.send(_head(200, {"content-length": str(len(content))}) + half)
+                return False
+            await _send(stream, 200, sent, reply.headers)
+            return True
+        return await self._stream(stream, body, reply)
+
+    async def _stream(self, stream: SocketStream, body: dict[str, Any], reply: Reply) -> bool:
+        events = self.events(body, reply)
+        if reply.fault in {"cut", "drip", "error_event"}:
+            events = events[: len(events) // 2]
+        if reply.fault == "broken_json":
+            events[-2] = b'{"half":'
+        if reply.fault == "error_event":
+            events.append(orjson.dumps(self.error(reply)))
+        content = b"".join(self.frame(event) for event in events)
+        kind = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+        await stream.send(_head(200, {**kind, **reply.headers}))
+        size = reply.chunk or len(content)
+        for start in range(0, len(content), size):
+            await _send_chunk(stream, content[start : start + size])
+        while reply.fault == "drip":
+            await _send_chunk(stream, b": waiting\n\n")
+            await anyio.sleep(DRIP_SECONDS)
+        if reply.fault == "cut":
+            return False
+        await stream.send(b"0\r\n\r\n")
+        return True
+
+    def frame(self, event: bytes) -> bytes:
+        """An event as it stands in the stream."""
+        return b"data: " + event + b"\n\n"
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{fields}\r\n".encode()
+
+
+async def _send(
+    stream: SocketStream, status: int, content: bytes, headers: Mapping[str, str] | None = None
+) -> None:
+    kind = {"content-type": "application/json", "content-length": str(len(content))}
+    await stream.send(_head(status, {**kind, **(headers or {})}) + content)
+
+
+async def _send_chunk(stream: SocketStream, content: bytes) -> None:
+    await stream.send(f"{len(content):x}\r\n".encode() + content + b"\r\n")

@@ -1,0 +1,174 @@
+"""Anthropic's Messages API, with prompt-cache breakpoints."""
+
+import re
+from collections.abc import Mapping
+
+from thinker.models.anthropic_answer import AnthropicAnswer
+from thinker.models.arguments import unique_ids
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.endpoint import STANDARD_TIMEOUTS, Endpoint, ModelTimeouts
+from thinker.models.failures import Account
+from thinker.protocol.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+)
+from thinker.protocol.net import HttpClient
+from thinker.protocol.providers import Provider
+
+VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature (design §15)
+MAX_TOKENS = 8192  # the API demands a limit; this one every current model takes
+EARLIER = "(The conversation began before this message.)"
+TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any"}
+FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # what the API refuses in a tool_use id
+
+
+class AnthropicMessages:
+    """One model behind ``{base_url}/v1/messages``. It owns ``client``, which `aclose` closes."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        base_url: str,
+        api_key: str,
+        client: HttpClient,
+        timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
+    ) -> None:
+        self._account = Account(provider, model, api_key)
+        headers = {"anthropic-version": VERSION}
+        if api_key:
+            headers["x-api-key"] = api_key
+        url = f"{base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
+        self._endpoint = Endpoint(self._account, url, headers, client, timeouts)
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+        return f"{self._account.provider.name}/{self._account.model}"
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask once; streams when the request has an ``on_text``.
+
+        Raises:
+            ModelError: see `thinker.models.base.Model.complete`.
+        """
+        account = self._account
+        return await self._endpoint.ask(
+            request_body(account.model, request),
+            lambda: AnthropicAnswer(account.provider.name, account.model),
+            request.on_text,
+        )
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._endpoint.client.aclose()
+
+
+def request_body(model: str, request: ModelRequest) -> JsonObject:
+    """The request in Anthropic's words.
+
+    Three of the four allowed cache breakpoints: after the tools, after the system prompt and
+    after the newest user message, each of which is the start of the next call's prompt.
+    """
+    body: JsonObject = {"model": model, "max_tokens": request.max_output_tokens or MAX_TOKENS}
+    if request.tools:
+        tools = [_tool(tool) for tool in request.tools]
+        _cache(tools[-1])
+        body["tools"] = [*tools]
+        body["tool_choice"] = {"type": TOOL_CHOICE[request.tool_choice]}
+    if request.system.strip():
+        system: JsonObject = {"type": "text", "text": request.system}
+        _cache(system)
+        body["system"] = [system]
+    body["messages"] = [*_messages(request.messages)]
+    if request.temperature is not None:
+        body["temperature"] = min(request.temperature, 1.0)  # the API's range ends at 1
+    if request.on_text is not None:
+        body["stream"] = True
+    return body
+
+
+def _cache(block: JsonObject) -> None:
+    block["cache_control"] = {"type": "ephemeral"}
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.parameters,
+    }
+
+
+def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
+    """Alternating messages that begin with the user's; blocks of one role stand together."""
+    turns: list[tuple[str, list[JsonObject]]] = []
+    used_ids: set[str] = set()
+    ids: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            ids = _wire_ids(message, used_ids)
+            used_ids.update(ids.values())
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        blocks = _blocks(message, ids)
+        if not turns and role == "assistant":
+            turns.append(("user", [_text(EARLIER)]))
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(blocks)
+        elif blocks:
+            turns.append((role, blocks))
+    newest = next((blocks for role, blocks in reversed(turns) if role == "user"), None)
+    if newest:
+        _cache(newest[-1])
+    return [{"role": role, "content": [*blocks]} for role, blocks in turns]
+
+
+def _wire_ids(message: AssistantMessage, used: set[str]) -> dict[str, str]:
+    """Ids that the API accepts, for calls that another provider may have named.
+
+    They must match a pattern and be unique in the whole conversation.
+    """
+    given = [call.id for call in message.tool_calls]
+    return dict(zip(given, unique_ids((FOREIGN_ID.sub("_", i) for i in given), used), strict=True))
+
+
+def _blocks(message: Message, ids: Mapping[str, str]) -> list[JsonObject]:
+    """A message's blocks; the API refuses blank text, so there is none."""
+    if isinstance(message, ToolResult):
+        return [_result(message, ids)]
+    blocks = [_text(message.content)] if message.content.strip() else []
+    if isinstance(message, UserMessage):
+        return blocks + [
+            {
+                "type": "image",
+                "source": {
+                    "type": "base64",
+                    "media_type": image.media_type,
+                    "data": image.data,
+                },
+            }
+            for image in message.images
+        ]
+    return blocks + [
+        {"type": "tool_use", "id": ids[call.id], "name": call.name, "input": call.arguments}
+        for call in message.tool_calls
+    ]
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _result(result: ToolResult, ids: Mapping[str, str]) -> JsonObject:
+    block: JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": ids.get(result.call_id, result.call_id),
+        "content": result.content,
+    }
+    if result.is_error:
+        block["is_error"] = True
+    return block

@@ -1,0 +1,174 @@
+"""Answers of Anthropic's Messages API, whole or streamed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import orjson
+from pydantic import BaseModel, JsonValue
+
+from thinker.models.arguments import tool_call, unique_ids
+from thinker.models.base import ModelResponse
+from thinker.protocol.messages import AssistantMessage, Usage
+
+FINISH: Mapping[str, Literal["done", "length", "refused"]] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+
+
+class _Usage(BaseModel):
+    """Absent fields leave what an earlier event said."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Block(BaseModel):
+    """A content block; types that we do not ask for have none of these fields."""
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: JsonValue = None
+
+
+class _Message(BaseModel):
+    id: str = ""
+    model: str = ""
+    content: list[_Block] = []
+    stop_reason: str | None = None
+    usage: _Usage = _Usage()
+
+
+class _Delta(BaseModel):
+    """What an event adds to a block, or (``stop_reason``) to the message."""
+
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Event(BaseModel):
+    """A stream event; fields that its type does not have stay empty."""
+
+    type: str
+    index: int = 0
+    message: _Message | None = None
+    content_block: _Block | None = None
+    delta: _Delta = _Delta()
+    usage: _Usage = _Usage()
+
+
+class _Kind(BaseModel):
+    type: str
+
+
+@dataclass
+class _OpenCall:
+    """A tool call that is still being written."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+@dataclass
+class AnthropicAnswer:
+    """Collects one answer of ``provider/model``."""
+
+    provider: str
+    model: str
+    text: str = ""
+    finished: bool = False
+    _thinking: str = ""
+    _calls: dict[int, _OpenCall] = field(default_factory=dict)
+    _stop: str = ""
+    _id: str = ""
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def feed(self, data: bytes) -> bool:
+        """Take a whole response or an event; true at ``message_stop``.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        kind = _Kind.model_validate_json(data).type
+        if kind == "message":
+            self._message(_Message.model_validate_json(data))
+            self.finished = True
+        elif kind == "message_stop":
+            self.finished = True
+        elif kind.startswith(("message_", "content_block_")):
+            self._event(_Event.model_validate_json(data))
+        elif kind != "ping":
+            raise ValueError(f"an event of the unknown type {kind!r}")
+        return kind == "message_stop"
+
+    def _event(self, event: _Event) -> None:
+        self._count(event.usage)
+        if event.message is not None:
+            self._message(event.message)
+        if event.content_block is not None:
+            self._block(event.index, event.content_block)
+        self.text += event.delta.text
+        self._thinking += event.delta.thinking
+        if event.delta.partial_json and event.index in self._calls:
+            self._calls[event.index].arguments += event.delta.partial_json
+        if event.delta.stop_reason is not None:
+            self._stop = event.delta.stop_reason
+            self.finished = True
+
+    def _message(self, message: _Message) -> None:
+        self._id = message.id
+        self.model = message.model or self.model
+        self._stop = message.stop_reason or ""
+        self._count(message.usage)
+        for index, block in enumerate(message.content):
+            self._block(index, block)
+
+    def _block(self, index: int, block: _Block) -> None:
+        self.text += block.text
+        self._thinking += block.thinking
+        if block.type == "tool_use":
+            given = orjson.dumps(block.input).decode() if block.input else ""
+            self._calls[index] = _OpenCall(block.id, block.name, given)
+
+    def _count(self, usage: _Usage) -> None:
+        self._counts.update(usage.model_dump(exclude_none=True))
+
+    def response(self, request_id: str) -> ModelResponse:
+        """The answer so far."""
+        finish = FINISH.get(self._stop, "done")
+        calls = [call for _, call in sorted(self._calls.items())]
+        ids = unique_ids([call.id for call in calls])
+        return ModelResponse(
+            message=AssistantMessage(
+                content=self.text,
+                tool_calls=tuple(
+                    tool_call(call_id, call.name, call.arguments, whole=finish != "length")
+                    for call_id, call in zip(ids, calls, strict=True)
+                ),
+                reasoning=self._thinking or None,
+            ),
+            usage=self._usage(),
+            finish=finish,
+            model=f"{self.provider}/{self.model}",
+            request_id=request_id or self._id,
+        )
+
+    def _usage(self) -> Usage:
+        read = self._counts.get("cache_read_input_tokens", 0)
+        written = self._counts.get("cache_creation_input_tokens", 0)
+        return Usage(
+            prompt=self._counts.get("input_tokens", 0) + read + written,
+            completion=self._counts.get("output_tokens", 0),
+            cached=read,
+            cache_written=written,
+        )

@@ -1,0 +1,66 @@
+"""What models write as tool-call arguments and ids, made into what the journal takes."""
+
+from collections.abc import Collection, Iterable
+
+import json_repair
+import orjson
+
+from thinker.protocol.messages import JsonObject, ToolCall
+
+REPAIR_LIMIT = 256 * 1024  # characters; the mender is slow on long text
+
+
+def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> ToolCall:
+    """A call from its argument text.
+
+    ``whole`` is false when the provider cut the answer at its output limit: half an argument
+    that was mended into a valid one must not run.
+    """
+    arguments = _parsed(text) if text.strip() else {}
+    if arguments is None and whole and len(text) <= REPAIR_LIMIT:
+        arguments = _mended(text)
+    if arguments is None:
+        return ToolCall(id=call_id, name=name, malformed=text)
+    return ToolCall(id=call_id, name=name, arguments=arguments)
+
+
+def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
+    """The ids of one response, all different and none of them in ``used``.
+
+    A missing one becomes ``call_`` and its position, a repeated one gets a number.
+    """
+    taken = set(used)
+    unique = []
+    for index, given in enumerate(ids):
+        base = candidate = given or f"call_{index}"
+        copy = 2
+        while candidate in taken:
+            candidate = f"{base}_{copy}"
+            copy += 1
+        taken.add(candidate)
+        unique.append(candidate)
+    return unique
+
+
+def _parsed(text: str) -> JsonObject | None:
+    try:
+        value = orjson.loads(text)
+        if isinstance(value, str):  # some models quote the object once more
+            value = orjson.loads(value)
+    except ValueError:
+        return None
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else None
+
+
+def _mended(text: str) -> JsonObject | None:
+    if "{" not in text:
+        return None
+    try:
+        value = json_repair.loads(text)
+        if not isinstance(value, dict) or not value:
+            return None
+        return _parsed(orjson.dumps(value).decode())  # what the wire cannot carry is no mend
+    except (ValueError, TypeError, RecursionError):
+        return None

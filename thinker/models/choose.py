@@ -1,0 +1,83 @@
+"""From settings to a model: which adapter, which address, which key."""
+
+from collections.abc import Mapping
+
+from thinker.errors import ConfigError
+from thinker.models.anthropic import AnthropicMessages
+from thinker.models.base import Model
+from thinker.models.demo import DemoModel
+from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
+from thinker.models.openai_chat import OpenAIChat
+from thinker.models.retry import Fallback, Retrying
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.net import HttpTransport, open_client
+from thinker.protocol.providers import PROVIDERS, Provider
+
+
+def choose(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    *,
+    transport: HttpTransport | None = None,
+) -> Model:
+    """The model of an agent, each attempt retried, with its fallbacks behind it.
+
+    ``environ`` holds the providers' keys; ``transport`` replaces the network.
+
+    Raises:
+        ConfigError: a provider is unknown or lacks what it needs.
+    """
+    wanted = [(settings.llm_provider, settings.model)]
+    wanted += [_reference(settings, entry) for entry in settings.fallback_models]
+    models = [
+        Retrying(_model(settings, environ, provider, model, transport))
+        for provider, model in wanted
+    ]
+    return models[0] if len(models) == 1 else Fallback(models)
+
+
+def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
+    """``provider/model``, or a model of the agent's own provider (whose name may have slashes)."""
+    provider, slash, model = entry.partition("/")
+    if slash and provider in PROVIDERS:
+        return provider, model
+    return settings.llm_provider, entry
+
+
+def _model(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    provider_name: str,
+    model: str,
+    transport: HttpTransport | None,
+) -> Model:
+    agent = f"agents.json: agent {settings.agent_id!r}"
+    provider = PROVIDERS.get(provider_name)
+    if provider is None:
+        known = ", ".join(sorted(PROVIDERS))
+        raise ConfigError(
+            f"{agent} has the unknown llmProvider {provider_name!r}; use one of {known}"
+        )
+    if not model:
+        raise ConfigError(f'{agent} has no model for {provider_name}; set "model"')
+    if provider.wire == "demo":
+        return DemoModel(model)
+    own_url = settings.base_url if provider_name == settings.llm_provider else ""
+    if own_url and not own_url.startswith(("http://", "https://")):
+        raise ConfigError(f"{agent} has the baseUrl {own_url!r}; it must begin with http or https")
+    key = _key(agent, provider, environ, needed=not own_url)
+    timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
+    client = open_client(connect=timeouts.connect, read=timeouts.total, transport=transport)
+    adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
+    return adapter(provider, model, own_url or provider.base_url, key, client, timeouts)
+
+
+def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: bool) -> str:
+    if provider.key_var is None:
+        return ""
+    key = environ.get(provider.key_var, "").strip()
+    if not key and needed:
+        raise ConfigError(f"{agent} uses {provider.name} without a key; set {provider.key_var}")
+    if not (key.isascii() and (key.isprintable() or not key)):
+        raise ConfigError(f"{agent}: {provider.key_var} is no key; set it again, without blanks")
+    return key

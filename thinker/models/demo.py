@@ -1,0 +1,177 @@
+"""The built-in rule-based model: drives the real loop and the real tools without a key."""
+
+import re
+from collections.abc import Iterable, Mapping
+from html import unescape
+
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.protocol.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+
+LABEL = (
+    "[Demo model: built-in rules, no language model. To plug in a real one, set "
+    "ANTHROPIC_API_KEY, OPENAI_API_KEY or GROQ_API_KEY, or start Ollama, or set llmProvider "
+    "and model in agents.json.]"
+)
+ABILITIES = (
+    "I can tell the time, remember a fact (`remember that …`), recall what I know "
+    "(`what do you know about …`), list skills and read one (`read skill …`)."
+)
+RULE_CHARS = 2000  # how much of a message the rules look at
+CHARS_PER_TOKEN = 4  # the estimate of seed 002
+
+READ_SKILL = re.compile(
+    r"\b(?:read|use|open|show)\s+(?:the\s+)?skill\s+[`'\"]?([\w-]+)", re.IGNORECASE
+)
+LIST_SKILLS = re.compile(r"\b(?:list|what|which|show)\b.*\bskills\b", re.IGNORECASE)
+REMEMBER = re.compile(
+    r"^\W*(?:please\s+)?remember\b(?:\s+that\b)?\W*(.+)", re.IGNORECASE | re.DOTALL
+)
+RECALL = re.compile(
+    r"\bwhat\s+(?:do\s+|did\s+)?you\s+(?:know|remember)\b(?:\s+about\s+(.+))?"
+    r"|\bwhat(?:'s|\s+is|\s+are)\s+my\s+(.+)"
+    r"|\bwhat\s+do\s+i\s+(.+)"
+    r"|\b(?:recall|do\s+you\s+remember)\b\s*(.*)",
+    re.IGNORECASE,
+)
+TIME = re.compile(
+    r"\bwhat(?:'s|\s+is)?\s+(?:the\s+)?(?:current\s+)?(?:time|date|day)\b|\btime\s+is\s+it\b"
+    r"|\btell\b.*\bthe\s+(?:time|date)\b|\btoday'?s\s+date\b|\bdate\s+today\b",
+    re.IGNORECASE,
+)
+STATEMENT = re.compile(
+    r"\b(my(?:\s+\w+){1,4}?\s+(?:is|are)\s+.+|i\s+(?:like|love|prefer|hate)\s+.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+OWNER = re.compile(r"^my\b", re.IGNORECASE)
+TASTE = re.compile(r"^i\s+(like|love|prefer|hate)\b", re.IGNORECASE)
+ABOUT_ME = re.compile(r"^(?:about\s+)?(?:me|my(?:self)?)\b\s*", re.IGNORECASE)
+SKILLS_BLOCK = re.compile(r"<available_skills>(.*?)</available_skills>", re.DOTALL)
+SKILL_NAME = re.compile(r"<name>(.*?)</name>", re.DOTALL)
+
+SAYS: Mapping[str, str] = {
+    "get_time": "It is {}.",
+    "store_fact": "I will remember that. ({})",
+    "search_memories": "This is what I remember: {}",
+    "read_skill": "The skill says:\n\n{}",
+}
+
+
+class DemoModel:
+    """A deterministic stand-in for a language model."""
+
+    def __init__(self, model: str = "demo") -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """``demo/demo``."""
+        return f"demo/{self._model}"
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Answer by the rules; streams word by word when the request has an ``on_text``."""
+        message = _answer(request)
+        if message.content and _is_first_reply(request.messages):
+            message = message.model_copy(update={"content": f"{message.content}\n\n{LABEL}"})
+        if request.on_text is not None:
+            for word in re.finditer(r"\S+\s*", message.content):
+                request.on_text(message.content[: word.end()])
+        prompt = [request.system, *(m.content for m in request.messages)]
+        said = [message.content, *(str(call.arguments) for call in message.tool_calls)]
+        usage = Usage(prompt=_tokens(prompt), completion=_tokens(said))
+        return ModelResponse(message=message, usage=usage, model=self.name)
+
+    async def aclose(self) -> None:
+        """It holds nothing open."""
+
+
+def _answer(request: ModelRequest) -> AssistantMessage:
+    newest = _newest_user(request.messages)
+    results = [m for m in request.messages[newest + 1 :] if isinstance(m, ToolResult)]
+    if results:
+        return AssistantMessage(content="\n\n".join(map(_report, results)))
+    text = request.messages[newest].content.strip() if newest >= 0 else ""
+    start = text[:RULE_CHARS]
+    wanted = _wanted_call(start)
+    if wanted is not None:
+        return _call(request, *wanted)
+    if LIST_SKILLS.search(start):
+        return AssistantMessage(content=_skills(request.system))
+    echo = f"You said: {text}\n\n" if text else ""
+    return AssistantMessage(content=f"{echo}{ABILITIES}")
+
+
+def _wanted_call(text: str) -> tuple[str, JsonObject] | None:
+    """The tool and the arguments that a text asks for; the first rule that fits decides."""
+    if found := READ_SKILL.search(text):
+        return "read_skill", {"name": found[1]}
+    if found := REMEMBER.search(text):
+        return "store_fact", _fact(found[1])
+    if found := RECALL.search(text):
+        return "search_memories", {"query": _query(found)}
+    if TIME.search(text):
+        return "get_time", {}
+    if found := STATEMENT.search(text):
+        return "store_fact", _fact(found[1])
+    return None
+
+
+def _fact(said: str) -> JsonObject:
+    """A fact about the user in the third person, as language models store it."""
+    fact = OWNER.sub("User's", said.strip().rstrip("!."))
+    taste = TASTE.match(fact)
+    if taste is not None:
+        fact = f"User {taste[1].lower()}s{fact[taste.end() :]}"
+    return {"fact": fact, "category": "preference" if taste else "background"}
+
+
+def _query(found: re.Match[str]) -> str:
+    """What to look for; ``user`` when the question is about the user as such."""
+    asked = next((group for group in found.groups() if group), "")
+    return ABOUT_ME.sub("", asked.strip().rstrip("?!.")) or "user"
+
+
+def _call(request: ModelRequest, tool: str, arguments: JsonObject) -> AssistantMessage:
+    if request.tool_choice == "none" or all(spec.name != tool for spec in request.tools):
+        return AssistantMessage(content=f"I would need the tool {tool}, which I was not given.")
+    made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
+    call = ToolCall(id=f"demo_{made}", name=tool, arguments=arguments)
+    return AssistantMessage(tool_calls=(call,))
+
+
+def _report(result: ToolResult) -> str:
+    if result.is_error:
+        return f"The tool {result.name} failed: {result.content}"
+    if not result.content.strip():
+        return f"The tool {result.name} found nothing."
+    return SAYS.get(result.name, "The tool answered: {}").format(result.content.strip())
+
+
+def _skills(system: str) -> str:
+    block = SKILLS_BLOCK.search(system)
+    names = SKILL_NAME.findall(block[1]) if block is not None else []
+    if not names:
+        return "No skills are listed for me."
+    return "\n".join(["These skills are available:", *(f"- {unescape(name)}" for name in names)])
+
+
+def _newest_user(messages: tuple[Message, ...]) -> int:
+    """Where the newest user message stands; -1 when there is none."""
+    users = [i for i, message in enumerate(messages) if isinstance(message, UserMessage)]
+    return users[-1] if users else -1
+
+
+def _is_first_reply(messages: tuple[Message, ...]) -> bool:
+    earlier = messages[: max(0, _newest_user(messages))]
+    return not any(isinstance(message, AssistantMessage) for message in earlier)
+
+
+def _tokens(texts: Iterable[str]) -> int:
+    return -(-sum(map(len, texts)) // CHARS_PER_TOKEN)

@@ -1,0 +1,227 @@
+"""One provider's address: posts a request and feeds the answer to a collector, within deadlines."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Protocol, TypeVar
+
+import anyio
+import orjson
+
+from thinker.errors import FatalModelError, RetryableModelError
+from thinker.models.base import ModelResponse, OnText
+from thinker.models.events import EventReader
+from thinker.models.failures import (
+    Account,
+    Complaint,
+    TemperatureRefusedError,
+    failure,
+    retry_after,
+    stated_error,
+)
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.net import NOT_SENT, HttpClient, HttpError, HttpResponse
+
+MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
+AFTER_FINISH = 5.0  # seconds for what may follow a complete answer: usage, the end mark
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ModelTimeouts:
+    """Deadlines of one model call in seconds (reference/reliability.md §4.6).
+
+    ``total`` is not reset by progress. An answer in one piece has no first token before it is
+    whole, so ``connect`` and ``total`` alone bound it.
+    """
+
+    connect: float = 10.0
+    first_token: float = 90.0
+    idle: float = 60.0
+    total: float = 600.0
+
+
+STANDARD_TIMEOUTS = ModelTimeouts()
+LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server loads the model first
+
+
+class Collector(Protocol):
+    """Builds one answer from a whole response or from the events of a stream."""
+
+    @property
+    def text(self) -> str:
+        """The answer's text so far."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the answer is complete, so that a cut of the stream loses nothing of it."""
+
+    def feed(self, data: bytes) -> bool:
+        """Take one piece; true when nothing follows.
+
+        Raises:
+            ValueError: it has not the shape that this format promises.
+        """
+
+    def response(self, request_id: str) -> ModelResponse:
+        """The answer; ``request_id`` is the one that the provider put in its headers."""
+
+
+@dataclass
+class Endpoint:
+    """Where and how to post; remembers when the model takes no temperature."""
+
+    account: Account
+    url: str
+    headers: dict[str, str]
+    client: HttpClient
+    timeouts: ModelTimeouts = STANDARD_TIMEOUTS
+    clock: Callable[[], float] = time.time  # for a Retry-After that is a date
+    _takes_temperature: bool = field(default=True, init=False)
+
+    async def ask(
+        self, body: JsonObject, new_collector: Callable[[], Collector], on_text: OnText | None
+    ) -> ModelResponse:
+        """Post the body; once more without temperature when the model takes none.
+
+        Raises:
+            ModelError: what `thinker.models.failures` makes of the failure.
+        """
+        plain = {key: value for key, value in body.items() if key != "temperature"}
+        if not self._takes_temperature or plain == body:
+            return await self._post(plain, new_collector(), on_text)
+        try:
+            return await self._post(body, new_collector(), on_text)
+        except TemperatureRefusedError:
+            response = await self._post(plain, new_collector(), on_text)
+            self._takes_temperature = False
+            return response
+
+    async def _post(
+        self, body: JsonObject, collector: Collector, on_text: OnText | None
+    ) -> ModelResponse:
+        timeouts = self.timeouts
+        streams = bool(body.get("stream"))
+        start = anyio.current_time()
+        end = start + timeouts.total
+        first = min(end, start + timeouts.first_token) if streams else end
+        request = self.client.build_request(
+            "POST",
+            self.url,
+            content=orjson.dumps(body),
+            headers={"content-type": "application/json", **self.headers},
+            timeout=(timeouts.connect, timeouts.total, timeouts.total, timeouts.connect),
+        )
+        response = await self._by(first, self.client.send(request, stream=True))
+        async with aclosing(response):
+            if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+                raise await self._failure(response, min(end, first + timeouts.idle))
+            if streams and "json" not in response.headers.get("content-type", ""):
+                await self._read_stream(response, collector, on_text, first, end)
+            else:
+                data = await self._read(response, end)
+                self._take(collector, data)
+                if not collector.finished:
+                    raise self._unreadable(data)
+        headers = response.headers
+        return collector.response(headers.get("x-request-id") or headers.get("request-id") or "")
+
+    async def _read_stream(
+        self,
+        response: HttpResponse,
+        collector: Collector,
+        on_text: OnText | None,
+        deadline: float,
+        end: float,
+    ) -> None:
+        chunks = response.aiter_bytes()
+        reader = EventReader()
+        size = 0
+        shown = ""
+        while True:
+            try:
+                chunk = await self._by(deadline, _next(chunks))
+            except RetryableModelError:
+                if collector.finished:
+                    return
+                raise
+            size = self._checked(size + len(chunk))
+            for data in reader.feed(chunk) if chunk else reader.close():
+                if data and self._take(collector, data):
+                    chunk = b""
+                    break
+                wait = AFTER_FINISH if collector.finished else self.timeouts.idle
+                deadline = min(end, anyio.current_time() + wait)
+            if on_text is not None and collector.text != shown:
+                shown = collector.text
+                on_text(shown)
+            if not chunk:
+                break
+        if not collector.finished:
+            raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
+
+    async def _read(self, response: HttpResponse, deadline: float) -> bytes:
+        chunks = response.aiter_bytes()
+        body = bytearray()
+        while chunk := await self._by(deadline, _next(chunks)):
+            body += chunk
+            self._checked(len(body))
+        return bytes(body)
+
+    async def _failure(self, response: HttpResponse, deadline: float) -> Exception:
+        try:
+            body = await self._read(response, deadline)
+        except RetryableModelError:
+            body = b""
+        complaint = stated_error(body) or Complaint(body.decode("utf-8", "replace"))
+        wait = retry_after(response.headers, self.clock())
+        return failure(self.account, response.status_code, complaint, wait)
+
+    def _take(self, collector: Collector, data: bytes) -> bool:
+        complaint = stated_error(data)
+        if complaint is not None:
+            raise failure(self.account, complaint.status, complaint)
+        try:
+            return collector.feed(data)
+        except ValueError as error:
+            raise self._unreadable(data) from error
+
+    def _unreadable(self, data: bytes) -> RetryableModelError:
+        name = self.account.provider.name
+        return RetryableModelError(
+            f"{name} sent an answer that cannot be read: {self.account.excerpt(data)}"
+        )
+
+    def _checked(self, size: int) -> int:
+        if size > MAX_RESPONSE:
+            name = self.account.provider.name
+            raise RetryableModelError(f"{name} sent more than {MAX_RESPONSE} bytes")
+        return size
+
+    async def _by(self, deadline: float, work: Coroutine[None, None, T]) -> T:
+        """Await ``work`` until ``deadline`` (event-loop time), with our errors for httpx's."""
+        provider = self.account.provider
+        try:
+            with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
+                return await work
+        except TimeoutError:
+            raise RetryableModelError(f"{provider.name} sent nothing more in time") from None
+        except HttpError as error:
+            hint = "; is it running?" if provider.local else ""
+            kind = type(error).__name__
+            raise RetryableModelError(f"{provider.name} was not reached ({kind}){hint}") from error
+        except NOT_SENT as error:
+            raise FatalModelError(
+                f"{provider.name} cannot be asked at {self.url!r}; set baseUrl in agents.json"
+            ) from error
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes:
+    """The next chunk that is not empty; b"" at the end."""
+    async for chunk in chunks:
+        if chunk:
+            return chunk
+    return b""

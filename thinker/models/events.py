@@ -1,0 +1,38 @@
+"""Server-sent events, as providers stream them."""
+
+
+class EventReader:
+    r"""Cuts a byte stream into the ``data:`` payloads of its events, however it was chunked.
+
+    Lines end at ``\n`` bytes alone: U+2028 and U+0085 may stand inside a JSON string.
+    """
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The events that this chunk completes."""
+        first, *lines = chunk.split(b"\n")
+        self._line.append(first)
+        events = []
+        for line in lines:
+            events += self._end_line()
+            self._line = [line]
+        return events
+
+    def close(self) -> list[bytes]:
+        """The last event, of a stream that ended without the blank line after it."""
+        return [*self._end_line(), *self._end_event()]
+
+    def _end_line(self) -> list[bytes]:
+        line = b"".join(self._line).rstrip(b"\r")
+        self._line = []
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        return [] if line else self._end_event()
+
+    def _end_event(self) -> list[bytes]:
+        event = [b"\n".join(self._data)] if self._data else []
+        self._data = []
+        return event

@@ -1,0 +1,192 @@
+"""What a provider's refusal means: one classification for both wire formats.
+
+Every message reads ``<what happened>: <what the provider said>``; the first part never quotes
+anyone, so that it may be logged (`headline`).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from math import isfinite
+
+import orjson
+
+from thinker.errors import (
+    ContextOverflowError,
+    FatalModelError,
+    ModelError,
+    RetryableModelError,
+)
+from thinker.protocol.providers import Provider
+
+EXCERPT = 200  # characters of a provider's words that a message quotes
+RETRYABLE = frozenset({408, 409, 425, 429})
+OVERFLOW = re.compile(
+    r"context_length|context length|context window|context limit|context size|maximum context"
+    r"|prompt is too long|input is too long|too many tokens|request_too_large",
+    re.IGNORECASE,
+)
+UNKNOWN_MODEL = re.compile(r"model_not_found|model_decommissioned", re.IGNORECASE)
+TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not a tool get_temperature
+NO_CREDIT = re.compile(r"insufficient_quota|billing_error|credit balance", re.IGNORECASE)
+
+# Errors inside a stream come after status 200; these are the words for what it would have been.
+STATUS_OF_KIND = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+class TemperatureRefusedError(FatalModelError):
+    """The model takes no temperature; the same request without one may be answered."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whom we ask, for what model, with which key ("" for none)."""
+
+    provider: Provider
+    model: str
+    api_key: str = ""
+
+    def excerpt(self, said: bytes | str) -> str:
+        """The start of what the provider said, on one line, without our key."""
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        if self.api_key:
+            text = text.replace(self.api_key, "[key]")
+        text = " ".join(text.split())
+        return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """A provider's error: its message and its kinds (type, code) as text."""
+
+    message: str
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Everything that a pattern may look at."""
+        return " ".join((*self.kinds, self.message))
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that this error would have had; 500 when it does not say."""
+        for kind in self.kinds:
+            if re.fullmatch(r"[45]\d\d", kind):
+                return int(kind)
+            if kind in STATUS_OF_KIND:
+                return STATUS_OF_KIND[kind]
+        return 400 if OVERFLOW.search(self.words) else 500
+
+
+def stated_error(data: bytes) -> Complaint | None:
+    """The error that a response or an event states in its ``error`` field, if it does."""
+    if b'"error"' not in data:
+        return None
+    try:
+        body = orjson.loads(data)
+    except ValueError:
+        return None
+    error = body.get("error") if isinstance(body, dict) else None
+    if not error:
+        return None
+    if not isinstance(error, dict):
+        return Complaint(str(error))
+    kinds = (error.get("code"), error.get("type"))
+    return Complaint(str(error.get("message", "")), tuple(str(kind) for kind in kinds if kind))
+
+
+def failure(
+    account: Account, status: int, complaint: Complaint, retry_after: float | None = None
+) -> ModelError:
+    """The error for an HTTP status of 300 or more; its message says what to do."""
+    words = complaint.words
+    said = f": {account.excerpt(complaint.message)}" if complaint.message.strip() else ""
+    name = account.provider.name
+    bad_request = status == HTTPStatus.BAD_REQUEST
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (bad_request and OVERFLOW.search(words)):
+        return ContextOverflowError(
+            f"{name} says that the request is longer than {account.model!r} takes{said}"
+        )
+    if bad_request and "tool_use_failed" in words:  # Groq: the model wrote a call it cannot parse
+        return RetryableModelError(f"{name} could not read the model's tool call{said}")
+    if bad_request and TEMPERATURE.search(words):
+        return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{said}")
+    status = _meant(status, words)
+    if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return RetryableModelError(f"{name} answered {status}{said}", retry_after)
+    return FatalModelError(f"{name} {_advice(account, status)}{said}")
+
+
+def _meant(status: int, words: str) -> int:
+    """The status that fits the words, where providers answer 400 or 429 for something else."""
+    if NO_CREDIT.search(words):
+        return HTTPStatus.PAYMENT_REQUIRED
+    if UNKNOWN_MODEL.search(words):
+        return HTTPStatus.NOT_FOUND
+    return status
+
+
+def _advice(account: Account, status: int) -> str:
+    provider = account.provider
+    key = provider.key_var or "a key that it accepts"
+    if status < HTTPStatus.BAD_REQUEST:
+        return f"answered {status}, a redirect; set the final address as baseUrl in agents.json"
+    return {
+        401: f"refused the key; set {key}",
+        402: f"has no credit left for this key; top it up or set another {key}",
+        403: f"does not allow this key to use {account.model!r}; choose another model or set {key}",
+        404: _unknown_model(account),
+    }.get(status, f"refused the request ({status})")
+
+
+def _unknown_model(account: Account) -> str:
+    pull = f" or run `ollama pull {account.model}`" if account.provider.name == "ollama" else ""
+    return f'does not know the model {account.model!r}; set "model" (or baseUrl){pull}'
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that the provider asks us to wait: ``retry-after-ms``, seconds or an HTTP date.
+
+    ``now`` is seconds since the epoch. None when it does not ask, or not in a known form.
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    seconds = _number(value)
+    if seconds is not None:
+        return seconds
+    try:
+        when = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, when.timestamp() - now)
+
+
+def headline(error: ModelError) -> str:
+    """The part of an error's message that quotes nobody."""
+    return str(error).partition(": ")[0]
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return max(0.0, number) if isfinite(number) else None

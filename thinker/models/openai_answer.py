@@ -1,0 +1,200 @@
+"""Answers in OpenAI's chat format, whole or streamed, with what compatible servers get wrong."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+
+from thinker.models.arguments import tool_call, unique_ids
+from thinker.models.base import ModelResponse
+from thinker.protocol.messages import AssistantMessage, Usage
+
+
+def _text(value: JsonValue) -> JsonValue:
+    """A content that came as a list of parts, as its text."""
+    if isinstance(value, list):
+        parts = [part.get("text") for part in value if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return value
+
+
+def _text_or_none(value: JsonValue) -> JsonValue:
+    return value if isinstance(value, str) else None
+
+
+def _json_text(value: JsonValue) -> JsonValue:
+    """Arguments that came as an object, as the text that they should have been."""
+    return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+
+class _Function(_Lenient):
+    name: str | None = None
+    arguments: Annotated[str | None, BeforeValidator(_json_text)] = None
+
+
+class _Call(_Lenient):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Part(_Lenient):
+    """A message, or what a chunk adds to one."""
+
+    content: Annotated[str | None, BeforeValidator(_text)] = None
+    reasoning_content: Annotated[str | None, BeforeValidator(_text_or_none)] = None
+    reasoning: Annotated[str | None, BeforeValidator(_text_or_none)] = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(_Lenient):
+    delta: _Part | None = None
+    message: _Part | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(_Lenient):
+    cached_tokens: int | None = None
+
+
+class _Usage(_Lenient):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Completion(_Lenient):
+    id: str | None = None
+    model: str | None = None
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+
+
+@dataclass
+class _OpenCall:
+    """A tool call that is still being written; ``index`` is where the provider puts it."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass
+class OpenAIAnswer:
+    """Collects one answer of ``provider/model`` (`name`)."""
+
+    provider: str
+    model: str
+    text: str = ""
+    finished: bool = False
+    _reasoning: str = ""
+    _refusal: str = ""
+    _finish: str = ""
+    _id: str = ""
+    _usage: Usage = field(default_factory=Usage)
+    _calls: list[_OpenCall] = field(default_factory=list)
+
+    def feed(self, data: bytes) -> bool:
+        """Take a whole response or a chunk; true at the mark ``[DONE]``.
+
+        Raises:
+            ValueError: it is no chat completion.
+        """
+        if data.strip() == b"[DONE]":
+            self.finished = True
+            return True
+        completion = _Completion.model_validate_json(data)
+        self._id = completion.id or self._id
+        self.model = completion.model or self.model
+        if completion.usage is not None:
+            self._usage = _usage(completion.usage)
+        for choice in (completion.choices or ())[:1]:
+            self._choice(choice)
+        return False
+
+    def _choice(self, choice: _Choice) -> None:
+        part = choice.delta or choice.message
+        if part is not None:
+            self.text += part.content or ""
+            self._reasoning += part.reasoning_content or part.reasoning or ""
+            self._refusal += part.refusal or ""
+            for call in part.tool_calls or ():
+                self._call(call)
+        if choice.finish_reason == "error":
+            raise ValueError("the provider gave up")
+        if choice.finish_reason or choice.message is not None:
+            self._finish = choice.finish_reason or ""
+            self.finished = True
+
+    def _call(self, part: _Call) -> None:
+        function = part.function or _Function()
+        call = self._open_call(part, function)
+        call.id = call.id or part.id or ""
+        call.name = call.name or function.name or ""
+        call.arguments += function.arguments or ""
+
+    def _open_call(self, part: _Call, function: _Function) -> _OpenCall:
+        """The call that a part belongs to.
+
+        Some servers send no index and some send index 0 for every call; a new id together with
+        a name then starts a new call.
+        """
+        same = [call for call in self._calls if _belongs(part, call)]
+        if not same and not function.name:
+            same = self._calls
+        last = same[-1] if same else None
+        if last is not None and not (function.name and _is_another(part, last)):
+            return last
+        call = _OpenCall(len(self._calls) if part.index is None else part.index)
+        self._calls.append(call)
+        return call
+
+    def response(self, request_id: str) -> ModelResponse:
+        """The answer so far, its calls in the provider's order."""
+        calls = sorted((call for call in self._calls if call.name), key=lambda call: call.index)
+        ids = unique_ids([call.id for call in calls])
+        cut = self._finish == "length"
+        refused = self._finish == "content_filter" or bool(self._refusal)
+        return ModelResponse(
+            message=AssistantMessage(
+                content=self.text or self._refusal,
+                tool_calls=tuple(
+                    tool_call(call_id, call.name, call.arguments, whole=not cut)
+                    for call_id, call in zip(ids, calls, strict=True)
+                ),
+                reasoning=self._reasoning or None,
+            ),
+            usage=self._usage,
+            finish="length" if cut else "refused" if refused else "done",
+            model=f"{self.provider}/{self.model}",
+            request_id=request_id or self._id,
+        )
+
+
+def _belongs(part: _Call, call: _OpenCall) -> bool:
+    if part.index is not None:
+        return call.index == part.index
+    return not part.id or call.id == part.id
+
+
+def _is_another(part: _Call, call: _OpenCall) -> bool:
+    """Whether a part that carries a name cannot be a continuation of ``call``."""
+    if part.id:
+        return bool(call.id) and part.id != call.id
+    return part.index is None and bool(call.name)
+
+
+def _usage(usage: _Usage) -> Usage:
+    details = usage.prompt_tokens_details or _PromptDetails()
+    return Usage(
+        prompt=usage.prompt_tokens or 0,
+        completion=usage.completion_tokens or 0,
+        cached=details.cached_tokens or 0,
+    )

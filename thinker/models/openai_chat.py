@@ -1,0 +1,138 @@
+"""OpenAI's chat completions: groq, openai, openrouter, ollama, lmstudio and any ``baseUrl``."""
+
+import orjson
+
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.endpoint import STANDARD_TIMEOUTS, Endpoint, ModelTimeouts
+from thinker.models.failures import Account
+from thinker.models.openai_answer import OpenAIAnswer
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Image,
+    JsonObject,
+    Message,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+)
+from thinker.protocol.net import HttpClient
+from thinker.protocol.providers import Provider
+
+
+class OpenAIChat:
+    """One model behind ``{base_url}/chat/completions``.
+
+    It owns ``client``, which `aclose` closes. With an empty ``api_key`` no Authorization is sent.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        base_url: str,
+        api_key: str,
+        client: HttpClient,
+        timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
+    ) -> None:
+        self._account = Account(provider, model, api_key)
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        url = f"{base_url.rstrip('/')}/chat/completions"
+        self._endpoint = Endpoint(self._account, url, headers, client, timeouts)
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+        return f"{self._account.provider.name}/{self._account.model}"
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask once; streams when the request has an ``on_text``.
+
+        Raises:
+            ModelError: see `thinker.models.base.Model.complete`.
+        """
+        account = self._account
+        return await self._endpoint.ask(
+            request_body(account, request),
+            lambda: OpenAIAnswer(account.provider.name, account.model),
+            request.on_text,
+        )
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._endpoint.client.aclose()
+
+
+def request_body(account: Account, request: ModelRequest) -> JsonObject:
+    """The request in OpenAI's words: no field that is not needed, none that is null."""
+    body: JsonObject = {"model": account.model, "messages": [*_messages(request)]}
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tool_choice"] = request.tool_choice
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.max_output_tokens is not None:
+        # OpenAI's own reasoning models refuse the old name; most compatible servers know no other.
+        new_name = account.provider.name == "openai"
+        body["max_completion_tokens" if new_name else "max_tokens"] = request.max_output_tokens
+    if request.on_text is not None:
+        body["stream"] = True
+        body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def _messages(request: ModelRequest) -> list[JsonObject]:
+    system: list[JsonObject] = (
+        [{"role": "system", "content": request.system}] if request.system else []
+    )
+    return system + [_message(message) for message in request.messages]
+
+
+def _message(message: Message) -> JsonObject:
+    if isinstance(message, UserMessage):
+        return _user(message)
+    if isinstance(message, ToolResult):
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+    return _assistant(message)
+
+
+def _user(message: UserMessage) -> JsonObject:
+    if not message.images:
+        return {"role": "user", "content": message.content}
+    text: list[JsonObject] = [{"type": "text", "text": message.content}] if message.content else []
+    return {"role": "user", "content": [*text, *map(_image, message.images)]}
+
+
+def _image(image: Image) -> JsonObject:
+    url = f"data:{image.media_type};base64,{image.data}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _assistant(message: AssistantMessage) -> JsonObject:
+    wire: JsonObject = {"role": "assistant"}
+    if message.content or not message.tool_calls:
+        wire["content"] = message.content
+    if message.tool_calls:
+        wire["tool_calls"] = [_call(call) for call in message.tool_calls]
+    return wire
+
+
+def _call(call: ToolCall) -> JsonObject:
+    # A malformed call goes back as {}: many servers parse the history's arguments and refuse it.
+    arguments = orjson.dumps(call.arguments).decode()
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        },
+    }
