@@ -100,7 +100,7 @@ class Telegram:
             webhook = await self._api.call("getWebhookInfo", {}, WebhookInfo)
             if webhook.url:
                 # Never with drop_pending_updates: those are people's messages.
-                await self._api.call("deleteWebhook", {}, bool)
+                await self._api.call("deleteWebhook", {}, object)
         except BotApiError as error:
             if not error.unsupported:
                 raise

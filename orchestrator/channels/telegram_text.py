@@ -76,9 +76,8 @@ def split(text: str, limit: int = LIMIT) -> tuple[str, ...]:
     rest, fence = clean(text).lstrip("\n"), None
     while rest.strip():
         part, rest, fence = _take(rest, fence, limit)
-        if any(line.strip() and not _FENCE.fullmatch(line) for line in part.split("\n")):
-            parts.append(part)
-    return tuple(parts)
+        parts.append(part)
+    return tuple(filter(None, parts))
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class _Fence:
 
 
 def _take(rest: str, fence: _Fence | None, limit: int) -> tuple[str, str, _Fence | None]:
-    """The next part of ``rest``, what remains, and the fence that was cut, if one was."""
+    """The next part of ``rest`` (empty if blank), what remains, and the fence that was cut."""
     opening = fence.opening if fence else ""
     budget = limit
     while True:
@@ -110,8 +109,15 @@ def _take(rest: str, fence: _Fence | None, limit: int) -> tuple[str, str, _Fence
         part = opening + head.rstrip() + (still_open.closing if still_open else "")
         over = max(units(part), units(visible(to_html(part)))) - limit
         if over <= 0 or budget == 2:  # noqa: PLR2004 - one character may take two units
-            return part, rest[len(head) :].lstrip("\n"), still_open
+            kept = part if _says_something(head) else ""
+            return kept, rest[len(head) :].lstrip("\n"), still_open
         budget = max(budget - over, budget // 2, 2)
+
+
+def _says_something(head: str) -> bool:
+    """Whether there is more than blank lines and the marks of a fence."""
+    lines = ((line, _FENCE.fullmatch(line)) for line in head.split("\n"))
+    return any(fence["info"].strip() if fence else line.strip() for line, fence in lines)
 
 
 def _head(rest: str, budget: int) -> str:

@@ -17,10 +17,27 @@ TOO_LONG = f"Your message is too long for me: I read up to {MAX_TEXT:,} characte
 
 _NAME_LENGTH = 64  # Telegram's own limit of a first name
 _MEDIA = frozenset(
-    "animation audio contact dice document game location paid_media photo poll sticker story"
-    " venue video video_note voice".split()
+    {
+        "animation",
+        "audio",
+        "contact",
+        "dice",
+        "document",
+        "game",
+        "location",
+        "paid_media",
+        "photo",
+        "poll",
+        "sticker",
+        "story",
+        "venue",
+        "video",
+        "video_note",
+        "voice",
+    }
 )
-_Id = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # what the journal's integers hold
+# What the journal's integers hold; the number after an update's is stored too.
+_Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
 
 
 class _Received(BaseModel):
@@ -126,20 +143,24 @@ def _addressed(message: _Message, bot: Bot) -> bool:
     replied = message.reply_to_message
     # Every message of a topic "replies" to the topic's creation, which may have been ours.
     if replied and replied.author and replied.forum_topic_created is None:
-        if str(replied.author.id) == bot.id:
-            return True
-    text = (message.text or message.caption).encode("utf-16-le", "surrogatepass")
-    name = f"@{bot.username}".lower()
-    for entity in message.entities if message.text else message.caption_entities:
-        begin, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
-        part = text[begin:end].decode("utf-16-le", "replace").lower()
-        if entity.type == "text_mention" and entity.user and str(entity.user.id) == bot.id:
-            return True
-        if (entity.type == "mention" and part == name) or (
-            entity.type == "bot_command" and part.endswith(name)
-        ):
-            return True
-    return False
+        ours = str(replied.author.id) == bot.id
+    else:
+        ours = False
+    entities = message.entities if message.text else message.caption_entities
+    text = (message.text or message.caption).encode("utf-16-le")
+    return ours or any(_names_bot(entity, text, bot) for entity in entities)
+
+
+def _names_bot(entity: _Entity, text: bytes, bot: Bot) -> bool:
+    """Whether an entity mentions the bot; ``text`` is in UTF-16, in which offsets count."""
+    if entity.user:
+        return entity.type == "text_mention" and str(entity.user.id) == bot.id
+    end = 2 * (entity.offset + entity.length)
+    named = text[2 * entity.offset : end].decode("utf-16-le", "replace").lower()
+    name = f"@{bot.username.lower()}"
+    return (entity.type == "mention" and named == name) or (
+        entity.type == "bot_command" and named.endswith(name)
+    )
 
 
 def _without_mention(text: str, bot: Bot) -> str:

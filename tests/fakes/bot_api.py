@@ -1,0 +1,209 @@
+"""A Bot API of Telegram on loopback: real HTTP, real long polling, faults on command, a ledger."""
+
+import json
+from collections import defaultdict, deque
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes.bot_world import BotWorld, JsonObject, RefusedError
+
+PREVIEW_MARK = "…"  # a text that ends with it is taken for a preview of a longer one
+_MAX_HEAD = 65_536  # bytes of a request's head
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request: what was asked, and what became of it.
+
+    ``done`` is whether it had its effect; ``status`` is what was answered, 0 for no answer.
+    """
+
+    method: str
+    params: JsonObject
+    done: bool
+    status: int
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with one call.
+
+    Args:
+        status: answer with this, and do nothing.
+        description: goes with ``status``; None makes a body that is not the Bot API's.
+        parameters: go with ``status`` (``retry_after``, ``migrate_to_chat_id``).
+        delay: seconds before anything else happens.
+        drop: end the connection unanswered, ``"before"`` or ``"after"`` the call's effect.
+        hang: never answer; the call has no effect.
+    """
+
+    status: int = 0
+    description: str | None = "Internal Server Error"
+    parameters: JsonObject | None = None
+    delay: float = 0.0
+    drop: str = ""
+    hang: bool = False
+
+
+CONFLICT = Fault(409, "Conflict: terminated by other getUpdates request")
+BLOCKED = Fault(403, "Forbidden: bot was blocked by the user")
+UNAUTHORIZED = Fault(401, "Unauthorized")
+LOST_ANSWER = Fault(drop="after")
+LOST_REQUEST = Fault(drop="before")
+HANG = Fault(hang=True)
+
+
+def too_many(retry_after: int) -> Fault:
+    """429, with the wait that Telegram asks for in seconds."""
+    return Fault(429, "Too Many Requests", {"retry_after": retry_after})
+
+
+class BotApiServer(BotWorld):
+    """``async with BotApiServer(token) as server`` serves at ``server.url``."""
+
+    def __init__(self, token: str, username: str = "test_bot") -> None:
+        super().__init__(token, username)
+        self.token = token
+        self.url = ""
+        self.ledger: list[Call] = []
+        self._faults: dict[str, deque[Fault]] = defaultdict(deque)
+        self._heard: dict[int, set[int]] = defaultdict(set)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = listener.extra_attributes[SocketAttribute.local_port]()
+        self.url = f"http://127.0.0.1:{port}"
+        await self._stack.enter_async_context(listener)
+        tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(listener.serve, self._serve)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    def break_next(self, method: str, *faults: Fault) -> None:
+        """Let the next calls of ``method`` fail, one fault each, in order."""
+        self._faults[method].extend(faults)
+
+    def calls(self, method: str) -> list[Call]:
+        """The ledger's entries of one method, in the order in which they ended."""
+        return [call for call in self.ledger if call.method == method]
+
+    async def called(self, method: str, times: int = 1, within: float = 5.0) -> None:
+        """Wait until the ledger has so many calls of ``method``, whatever became of them.
+
+        Raises:
+            TimeoutError: it has not ``within`` so many seconds.
+        """
+        with anyio.fail_after(within):
+            while len(self.calls(method)) < times:
+                await self._changed.wait()
+
+    async def confirmed(self, within: float = 5.0) -> None:
+        """Wait until every update is confirmed by an offset.
+
+        Raises:
+            TimeoutError: they are not ``within`` so many seconds.
+        """
+        with anyio.fail_after(within):
+            while self.unconfirmed:
+                await self._changed.wait()
+
+    async def reply_in(self, chat_id: int, within: float = 5.0) -> str:
+        """The next final text in a chat; each message is returned once.
+
+        A text that ends with `PREVIEW_MARK` is waited on until it is changed.
+
+        Raises:
+            TimeoutError: none came ``within`` so many seconds.
+        """
+        heard = self._heard[chat_id]
+        with anyio.fail_after(within):
+            while True:
+                for message_id, text in self._visible[chat_id].items():
+                    if message_id not in heard and not text.endswith(PREVIEW_MARK):
+                        heard.add(message_id)
+                        return text
+                await self._changed.wait()
+
+    async def _serve(self, stream: SocketStream) -> None:
+        """One connection, kept alive until the client ends it or a fault does."""
+        received = BufferedByteReceiveStream(stream)
+        try:
+            async with stream:
+                while True:
+                    head = (await received.receive_until(b"\r\n\r\n", _MAX_HEAD)).decode("latin-1")
+                    request, *lines = head.split("\r\n")
+                    headers = {
+                        name.lower(): value.strip()
+                        for name, _, value in (line.partition(":") for line in lines)
+                    }
+                    body = await received.receive_exactly(int(headers.get("content-length", 0)))
+                    params = json.loads(body) if body else {}
+                    status, answer = await self._answer(request.split()[1], params)
+                    if not status:
+                        return
+                    await stream.send(_response(status, answer))
+        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+            return
+
+    async def _answer(self, path: str, params: JsonObject) -> tuple[int, bytes]:
+        """Status and body; status 0 ends the connection."""
+        prefix, _, method = path.rpartition("/")
+        fault = self._faults[method].popleft() if self._faults[method] else Fault()
+        await anyio.sleep(fault.delay)
+        if fault.hang or fault.drop == "before":
+            self._record(method, params, done=False, status=0)
+            await anyio.sleep(float("inf") if fault.hang else 0)
+            return 0, b""
+        status, answer = fault.status, _error(fault.status, fault.description, fault.parameters)
+        if not status:
+            status, answer = await self._perform(prefix, method, params)
+        done = status == 200
+        if fault.drop == "after":
+            status = 0
+        self._record(method, params, done=done, status=status)
+        return status, answer
+
+    async def _perform(self, prefix: str, method: str, params: JsonObject) -> tuple[int, bytes]:
+        if prefix != f"/bot{self.token}":
+            return 401, _error(401, "Unauthorized", None)
+        if method not in self._methods:
+            return 404, _error(404, "Not Found", None)
+        try:
+            result = await self._methods[method](params)
+        except RefusedError as error:
+            return error.code, _error(error.code, str(error), None)
+        except ValueError:
+            return 400, _error(400, "Bad Request: chat not found", None)
+        return 200, json.dumps({"ok": True, "result": result}).encode()
+
+    def _record(self, method: str, params: JsonObject, *, done: bool, status: int) -> None:
+        self.ledger.append(Call(method, params, done, status))
+        self._notify()
+
+
+def _error(status: int, description: str | None, parameters: JsonObject | None) -> bytes:
+    if description is None:
+        return b"<html>no Bot API here</html>"
+    answer: dict[str, Any] = {"ok": False, "error_code": status, "description": description}
+    if parameters:
+        answer["parameters"] = parameters
+    return json.dumps(answer).encode()
+
+
+def _response(status: int, body: bytes) -> bytes:
+    head = f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
