@@ -65,7 +65,6 @@ def install(scope: Scope, command: Sequence[str], root: Path) -> list[Path]:
         fresh.chmod(0o644)
         fresh.replace(path)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         hint = "run it with sudo" if scope == "system" else "check who owns that directory"
         raise ConfigError(f"{path} cannot be written ({error.strerror}); {hint}") from error
     return [path]

@@ -41,7 +41,7 @@ def _id_text(value: Any) -> Any:  # noqa: ANN401 - before validation it is whate
 
 
 def _numeric(value: str) -> str:
-    if not value.removeprefix("-").isdecimal():
+    if not (value.isascii() and value.removeprefix("-").isdecimal()):
         raise ValueError("must be a numeric id; names can be taken over by someone else")
     return value
 
@@ -95,12 +95,21 @@ def provider_keys() -> frozenset[str]:
     return frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
 
 
+AGENT_ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+CHANNEL_NAME = r"^[^*\s]+$"
+PATTERN_WORDS = {
+    AGENT_ID: 'must be 1 to 64 lower-case letters, digits, "-" and "_", the first no sign',
+    ENTRY_NAME: 'must be 1 to 64 letters, digits, "-", "_" and ".", the first no sign',
+    CHANNEL_NAME: 'must be the name of one channel; "*" is for chatId alone',
+}
+
 _ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-AgentId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-EntryName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-ChannelName = Annotated[str, StringConstraints(pattern=r"^[^*\s]+$")]
+AgentId = Annotated[str, StringConstraints(pattern=AGENT_ID)]
+EntryName = Annotated[str, StringConstraints(pattern=ENTRY_NAME)]
+ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]
 PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
 NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]
 Timezone = Annotated[str, AfterValidator(_timezone)]

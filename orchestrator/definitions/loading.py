@@ -6,18 +6,19 @@ is switched off. Only a file without a single valid agent is refused as a whole.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.definitions.agent import AgentDefinition
 from orchestrator.definitions.checks import check
 from orchestrator.definitions.draft import Draft
-from orchestrator.definitions.fields import EntryName
+from orchestrator.definitions.fields import ENTRY_NAME, PATTERN_WORDS
 from orchestrator.definitions.file import (
     AgentsFile,
     Binding,
@@ -41,7 +42,6 @@ MAX_BYTES = 4 * 1024 * 1024  # a thousand agents with long prompts; more is anot
 
 M = TypeVar("M", bound=BaseModel)
 ENTRY_NOUNS = {"mcpServers": "server", "models": "model"}
-ENTRY_NAME: TypeAdapter[str] = TypeAdapter(EntryName)
 
 
 @dataclass(frozen=True)
@@ -177,13 +177,8 @@ def _channels(draft: Draft, value: JsonObject) -> None:
 def _entries(draft: Draft, value: JsonObject, key: str, model: type[M]) -> dict[str, M]:
     valid: dict[str, M] = {}
     for name, item in _object(draft, value, key).items():
-        try:
-            ENTRY_NAME.validate_python(name)
-        except ValidationError:
-            draft.error(
-                (key, name),
-                f'{key}: the name {name!r} must be letters, digits, "-", "_" and "."; rename it',
-            )
+        if not re.match(ENTRY_NAME, name):
+            draft.error((key, name), f"{key}: the name {name!r} {PATTERN_WORDS[ENTRY_NAME]}")
             continue
         entry = _valid(draft, (key, name), item, model, (f"{ENTRY_NOUNS[key]} '{name}'", None))
         if entry is not None:

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from orchestrator.definitions.fields import PATTERN_WORDS
 from orchestrator.definitions.positions import JsonPath
 from orchestrator.errors import ConfigError
 
@@ -73,6 +74,8 @@ def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
     message = error["msg"].removeprefix("Value error, ")
     if kind == "value_error":
         return f'{subject}: "{place}" {message}' if place else f"{subject} {message}"
+    if kind == "string_pattern_mismatch":
+        message = PATTERN_WORDS[error["ctx"]["pattern"]]
     message = re.sub(r"^\w+( \w+)? should", "must", message)
     return (
         f'{subject}: "{place}" {message}{_shown(error, loc)}'

@@ -1,0 +1,123 @@
+"""Settings from the environment, and the files of a home."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Paths, Settings, bundled
+
+
+def test_defaults_hold_in_an_empty_environment() -> None:
+    """An empty variable counts as not set."""
+    for environ in ({}, {"ORCHESTRATOR_HOME": "", "TELEGRAM_API_URL": ""}):
+        settings = Settings.read(environ)
+        assert settings.home == Path.home() / ".orchestrator"
+        assert settings.telegram_api_url == "https://api.telegram.org"
+        assert settings.telegram_bot_token is None
+        assert settings.drain_seconds == 20
+
+
+def test_every_variable_is_read(tmp_path: Path) -> None:
+    """The names are those of config/env.example."""
+    settings = Settings.read(
+        {
+            "ORCHESTRATOR_HOME": str(tmp_path),
+            "ORCHESTRATOR_CONFIG": "~/mine.json",
+            "ORCHESTRATOR_LOG_LEVEL": "debug",
+            "ORCHESTRATOR_DRAIN_SECONDS": "2.5",
+            "ORCHESTRATOR_SPAWN": "exec",
+            "TELEGRAM_BOT_TOKEN": "1:canary",
+            "TELEGRAM_API_URL": "http://127.0.0.1:8081",
+        }
+    )
+    assert settings.home == tmp_path
+    assert settings.agents_file() == Path.home() / "mine.json"
+    assert (settings.log_level, settings.drain_seconds) == ("debug", 2.5)
+    assert settings.telegram_api_url == "http://127.0.0.1:8081"
+    assert settings.telegram_bot_token is not None
+    assert settings.telegram_bot_token.get_secret_value() == "1:canary"
+    assert "canary" not in repr(settings)
+
+
+def test_env_example_names_every_variable() -> None:
+    """A setting that nobody can find does not exist."""
+    text = (bundled("config") / "env.example").read_text("utf-8")
+    for name, field in Settings.model_fields.items():
+        assert str(field.validation_alias or f"ORCHESTRATOR_{name.upper()}") in text
+
+
+def test_dotenv_of_the_working_directory_is_never_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor this process's own environment, when another one is given."""
+    (tmp_path / ".env").write_text("ORCHESTRATOR_DRAIN_SECONDS=1\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORCHESTRATOR_DRAIN_SECONDS", "3")
+    assert Settings.read({}).drain_seconds == 20
+
+
+def test_unusable_value_is_refused_by_its_variables_name() -> None:
+    """All of them at once; a value that may be a secret is not repeated."""
+    environ = {"ORCHESTRATOR_DRAIN_SECONDS": "canary", "TELEGRAM_API_URL": "canary"}
+    with pytest.raises(ConfigError) as caught:
+        Settings.read(environ)
+    text = str(caught.value)
+    assert "ORCHESTRATOR_DRAIN_SECONDS: must" in text
+    assert "TELEGRAM_API_URL: " in text
+    assert "canary" not in text
+
+
+def test_token_comes_from_the_credential_that_systemd_hands_over(tmp_path: Path) -> None:
+    """A variable wins over the file; a missing file is no token."""
+    environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert Settings.read(environ).telegram_bot_token is None
+    (tmp_path / "telegram-token").write_text("1:file\n", "utf-8")
+    for extra, expected in (({}, "1:file"), ({"TELEGRAM_BOT_TOKEN": "1:env"}, "1:env")):
+        token = Settings.read(environ | extra).telegram_bot_token
+        assert token is not None
+        assert token.get_secret_value() == expected
+
+
+def test_unreadable_credential_is_refused(tmp_path: Path) -> None:
+    """A daemon without its bot must not look healthy."""
+    (tmp_path / "telegram-token").mkdir()
+    with pytest.raises(ConfigError, match="telegram-token"):
+        Settings.read({"CREDENTIALS_DIRECTORY": str(tmp_path)})
+
+
+def test_own_agents_file_is_preferred_to_the_bundled_one(tmp_path: Path) -> None:
+    """`orchestrator init` writes it."""
+    settings = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path)})
+    assert settings.agents_file() == bundled("config") / "agents.json"
+    (tmp_path / "agents.json").touch()
+    assert settings.agents_file() == tmp_path / "agents.json"
+
+
+def test_home_is_prepared_for_its_owner_alone(tmp_path: Path) -> None:
+    """Also when it was there before with wider rights."""
+    paths = Settings.read({"ORCHESTRATOR_HOME": str(tmp_path / "deep" / "home")}).paths
+    paths.prepare()
+    paths.home.chmod(0o755)
+    paths.prepare()
+    folders = [paths.home, paths.control_socket.parent, paths.agent_prompts, paths.personas]
+    folders += [paths.skills, paths.prompts]
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700] * len(folders)
+    assert {p.parent for p in (paths.journal, paths.lock, paths.last_good)} == {paths.home}
+
+
+def test_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    """With the variable to change."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="ORCHESTRATOR_HOME"):
+        Paths(tmp_path / "file").prepare()
+
+
+def test_home_too_long_for_a_socket_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    """Linux allows 107 bytes; bytes count, not characters."""
+    room = 107 - len("/run/control.sock")
+    assert len(bytes(Paths(Path("/" + "x" * (room - 1))).control_socket)) == 107
+    paths = Paths(tmp_path / ("é" * 60))
+    with pytest.raises(ConfigError, match="bytes too long"):
+        paths.prepare()
+    assert not paths.home.exists()
