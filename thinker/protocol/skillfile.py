@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import orjson
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -150,10 +151,11 @@ def _load(front_matter: str, where: str) -> JsonObject:
     try:
         _check_events(front_matter, where)
         # A subclass of the safe loader: it builds plain values only.
-        return _OBJECT.validate_python(yaml.load(front_matter, _FrontMatterLoader))  # noqa: S506 - see above
+        fields = yaml.load(front_matter, _FrontMatterLoader)  # noqa: S506 - see above
+        return _OBJECT.validate_json(orjson.dumps(fields))
     except yaml.YAMLError as error:
         raise SkillError(f"{where}: {_yaml_problem(error)}") from error
-    except ValidationError as error:
+    except (orjson.JSONEncodeError, ValidationError) as error:
         raise SkillError(
             f"{where}: the front matter must be 'field: value' lines with text as field names"
         ) from error

@@ -1,11 +1,11 @@
 """Arguments that models write: schemas made lenient for them, values made right for tools."""
 
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.protocols import Validator
@@ -60,7 +60,7 @@ def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
 
     A schema that is broken itself checks nothing: the tool's server has the last word.
     """
-    validator = _validator(orjson.dumps(schema))
+    validator = _validator(json.dumps(schema))
     if validator is None:
         return None
     try:
@@ -171,8 +171,8 @@ def _referred(reference: JsonValue, root: JsonObject) -> JsonValue:
 
 
 @lru_cache(maxsize=512)
-def _validator(schema: bytes) -> Validator | None:
-    parsed = orjson.loads(schema)
+def _validator(schema: str) -> Validator | None:
+    parsed = json.loads(schema)
     kind = validator_for(parsed, default=Draft202012Validator)
     try:
         kind.check_schema(parsed)

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+import orjson
+from pydantic import JsonValue, TypeAdapter
 
 from thinker.protocol.messages import JsonObject
 
@@ -65,8 +66,9 @@ def clean(text: str) -> str:
 def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | None:
     try:
         value: JsonValue = _DECODER.raw_decode(text, start)[0]
-        found = _OBJECT.validate_python(value)
-    except (ValueError, RecursionError, ValidationError):
+        # Through JSON once more: what cannot be written to the journal is no call.
+        found = _OBJECT.validate_json(orjson.dumps(value))
+    except (ValueError, RecursionError, orjson.JSONEncodeError):
         return None
     name, parameters = found.get("name"), found.get("parameters")
     if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):

@@ -1,0 +1,92 @@
+"""The skills of an agent and their live reload."""
+
+from pathlib import Path
+
+from thinker.protocol.skillfile import scan
+from thinker.skills import SkillCatalog
+
+BUNDLED = Path(__file__).parents[2] / "skills"
+
+
+def write(root: Path, name: str, keywords: str = "", body: str = "Do it.") -> Path:
+    """Write a skill and return its file."""
+    path = root / name / "SKILL.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    metadata = f"metadata:\n  keywords: [{keywords}]\n" if keywords else ""
+    path.write_text(f"---\nname: {name}\ndescription: d\n{metadata}---\n{body}\n", "utf-8")
+    return path
+
+
+def test_skills_are_split_by_keywords_and_filtered_by_globs(tmp_path: Path) -> None:
+    """With keywords: playbooks; without: listed; not matched by a glob: not there."""
+    write(tmp_path, "mail-triage", "mail")
+    write(tmp_path, "mail-rules")
+    write(tmp_path, "secret-plan")
+    catalog = SkillCatalog((tmp_path,), ("mail-*",))
+    assert catalog.refresh()
+    assert [skill.name for skill in catalog.playbooks] == ["mail-triage"]
+    assert [skill.name for skill in catalog.listed] == ["mail-rules"]
+
+
+def test_unchanged_directories_are_not_read_again(tmp_path: Path) -> None:
+    """A turn in which nothing changed costs a look at the file system."""
+    write(tmp_path, "a")
+    catalog = SkillCatalog((tmp_path, tmp_path / "missing"))
+    assert catalog.refresh()
+    listed = catalog.listed
+    assert not catalog.refresh()
+    assert catalog.listed is listed
+
+
+def test_edited_added_and_removed_skills_show_at_the_next_refresh(tmp_path: Path) -> None:
+    """Every kind of change is live."""
+    path = write(tmp_path, "a")
+    catalog = SkillCatalog((tmp_path,))
+    catalog.refresh()
+    write(tmp_path, "a", body="Do it differently.")
+    assert catalog.refresh()
+    assert catalog.listed[0].instructions == "Do it differently."
+    write(tmp_path, "b")
+    assert catalog.refresh()
+    assert [skill.name for skill in catalog.listed] == ["a", "b"]
+    path.unlink()
+    assert catalog.refresh()
+    assert [skill.name for skill in catalog.listed] == ["b"]
+
+
+def test_directory_that_appears_later_is_found(tmp_path: Path) -> None:
+    """A home without a skills directory gets one while the agent runs."""
+    catalog = SkillCatalog((tmp_path / "skills",))
+    catalog.refresh()
+    write(tmp_path / "skills", "a")
+    assert catalog.refresh()
+    assert [skill.name for skill in catalog.listed] == ["a"]
+
+
+def test_broken_skill_is_reported_and_the_others_stay(tmp_path: Path) -> None:
+    """One bad file takes nothing else away, and its mend is live too."""
+    path = write(tmp_path, "a")
+    write(tmp_path, "b")
+    path.write_text("no front matter", "utf-8")
+    catalog = SkillCatalog((tmp_path,))
+    catalog.refresh()
+    assert [skill.name for skill in catalog.listed] == ["b"]
+    assert len(catalog.problems) == 1
+    write(tmp_path, "a")
+    catalog.refresh()
+    assert not catalog.problems
+
+
+def test_file_in_place_of_a_directory_is_a_problem_not_a_crash(tmp_path: Path) -> None:
+    """A wrong setting is reported."""
+    (tmp_path / "skills").write_text("", "utf-8")
+    catalog = SkillCatalog((tmp_path / "skills",))
+    catalog.refresh()
+    assert len(catalog.problems) == 1
+
+
+def test_bundled_skills_are_all_usable() -> None:
+    """What we ship follows our own rules."""
+    skills, problems = scan((BUNDLED,))
+    assert not problems
+    assert {"orchestrator-guide", "daily-plan"} <= {skill.name for skill in skills}

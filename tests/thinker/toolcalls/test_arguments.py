@@ -1,0 +1,155 @@
+"""Arguments as models write them become arguments as tools want them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinker.toolcalls.arguments import coerce, relax, validate
+
+INTEGER: dict[str, Any] = {"type": "integer"}
+NUMBER: dict[str, Any] = {"type": "number"}
+BOOLEAN: dict[str, Any] = {"type": "boolean"}
+MAYBE: dict[str, Any] = {"anyOf": [INTEGER, {"type": "null"}]}
+
+
+def tool(*required: str, **properties: Any) -> dict[str, Any]:
+    """A tool's schema with these fields."""
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given_value", "expected"),
+    [
+        (INTEGER, "5", 5),
+        (INTEGER, " -5 ", -5),
+        (INTEGER, "5.5", "5.5"),
+        (INTEGER, "five", "five"),
+        (INTEGER, "9" * 5000, "9" * 5000),
+        (NUMBER, "5", 5),
+        (NUMBER, "5.5", 5.5),
+        (NUMBER, "1e3", 1000.0),
+        (NUMBER, "1e999", "1e999"),
+        (NUMBER, "nan", "nan"),
+        (BOOLEAN, "true", True),
+        (BOOLEAN, "False", False),
+        (BOOLEAN, "yes", "yes"),
+        ({"type": "string"}, "5", "5"),
+        ({"type": ["string", "integer"]}, "5", "5"),
+        ({}, "5", "5"),
+        (MAYBE, "5", 5),
+        (MAYBE, None, None),
+        ({"type": "array", "items": INTEGER}, ["1", 2, "x"], [1, 2, "x"]),
+        ({"anyOf": [{"type": "array", "items": INTEGER}, {"type": "null"}]}, ["1"], [1]),
+        (tool(n=INTEGER), {"n": "1", "m": "1"}, {"n": 1, "m": "1"}),
+        ({"$ref": "#/$defs/Point"}, {"x": "1"}, {"x": 1}),
+        ({"$ref": "#/$defs/Loop"}, "1", "1"),
+        ({"$ref": "https://example.com/schema"}, "1", "1"),
+        (True, "5", "5"),
+    ],
+)
+def test_value_is_coerced_only_where_the_schema_is_certain(
+    schema: Any, given_value: Any, expected: Any
+) -> None:
+    """A string becomes a number or a boolean when no string is allowed."""
+    whole = tool("x", x=schema) | {
+        "$defs": {"Point": tool(x=INTEGER), "Loop": {"$ref": "#/$defs/Loop"}}
+    }
+    coerced = coerce({"x": given_value}, whole)
+    assert coerced == {"x": expected}
+    assert type(coerced["x"]) is type(expected)
+
+
+def test_null_of_an_optional_field_is_left_out() -> None:
+    """Null stays where it is required, allowed or unknown."""
+    schema = tool("a", a=INTEGER, b=INTEGER, c=MAYBE, d={}, e=tool(f=INTEGER))
+    given_arguments: dict[str, Any] = dict.fromkeys("abcdz") | {"e": {"f": None}}
+    assert coerce(given_arguments, schema) == {"a": None, "c": None, "d": None, "z": None, "e": {}}
+
+
+def test_coercion_leaves_the_arguments_given_alone() -> None:
+    """The journal keeps what the model wrote."""
+    arguments: dict[str, Any] = {"n": "5", "inner": {"b": "true"}}
+    coerce(arguments, tool(n=INTEGER, inner=tool(b=BOOLEAN)))
+    assert arguments == {"n": "5", "inner": {"b": "true"}}
+
+
+def test_relaxing_leaves_the_schema_given_alone() -> None:
+    """The strict schema is still needed for validation."""
+    schema = tool(n=INTEGER, inner=tool(m=NUMBER))
+    relax(schema)
+    assert schema == tool(n=INTEGER, inner=tool(m=NUMBER))
+
+
+def test_nested_fields_are_relaxed_and_other_schemas_left() -> None:
+    """Objects within objects; booleans as schemas and unions stay as they are."""
+    schema = tool("o", o=tool("p", p=NUMBER), q=True, r=MAYBE, s={"type": ["string", "null"]})
+    assert relax(schema)["properties"] == {
+        "o": tool("p", p={"type": ["number", "string"]}),
+        "q": True,
+        "r": MAYBE,
+        "s": {"type": ["string", "null"]},
+    }
+
+
+def test_good_arguments_have_no_problem() -> None:
+    """After coercion the strict schema holds."""
+    schema = tool("n", n=INTEGER)
+    assert validate(coerce({"n": "5"}, schema), schema) is None
+
+
+def test_problems_name_their_paths() -> None:
+    """The model reads which argument is wrong and how."""
+    schema = tool("q", q={"type": "string"}, list={"type": "array", "items": INTEGER})
+    problem = validate({"list": [1, "x"]}, schema)
+    assert problem is not None
+    assert "$.list[1]: 'x' is not of type 'integer'" in problem
+    assert "'q' is a required property" in problem
+
+
+def test_problems_are_few_and_short() -> None:
+    """A large wrong argument does not fill the context."""
+    problem = validate(
+        {"list": ["x" * 10_000] * 1000}, tool(list={"type": "array", "items": INTEGER})
+    )
+    assert problem is not None
+    assert len(problem) < 700
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"properties": {"a": {"$ref": "#/$defs/Missing"}}},
+        {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}},
+        {"$ref": "#"},
+        {"properties": {"a": {"pattern": "("}}},
+        {"properties": 5},
+        {"$schema": "http://127.0.0.1:9/meta", "type": 5},
+    ],
+)
+def test_broken_schema_of_a_server_stops_nothing(schema: dict[str, Any]) -> None:
+    """It is not used, nothing is fetched from the network, and the server decides."""
+    assert validate({"a": "x"}, schema) is None
+    assert coerce({"a": "x"}, schema) == {"a": "x"}
+    relax(schema)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+keywords = st.sampled_from(["type", "properties", "items", "required", "anyOf", "$ref", "a"])
+schemas = st.dictionaries(
+    keywords, values | st.dictionaries(keywords, values) | st.sampled_from(["#/a", "integer"])
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=3), values), schemas)
+def test_no_schema_and_no_arguments_raise(arguments: Any, schema: Any) -> None:
+    """Schemas come from servers and arguments from models: neither can be trusted."""
+    validate(coerce(arguments, schema), schema)
+    relax(schema)

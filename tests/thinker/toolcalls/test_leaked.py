@@ -1,0 +1,76 @@
+"""Tool calls and markup in a model's text."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinker.toolcalls.leaked import LeakedCall, clean, find
+
+CALL = '{"name": "t", "parameters": {"a": "}{"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"Sure. {CALL}", LeakedCall("t", {"a": "}{"}, "Sure.")),
+        (f"{{oops {CALL} {CALL}", LeakedCall("t", {"a": "}{"}, "{oops")),
+        (f"[{CALL}]", LeakedCall("t", {"a": "}{"}, "[")),
+        ('{"parameters": {}, "name": "t"}', LeakedCall("t", {}, "")),
+        ('{"name": "t", "parameters": {"a": "x\ny"}}', LeakedCall("t", {"a": "x\ny"}, "")),
+        (f"```json\n{CALL}\n```", LeakedCall("t", {"a": "}{"}, "")),
+        (f"Write it so:\n```json\n{CALL}\n```", None),
+        (f"```\n{CALL}", None),
+        ('{"name": "t", "parameters": {}, "description": "a tool"}', None),
+        ('{"name": "t", "parameters": []}', None),
+        ('{"name": 5, "parameters": {}}', None),
+        ('{"name": "T", "parameters": {}}', None),
+        ('{"name": "t", "parameters": {"a": NaN}}', None),
+        ('{"name": "t", "parameters": {"a": "\\ud800"}}', None),
+        ('{"name": "t", "parameters": {"a": ' + "9" * 5000 + "}}", None),
+        ('{"name": "t", "parameters": ', None),
+    ],
+)
+def test_call_is_found_only_where_it_is_one(text: str, found: LeakedCall | None) -> None:
+    """Exactly name and parameters, of an offered tool, outside an example."""
+    assert find(text, {"t"}) == found
+
+
+def test_deep_or_endless_braces_find_nothing() -> None:
+    """A text of braces alone neither raises nor takes long."""
+    assert find('{"a":' * 50_000, {"t"}) is None
+    assert find("{" * 50_000, {"t"}) is None
+
+
+@settings(deadline=None)
+@given(st.text(), st.text())
+def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
+    """Whatever a model writes around it, save code and other JSON."""
+    if not set(before + after) & set("`{"):
+        call = find(f"{before}{CALL}{after}", {"t"})
+        assert call == LeakedCall("t", {"a": "}{"}, before.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("<think>hm\n\nhm</think>\n\nYes.", "Yes."),
+        ("<thinking>```\ncode\n```</thinking>Yes.", "Yes."),
+        ("a\n\n<think>b</think>\n\nc", "a\n\nc"),
+        ("[docs](https://x.y) and [1]", "[docs](https://x.y) and [1]"),
+        ("Use `<think>` and `</think>`.", "Use `<think>` and `</think>`."),
+        ("```\n<think>x</think>\n\n\n\ny\n```", "```\n<think>x</think>\n\n\n\ny\n```"),
+        ("<think>never closed", "<think>never closed"),
+        ("<tool_call>{}</tool_call> done", "done"),
+        ("if a <function and b", "if a <function and b"),
+    ],
+)
+def test_markup_goes_and_code_and_links_stay(text: str, cleaned: str) -> None:
+    """What stands in code is what the model wants to show."""
+    assert clean(text) == cleaned
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="<>/think `\n[]()a"))
+def test_cleaning_never_invents_text(text: str) -> None:
+    """Every word that is left was there."""
+    assert len(clean(text)) <= len(text)

@@ -1,0 +1,95 @@
+"""Which tools are offered."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinker.protocol.messages import ToolSpec
+from thinker.toolcalls.select import MAX_RECENT, Selection, select
+
+
+def tool(name: str, description: str = "", *, always: bool = False) -> ToolSpec:
+    """A tool without parameters."""
+    return ToolSpec(name=name, description=description, parameters={}, always=always)
+
+
+MANY = [tool(f"other_{number:02}", "Does another thing with the data") for number in range(40)] + [
+    tool("mail_list", "Lists the emails of an inbox"),
+    tool("mail_send", "Sends an email to a person"),
+    tool("calendar_list", "Lists events of a calendar"),
+    tool("store_fact", "Stores a fact", always=True),
+]
+
+
+def chosen(text: str, *recent: str, **required: str) -> Selection:
+    """A selection from many tools."""
+    return select(MANY, text, required=required, recent=recent)
+
+
+def test_few_tools_are_all_offered() -> None:
+    """Up to the cap there is nothing to choose."""
+    selection = select([tool("b"), tool("a", always=True)], "hello", required={}, recent=())
+    assert [spec.name for spec in selection.tools] == ["a", "b"]
+    assert selection.reasons == {"a": "always", "b": "all fit"}
+
+
+def test_of_many_tools_those_that_share_words_with_the_text_are_offered() -> None:
+    """Plurals match singulars, and tools that are always on need no match."""
+    selection = chosen("Is there an email in my inbox?")
+    assert selection.reasons["mail_list"] == selection.reasons["mail_send"] == "matched"
+    assert selection.reasons["store_fact"] == "always"
+    assert "calendar_list" not in selection.reasons
+
+
+def test_best_matches_fill_the_cap() -> None:
+    """Rare words decide, however many tools share the common ones."""
+    selection = select(
+        MANY, "another thing: list my calendar events", required={}, recent=(), cap=3
+    )
+    assert set(selection.reasons) == {"store_fact", "calendar_list", "mail_list"}
+
+
+def test_required_and_recent_tools_come_on_top_of_the_cap() -> None:
+    """The reason says which playbook; a tool that does not exist is reported."""
+    required = {"other_01": "daily", "gone": "daily"}
+    selection = select(MANY, "send email", required=required, recent=("other_02", "lost"), cap=2)
+    assert selection.reasons == {
+        "store_fact": "always",
+        "mail_send": "matched",
+        "other_01": "playbook daily",
+        "other_02": "recent",
+    }
+    assert selection.missing == ("gone",)
+
+
+def test_missing_tool_is_reported_even_when_all_fit() -> None:
+    """The warning does not depend on the number of tools."""
+    assert select([], "", required={"gone": "p"}, recent=()).missing == ("gone",)
+
+
+def test_recent_tools_are_bounded_newest_first() -> None:
+    """A long tool run does not make every later turn expensive."""
+    recent = [f"other_{number:02}" for number in range(20)]
+    selection = chosen("hello", *recent)
+    assert [name for name, why in selection.reasons.items() if why == "recent"] == (
+        recent[:MAX_RECENT]
+    )
+
+
+def test_order_of_the_offer_does_not_depend_on_text_or_registry() -> None:
+    """Providers cache the tool list by its bytes."""
+    forward = select(MANY, "list emails", required={}, recent=())
+    backward = select(MANY[::-1], "emails list", required={}, recent=())
+    assert forward == backward
+    assert [spec.name for spec in forward.tools] == sorted(forward.reasons)
+
+
+@settings(deadline=None)
+@given(st.text(), st.integers(0, 60), st.lists(st.sampled_from([spec.name for spec in MANY])))
+def test_every_offered_tool_exists_once_and_has_a_reason(
+    text: str, cap: int, recent: list[str]
+) -> None:
+    """Whatever the text, the offer is consistent and bounded."""
+    selection = select(MANY, text, required={"mail_send": "p"}, recent=recent, cap=cap)
+    assert [spec.name for spec in selection.tools] == sorted(selection.reasons)
+    assert len(selection.tools) <= max(cap, 1) + 1 + MAX_RECENT
+    assert {"store_fact", "mail_send"} <= set(selection.reasons)
