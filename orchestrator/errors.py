@@ -57,7 +57,11 @@ class JournalError(OrchestratorError):
 
 
 class WorkerError(OrchestratorError):
-    """A worker could not be started or went away."""
+    """A worker could not be started or went away; ``code`` is its exit status if it has one."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class WorkerLostError(WorkerError):

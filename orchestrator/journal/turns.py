@@ -63,7 +63,10 @@ def boot(db: apsw.Connection, now: int) -> int:
         "INSERT INTO meta VALUES('epoch', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
         (str(epoch),),
     )
-    db.execute("UPDATE turn SET epoch = ? WHERE state IN('running','waiting')", (epoch,))
+    db.execute(  # the time that nobody was here does not count against a turn's deadline
+        "UPDATE turn SET epoch = ?, deadline = ? + allowed WHERE state IN('running','waiting')",
+        (epoch, now),
+    )
     outbox.recover(db, now)
     return epoch
 
@@ -71,17 +74,19 @@ def boot(db: apsw.Connection, now: int) -> int:
 def admit(db: apsw.Connection, row: InboxRow, admission: Admission, now: int) -> Turn | None:
     """T2: open a turn for the message that is next in line; None if the chat has one open."""
     session_id = sessions.current(db, admission.agent_id, row.chat_key, now)
+    allowed = round(admission.minutes * 60_000)
     try:
         db.execute(
             "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
-            " code_ver, started_at) VALUES(?,?,?,?,'interactive','running',?,?,?,?)",
+            " allowed, code_ver, started_at) VALUES(?,?,?,?,'interactive','running',?,?,?,?,?)",
             (
                 admission.turn_id,
                 admission.agent_id,
                 row.chat_key,
                 session_id,
                 admission.epoch,
-                now + round(admission.minutes * 60_000),
+                now + allowed,
+                allowed,
                 admission.code_version,
                 now,
             ),

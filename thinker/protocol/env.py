@@ -64,9 +64,9 @@ class ThinkerSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment; never a ``.env`` of the working directory."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return init_settings, env_settings
+        """Arguments alone: `read` looks into the environment that it is given."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "ThinkerSettings":

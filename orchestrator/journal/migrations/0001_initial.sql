@@ -35,7 +35,8 @@ CREATE TABLE turn(
   session_id INTEGER NOT NULL REFERENCES session, recipe TEXT NOT NULL,
   state TEXT NOT NULL
     CHECK(state IN('running','waiting','replied','closed','failed','cancelled','dead')),
-  wait TEXT, epoch INTEGER NOT NULL, deadline INTEGER NOT NULL, code_ver TEXT NOT NULL,
+  wait TEXT, epoch INTEGER NOT NULL, deadline INTEGER NOT NULL,
+  allowed INTEGER NOT NULL, code_ver TEXT NOT NULL,
   started_at INTEGER NOT NULL, ended_at INTEGER, stop_reason TEXT, error TEXT) STRICT;
 CREATE UNIQUE INDEX one_open_turn ON turn(chat_key) WHERE state IN('running','waiting');
 CREATE INDEX turn_unclosed ON turn(state) WHERE state IN('running','waiting','replied');

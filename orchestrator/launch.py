@@ -1,0 +1,161 @@
+"""From an agent definition to a launch spec: prompt file, environment, argv. Starts nothing.
+
+The worker's environment is built from nothing: a few inherited variables, the ``THINKER_*``
+table, the key of the agent's own provider and the agent's own ``env`` (design §2).
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from orchestrator.definitions import AgentDefinition
+from orchestrator.definitions.agent import CostControls
+from orchestrator.settings import Settings, bundled
+from thinker.protocol.env import ThinkerSettings, inherited
+from thinker.protocol.providers import PROVIDERS
+
+SEED_TEMPERATURE = 0.4  # what seed 002's system uses when an agent sets none
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The provider that an agent really uses, after ``auto`` was resolved."""
+
+    provider: str
+    model: str
+    base_url: str = ""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One child, as data. ``prompt`` is what its prompt file holds; None is no such file."""
+
+    agent_id: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    endpoint: Endpoint
+    prompt_path: Path
+    prompt: str | None
+
+
+def resolve(
+    definition: AgentDefinition, environ: Mapping[str, str], local: tuple[Endpoint, ...]
+) -> Endpoint:
+    """The endpoint of an agent; ``auto`` takes the first key, else a local server, else demo.
+
+    ``local`` are the servers found listening on this machine (Ollama, LM Studio).
+    """
+    if definition.llm_provider != "auto":
+        model = definition.model or PROVIDERS[definition.llm_provider].default_model
+        return Endpoint(definition.llm_provider, model, definition.base_url or "")
+    for provider in PROVIDERS.values():
+        if provider.key_var is not None and environ.get(provider.key_var):
+            return Endpoint(provider.name, definition.model or provider.default_model)
+    if local:
+        return Endpoint(local[0].provider, definition.model or local[0].model)
+    return Endpoint("demo", PROVIDERS["demo"].default_model)
+
+
+def prepare(
+    definition: AgentDefinition, settings: Settings, endpoint: Endpoint, environ: Mapping[str, str]
+) -> LaunchSpec:
+    """The launch spec of an agent. Pure but for looking up where bundled data lies."""
+    paths = settings.paths
+    prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
+    prompt = definition.system_prompt or None
+    thinker = ThinkerSettings.model_validate(
+        {
+            "agent_id": definition.agent_id,
+            "llm_provider": endpoint.provider,
+            "model": endpoint.model,
+            "base_url": endpoint.base_url,
+            "fallback_models": definition.fallback_models,
+            "temperature": SEED_TEMPERATURE
+            if definition.temperature is None
+            else definition.temperature,
+            "max_steps": definition.max_steps,
+            "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
+            "tool_calls": definition.tool_calls,
+            "prompt_layout": definition.prompt_layout,
+            "system_prompt_path": None if prompt is None else prompt_path,
+            "persona_dir": paths.personas,
+            "default_system_prompt_path": bundled("prompts") / "default-system-prompt.md",
+            "skills_dirs": skill_directories(definition.agent_id, settings),
+            "skills": definition.skills,
+            "user_timezone": definition.timezone or host_timezone(environ),
+            "log_level": settings.log_level,
+            **_cost(definition.cost_controls),
+        }
+    )
+    keys = {
+        provider.key_var: environ[provider.key_var]
+        for name in (endpoint.provider, *(entry.split("/")[0] for entry in thinker.fallback_models))
+        if (provider := PROVIDERS.get(name)) and provider.key_var and provider.key_var in environ
+    }
+    return LaunchSpec(
+        agent_id=definition.agent_id,
+        argv=(sys.executable, "-P", "-m", "thinker"),
+        env={**inherited(environ), **definition.env, **keys, **thinker.to_env()},
+        cwd=settings.home,
+        endpoint=endpoint,
+        prompt_path=prompt_path,
+        prompt=prompt,
+    )
+
+
+def skill_directories(agent_id: str, settings: Settings) -> tuple[Path, ...]:
+    """Where an agent's skills come from; a later directory wins over an earlier one."""
+    paths = settings.paths
+    return (bundled("skills"), paths.skills, paths.personas / agent_id / "skills")
+
+
+def host_timezone(environ: Mapping[str, str]) -> str:
+    """USER_TIMEZONE, else TZ, else the time zone of this machine, else UTC."""
+    named = environ.get("USER_TIMEZONE") or environ.get("TZ", "").lstrip(":")
+    if named:
+        return named
+    try:
+        target = Path("/etc/localtime").readlink()
+    except OSError:
+        return "UTC"
+    _, found, zone = str(target).partition("zoneinfo/")
+    return zone if found else "UTC"
+
+
+def write_prompt(spec: LaunchSpec) -> None:
+    """Write the agent's prompt file (0600, replaced whole), or remove it when it has none."""
+    if spec.prompt is None:
+        spec.prompt_path.unlink(missing_ok=True)
+    else:
+        write_private(spec.prompt_path, spec.prompt.encode())
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace a file whole: a reader sees the old or the new text, nobody else reads it."""
+    fresh = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        fresh.touch(mode=0o600, exist_ok=False)
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _cost(controls: CostControls | None) -> dict[str, float]:
+    if controls is None:
+        return {}
+    return {
+        "cost_control_enabled": controls.enabled,
+        "cost_short_window_minutes": controls.short_window_minutes,
+        "cost_spike_multiplier": controls.spike_multiplier,
+        "cost_hard_cap_per_hour": controls.hard_cap_tokens_per_hour,
+        "cost_min_baseline_tokens": controls.minimum_baseline_tokens,
+        "cost_min_baseline_rate": controls.minimum_baseline_rate,
+    }

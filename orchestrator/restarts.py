@@ -1,0 +1,122 @@
+"""When a worker is started again: states, one transition function, back-off and quarantine.
+
+Pure: times and chance are parameters. Figures from reference/reliability.md §3 (P4, P5): five
+unclean exits in five minutes put this agent alone in quarantine, with a probe every 15 minutes.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+PERIOD = 300.0  # seconds in which unclean exits are counted
+INTENSITY = 5  # unclean exits in a period that quarantine the agent
+CAP = 60.0  # seconds of back-off at most
+HEALTHY = 600.0  # seconds of running after which earlier failures are forgotten
+PROBE = 900.0  # seconds between two tries in quarantine
+EXIT_CONFIG = 78  # EX_CONFIG: trying again without a change of configuration is useless
+OOM_WEIGHT = 2  # a worker that ran out of memory counts double (P5)
+
+
+class WorkerState(StrEnum):
+    """Where an agent's worker is."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RUNNING = "running"
+    BACKOFF = "backoff"
+    STOPPING = "stopping"
+    QUARANTINED = "quarantined"
+    FATAL = "fatal"
+
+
+class ExitKind(StrEnum):
+    """How a worker's process ended."""
+
+    CLEAN = "clean"  # exit 0, or ended by us on purpose
+    CONFIG = "config"
+    CRASH = "crash"
+    HANG = "hang"
+    OOM = "oom"
+
+
+@dataclass(frozen=True)
+class History:
+    """What is remembered of an agent's worker; times in seconds of a monotonic clock."""
+
+    state: WorkerState = WorkerState.STOPPED
+    failures: tuple[float, ...] = ()
+    started: float = 0.0
+    retry_at: float = 0.0
+    restarts: int = 0
+    reason: str = ""
+
+
+def classify(code: int, *, asked: bool, hung: bool, oom: bool) -> ExitKind:
+    """The kind of an end: ``code`` is the exit status, or minus the signal."""
+    if asked:
+        return ExitKind.CLEAN
+    if hung:
+        return ExitKind.HANG
+    if oom:
+        return ExitKind.OOM
+    if code == EXIT_CONFIG:
+        return ExitKind.CONFIG
+    return ExitKind.CLEAN if code == 0 else ExitKind.CRASH
+
+
+def starting(history: History, now: float) -> History:
+    """A process is being started."""
+    return replace(history, state=WorkerState.STARTING, started=now)
+
+
+def ready(history: History) -> History:
+    """The process announced readiness."""
+    return replace(history, state=WorkerState.RUNNING)
+
+
+def stopping(history: History) -> History:
+    """The process was asked to end."""
+    return replace(history, state=WorkerState.STOPPING)
+
+
+def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: float) -> History:
+    """The process ended; ``jitter`` is uniform in 0.5 … 1.5.
+
+    The first failure after good health restarts at once, so that one crash costs the chat
+    nothing; the following ones wait 1, 2, 4 … 60 seconds.
+    """
+    if kind is ExitKind.CLEAN:
+        return replace(history, state=WorkerState.STOPPED, reason="")
+    if kind is ExitKind.CONFIG:
+        return replace(history, state=WorkerState.FATAL, reason=reason)
+    healthy = history.state is WorkerState.RUNNING and now - history.started >= HEALTHY
+    old = () if healthy else history.failures
+    weight = OOM_WEIGHT if kind is ExitKind.OOM else 1
+    failures = (*(at for at in old if now - at < PERIOD), *((now,) * weight))
+    quarantined = len(failures) >= INTENSITY or history.state is WorkerState.QUARANTINED
+    return replace(
+        history,
+        state=WorkerState.QUARANTINED if quarantined else WorkerState.BACKOFF,
+        failures=failures,
+        retry_at=now + (PROBE if quarantined else delay(len(failures)) * jitter),
+        restarts=history.restarts + 1,
+        reason=reason,
+    )
+
+
+def delay(failures: int) -> float:
+    """Seconds before the start after this many recent failures, without jitter."""
+    return 0.0 if failures <= 1 else min(CAP, 2.0 ** (failures - 2))
+
+
+def forgiven(history: History) -> History:
+    """An operator, or a changed configuration, gives the agent a fresh start."""
+    return History(restarts=history.restarts)
+
+
+def wait(history: History, now: float) -> float | None:
+    """Seconds until a start is allowed; None when only a change or an operator can help."""
+    if history.state is WorkerState.FATAL:
+        return None
+    if history.state in (WorkerState.BACKOFF, WorkerState.QUARANTINED):
+        return max(0.0, history.retry_at - now)
+    return 0.0
