@@ -1,4 +1,4 @@
-"""A fake of Anthropic's Messages API on loopback: ``async with AnthropicApi().serve() as api``."""
+"""A fake of Anthropic's Messages API on loopback: ``async with AnthropicApi() as api``."""
 
 from typing import Any
 
@@ -53,12 +53,8 @@ class AnthropicApi(ModelApi):
 
     def frame(self, event: bytes) -> bytes:
         """Anthropic names its events beside the data."""
-        return (
-            b"event: "
-            + orjson.loads(event).get("type", "?").encode()
-            + b"\n"
-            + (b"data: " + event + b"\n\n")
-        )
+        name = str(orjson.loads(event)["type"])
+        return b"event: " + name.encode() + b"\ndata: " + event + b"\n\n"
 
 
 def _message(body: dict[str, Any]) -> dict[str, Any]:

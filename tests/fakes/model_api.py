@@ -5,15 +5,15 @@ server library does not allow.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal, Self
 
 import anyio
 import orjson
-from anyio.abc import SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 MAX_HEAD = 64 * 1024
@@ -58,7 +58,7 @@ class ModelApi:
     """A provider on loopback: `requests` it got, `script` of replies to give.
 
     The script is used up first; then ``reply`` is asked, which by default echoes. ``received``
-    is set at every request, so that a test can wait for one.
+    is set at every request, so that a test can wait for one. ``pages`` answers GET by path.
     """
 
     def __init__(self, reply: Callable[[dict[str, Any]], Reply] | None = None) -> None:
@@ -66,7 +66,9 @@ class ModelApi:
         self.script: deque[Reply] = deque()
         self.received = anyio.Event()
         self.url = ""
+        self.pages: dict[str, dict[str, Any]] = {}
         self._reply = reply or self.echo
+        self._stack = AsyncExitStack()
 
     def echo(self, body: dict[str, Any]) -> Reply:
         """Repeat the newest user text."""
@@ -84,23 +86,19 @@ class ModelApi:
         """An error document."""
         raise NotImplementedError
 
-    def get(self, path: str) -> dict[str, Any] | None:
-        """The answer to a GET; None for 404."""
-        del path
-
-    @asynccontextmanager
-    async def serve(self) -> AsyncIterator[Self]:
-        """Listen on a free port until the block ends; open connections are dropped."""
+    async def __aenter__(self) -> Self:
+        """Listen on a free port until the block ends, which drops open connections."""
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = listener.extra(SocketAttribute.local_port)
+        port = listener.extra_attributes[SocketAttribute.local_port]()
         self.url = f"http://127.0.0.1:{port}"
-        async with listener, anyio.create_task_group() as group:
-            group.start_soon(self._listen, listener, group)
-            yield self
-            group.cancel_scope.cancel()
+        await self._stack.enter_async_context(listener)
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._tasks.start_soon(listener.serve, self._connection, self._tasks)
+        return self
 
-    async def _listen(self, listener: Any, group: TaskGroup) -> None:
-        await listener.serve(self._connection, group)
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._tasks.cancel_scope.cancel()
+        await self._stack.aclose()
 
     async def _connection(self, stream: SocketStream) -> None:
         incoming = BufferedByteReceiveStream(stream)
@@ -120,7 +118,7 @@ class ModelApi:
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         content = await incoming.receive_exactly(int(headers.get("content-length", "0")))
         if method == "GET":
-            found = self.get(path)
+            found = self.pages.get(path)
             await _send(stream, 404 if found is None else 200, orjson.dumps(found))
             return True
         body = orjson.loads(content)
@@ -152,11 +150,12 @@ class ModelApi:
         events = self.events(body, reply)
         if reply.fault in {"cut", "drip", "error_event"}:
             events = events[: len(events) // 2]
-        if reply.fault == "broken_json":
-            events[-2] = b'{"half":'
         if reply.fault == "error_event":
             events.append(orjson.dumps(self.error(reply)))
-        content = b"".join(self.frame(event) for event in events)
+        frames = [self.frame(event) for event in events]
+        if reply.fault == "broken_json":
+            frames[-2] = frames[-2].rstrip()[:-1] + b"\n\n"
+        content = b"".join(frames)
         kind = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
         await stream.send(_head(200, {**kind, **reply.headers}))
         size = reply.chunk or len(content)
@@ -177,7 +176,7 @@ class ModelApi:
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:
     fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{fields}\r\n".encode()
+    return f"HTTP/1.1 {status} Fake\r\n{fields}\r\n".encode()
 
 
 async def _send(

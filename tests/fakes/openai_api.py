@@ -1,5 +1,7 @@
-"""A fake of OpenAI's chat completions API on loopback: ``async with OpenAIApi().serve() as api``."""
+"""A fake of OpenAI's chat completions API on loopback: ``async with OpenAIApi() as api``."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -13,16 +15,15 @@ CACHED_TOKENS = 3
 class OpenAIApi(ModelApi):
     """``api.url + "/v1"`` is the base address; echoes unless it is told otherwise."""
 
+    def __init__(self, reply: Callable[[dict[str, Any]], Reply] | None = None) -> None:
+        super().__init__(reply)
+        models = [{"id": "fake-model", "object": "model"}]
+        self.pages["/v1/models"] = {"object": "list", "data": models}
+
     def echo(self, body: dict[str, Any]) -> Reply:
         """Repeat the newest user text."""
         said = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
         return Reply(f"echo: {said}")
-
-    def get(self, path: str) -> dict[str, Any] | None:
-        """The list of models, by which a local server is recognised."""
-        if path.endswith("/models"):
-            return {"object": "list", "data": [{"id": "fake-model", "object": "model"}]}
-        return None
 
     def document(self, body: dict[str, Any], reply: Reply) -> dict[str, Any]:
         """A ``chat.completion``."""
@@ -50,10 +51,12 @@ class OpenAIApi(ModelApi):
             deltas.append({"tool_calls": [{"index": index, **named}]})
             rest = {"index": index, "function": {"arguments": text[middle:]}}
             deltas.append({"tool_calls": [rest]})
-        choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+        choices: list[list[dict[str, Any]]] = [
+            [{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas
+        ]
         choices.append([{"index": 0, "delta": {}, "finish_reason": _finish(reply)}])
         envelope = _envelope(body, "chat.completion.chunk")
-        chunks = [{**envelope, "choices": choice} for choice in choices]
+        chunks: list[dict[str, Any]] = [{**envelope, "choices": choice} for choice in choices]
         if body.get("stream_options", {}).get("include_usage"):
             chunks.append({**envelope, "choices": [], "usage": _usage()})
         return [*map(orjson.dumps, chunks), b"[DONE]"]
@@ -95,4 +98,4 @@ def _calls(reply: Reply) -> list[dict[str, Any]]:
 
 
 def _words(text: str) -> list[str]:
-    return [f"{word} " for word in text.split(" ")[:-1]] + [text.split(" ")[-1]] if text else []
+    return re.findall(r"\S*\s|\S+", text)

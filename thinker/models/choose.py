@@ -1,6 +1,9 @@
 """From settings to a model: which adapter, which address, which key."""
 
+import re
 from collections.abc import Mapping
+
+from pydantic import HttpUrl, TypeAdapter, ValidationError
 
 from thinker.errors import ConfigError
 from thinker.models.anthropic import AnthropicMessages
@@ -12,6 +15,8 @@ from thinker.models.retry import Fallback, Retrying
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.net import HttpTransport, open_client
 from thinker.protocol.providers import PROVIDERS, Provider
+
+URL = TypeAdapter(HttpUrl)
 
 
 def choose(
@@ -63,13 +68,21 @@ def _model(
     if provider.wire == "demo":
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
-    if own_url and not own_url.startswith(("http://", "https://")):
-        raise ConfigError(f"{agent} has the baseUrl {own_url!r}; it must begin with http or https")
+    url = _address(agent, own_url) if own_url else provider.base_url
     key = _key(agent, provider, environ, needed=not own_url)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
     client = open_client(connect=timeouts.connect, read=timeouts.total, transport=transport)
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
-    return adapter(provider, model, own_url or provider.base_url, key, client, timeouts)
+    return adapter(provider, model, url, key, client, timeouts)
+
+
+def _address(agent: str, url: str) -> str:
+    try:
+        return str(URL.validate_python(url))
+    except ValidationError as error:
+        raise ConfigError(
+            f"{agent} has the baseUrl {url!r}; write it like http://127.0.0.1:8000/v1"
+        ) from error
 
 
 def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: bool) -> str:
@@ -78,6 +91,6 @@ def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: 
     key = environ.get(provider.key_var, "").strip()
     if not key and needed:
         raise ConfigError(f"{agent} uses {provider.name} without a key; set {provider.key_var}")
-    if not (key.isascii() and (key.isprintable() or not key)):
-        raise ConfigError(f"{agent}: {provider.key_var} is no key; set it again, without blanks")
+    if not re.fullmatch(r"[!-~]*", key):  # what an HTTP header can carry, without blanks
+        raise ConfigError(f"{agent}: {provider.key_var} is no key; set it again")
     return key

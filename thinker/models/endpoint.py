@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import anyio
 import orjson
 
-from thinker.errors import FatalModelError, RetryableModelError
+from thinker.errors import RetryableModelError
 from thinker.models.base import ModelResponse, OnText
 from thinker.models.events import EventReader
 from thinker.models.failures import (
@@ -22,7 +22,7 @@ from thinker.models.failures import (
     stated_error,
 )
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.net import NOT_SENT, HttpClient, HttpError, HttpResponse
+from thinker.protocol.net import HttpClient, HttpError, HttpResponse
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
 AFTER_FINISH = 5.0  # seconds for what may follow a complete answer: usage, the end mark
@@ -76,7 +76,7 @@ class Endpoint:
 
     account: Account
     url: str
-    headers: dict[str, str]
+    headers: dict[str, str] = field(repr=False)
     client: HttpClient
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
     clock: Callable[[], float] = time.time  # for a Retry-After that is a date
@@ -213,10 +213,6 @@ class Endpoint:
             hint = "; is it running?" if provider.local else ""
             kind = type(error).__name__
             raise RetryableModelError(f"{provider.name} was not reached ({kind}){hint}") from error
-        except NOT_SENT as error:
-            raise FatalModelError(
-                f"{provider.name} cannot be asked at {self.url!r}; set baseUrl in agents.json"
-            ) from error
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes:

@@ -6,7 +6,7 @@ anyone, so that it may be logged (`headline`).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -58,7 +58,7 @@ class Account:
 
     provider: Provider
     model: str
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
 
     def excerpt(self, said: bytes | str) -> str:
         """The start of what the provider said, on one line, without our key."""

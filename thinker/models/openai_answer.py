@@ -126,22 +126,25 @@ class OpenAIAnswer:
             self._reasoning += part.reasoning_content or part.reasoning or ""
             self._refusal += part.refusal or ""
             for call in part.tool_calls or ():
-                self._call(call)
+                self._call(call, new=part is choice.message)
         if choice.finish_reason == "error":
             raise ValueError("the provider gave up")
         if choice.finish_reason or choice.message is not None:
             self._finish = choice.finish_reason or ""
             self.finished = True
 
-    def _call(self, part: _Call) -> None:
+    def _call(self, part: _Call, *, new: bool) -> None:
         function = part.function or _Function()
-        call = self._open_call(part, function)
+        call = None if new else self._continued(part, function)
+        if call is None:
+            call = _OpenCall(len(self._calls) if part.index is None else part.index)
+            self._calls.append(call)
         call.id = call.id or part.id or ""
         call.name = call.name or function.name or ""
         call.arguments += function.arguments or ""
 
-    def _open_call(self, part: _Call, function: _Function) -> _OpenCall:
-        """The call that a part belongs to.
+    def _continued(self, part: _Call, function: _Function) -> _OpenCall | None:
+        """The call that a streamed part goes on with; None when it starts one.
 
         Some servers send no index and some send index 0 for every call; a new id together with
         a name then starts a new call.
@@ -149,12 +152,9 @@ class OpenAIAnswer:
         same = [call for call in self._calls if _belongs(part, call)]
         if not same and not function.name:
             same = self._calls
-        last = same[-1] if same else None
-        if last is not None and not (function.name and _is_another(part, last)):
-            return last
-        call = _OpenCall(len(self._calls) if part.index is None else part.index)
-        self._calls.append(call)
-        return call
+        if not same or (function.name and _is_another(part, same[-1])):
+            return None
+        return same[-1]
 
     def response(self, request_id: str) -> ModelResponse:
         """The answer so far, its calls in the provider's order."""

@@ -1,0 +1,42 @@
+"""What Anthropic's events may hold beyond the plain case."""
+
+import pytest
+
+from thinker.models.anthropic_answer import AnthropicAnswer
+
+
+def test_blocks_and_deltas_of_other_types_are_skipped() -> None:
+    """Signatures, citations, server tools and redacted thinking are no text."""
+    answer = AnthropicAnswer("anthropic", "m")
+    for data in (
+        b'{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}',
+        b'{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta"}}',
+        b'{"type":"content_block_delta","index":9,"delta":{"partial_json":"{}"}}',
+        b'{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"a"}}',
+        b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}',
+    ):
+        assert not answer.feed(data)
+    assert answer.finished
+    assert answer.feed(b'{"type":"message_stop"}')
+    response = answer.response("r")
+    assert response.message.content == "a"
+    assert response.message.tool_calls == ()
+    assert (response.model, response.request_id) == ("anthropic/m", "r")
+
+
+def test_a_call_cut_at_the_output_limit_is_malformed() -> None:
+    """Its input could be half of what the model meant."""
+    answer = AnthropicAnswer("anthropic", "m")
+    block = b'{"type":"tool_use","id":"t","name":"send","input":{}}'
+    delta = b'{"type":"input_json_delta","partial_json":"{\\"text\\": \\"ab"}'
+    answer.feed(b'{"type":"content_block_start","index":0,"content_block":' + block + b"}")
+    answer.feed(b'{"type":"content_block_delta","index":0,"delta":' + delta + b"}")
+    answer.feed(b'{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}')
+    assert answer.response("").message.tool_calls[0].malformed == '{"text": "ab'
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"type":"completion"}'])
+def test_what_is_no_answer_is_refused(data: bytes) -> None:
+    """The endpoint makes a retryable failure of it."""
+    with pytest.raises(ValueError, match=r".+"):
+        AnthropicAnswer("anthropic", "m").feed(data)

@@ -1,0 +1,144 @@
+"""Settings become a model."""
+
+import httpx
+import pytest
+
+from thinker.errors import ConfigError
+from thinker.models.base import ModelRequest
+from thinker.models.choose import choose
+from thinker.models.retry import Fallback
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import UserMessage
+
+REQUEST = ModelRequest(system="", messages=(UserMessage(content="q"),))
+OPENAI_ANSWER = {"choices": [{"message": {"content": "openai"}, "finish_reason": "stop"}]}
+ANTHROPIC_ANSWER = {
+    "type": "message",
+    "content": [{"type": "text", "text": "anthropic"}],
+    "stop_reason": "end_turn",
+}
+
+
+class Network:
+    """Answers in the wire format that the path asks for, and keeps the requests."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.requests: list[httpx.Request] = []
+        self.transport = httpx.MockTransport(self._answer)
+        self._statuses = list(statuses)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        if self._statuses:
+            return httpx.Response(self._statuses.pop(0))
+        messages = request.url.path.endswith("/messages")
+        return httpx.Response(200, json=ANTHROPIC_ANSWER if messages else OPENAI_ANSWER)
+
+
+def settings(provider: str, model: str = "m", **more: object) -> ThinkerSettings:
+    """Settings of the agent ``work``."""
+    return ThinkerSettings.model_validate(
+        {"agent_id": "work", "llm_provider": provider, "model": model, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "environ", "url", "header"),
+    [
+        (
+            settings("groq"),
+            {"GROQ_API_KEY": " k\n"},
+            "https://api.groq.com/openai/v1/chat/completions",
+            ("authorization", "Bearer k"),
+        ),
+        (
+            settings("anthropic"),
+            {"ANTHROPIC_API_KEY": "k"},
+            "https://api.anthropic.com/v1/messages",
+            ("x-api-key", "k"),
+        ),
+        (
+            settings("ollama"),
+            {},
+            "http://127.0.0.1:11434/v1/chat/completions",
+            ("authorization", None),
+        ),
+        (
+            settings("openai", base_url="http://127.0.0.1:8000/v1"),
+            {},
+            "http://127.0.0.1:8000/v1/chat/completions",
+            ("authorization", None),
+        ),
+        (
+            settings("anthropic", base_url="http://127.0.0.1:8000/v1/"),
+            {"ANTHROPIC_API_KEY": "k"},
+            "http://127.0.0.1:8000/v1/messages",
+            ("x-api-key", "k"),
+        ),
+    ],
+)
+async def test_a_provider_is_asked_at_its_address_with_its_key(
+    chosen: ThinkerSettings, environ: dict[str, str], url: str, header: tuple[str, str | None]
+) -> None:
+    """The address is the provider's own or baseUrl, where a key is optional."""
+    network = Network()
+    model = choose(chosen, environ, transport=network.transport)
+    response = await model.complete(REQUEST)
+    await model.aclose()
+    assert response.message.content in {"openai", "anthropic"}
+    assert str(network.requests[0].url) == url
+    assert network.requests[0].headers.get(header[0]) == header[1]
+
+
+async def test_the_demo_needs_nothing() -> None:
+    """The first run works without key and network."""
+    model = choose(ThinkerSettings.read({}), {})
+    assert model.name == "demo/demo"
+    assert (await model.complete(REQUEST)).message.content
+
+
+async def test_fallbacks_are_asked_in_order() -> None:
+    """A bare name is a model of the same provider, even when it has a slash."""
+    network = Network(401, 401)
+    chosen = settings(
+        "groq",
+        base_url="http://127.0.0.1:8000/v1",
+        fallback_models=("qwen/qwen3-32b", "anthropic/claude"),
+    )
+    model = choose(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network.transport)
+    assert isinstance(model, Fallback)
+    assert (await model.complete(REQUEST)).model == "anthropic/claude"
+    await model.aclose()
+    assert [request.url.host for request in network.requests] == [
+        "127.0.0.1",
+        "127.0.0.1",
+        "api.anthropic.com",
+    ]
+    assert b'"qwen/qwen3-32b"' in network.requests[1].content
+
+
+@pytest.mark.parametrize(
+    ("chosen", "environ", "message"),
+    [
+        (settings("groq"), {}, "agent 'work' uses groq without a key; set GROQ_API_KEY"),
+        (settings("groq"), {"GROQ_API_KEY": "a b"}, "GROQ_API_KEY is no key"),
+        (settings("groq"), {"GROQ_API_KEY": "a\u00e9"}, "GROQ_API_KEY is no key"),
+        (settings("grok"), {}, "unknown llmProvider 'grok'; use one of anthropic, demo, groq"),
+        (settings("ollama", ""), {}, "agent 'work' has no model for ollama; set \"model\""),
+        (settings("ollama", base_url="localhost:1"), {}, "baseUrl 'localhost:1'; write it like"),
+        (settings("ollama", base_url="http://[bad"), {}, "write it like"),
+        (
+            settings("ollama", fallback_models=("openai/gpt",)),
+            {},
+            "uses openai without a key; set OPENAI_API_KEY",
+        ),
+        (settings("ollama", fallback_models=("openai/",)), {}, "no model for openai"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_mend(
+    chosen: ThinkerSettings, environ: dict[str, str], message: str
+) -> None:
+    """The worker stops at its start, not at its first message."""
+    with pytest.raises(ConfigError) as caught:
+        choose(chosen, environ)
+    assert message in str(caught.value)

@@ -1,0 +1,161 @@
+"""The transport of a model call: what servers do that no fake API would."""
+
+import json
+from collections.abc import AsyncIterator
+
+import anyio
+import httpx
+import pytest
+
+from thinker.errors import FatalModelError, RetryableModelError
+from thinker.models import endpoint
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
+from thinker.models.openai_chat import OpenAIChat
+from thinker.protocol.messages import UserMessage
+from thinker.protocol.net import open_client
+from thinker.protocol.providers import PROVIDERS
+
+STREAM = {"content-type": "text/event-stream"}
+FINISHED = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+WHOLE = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
+
+
+class Chunks(httpx.AsyncByteStream):
+    """A response body of these chunks; then it hangs, breaks or ends."""
+
+    def __init__(self, *chunks: bytes, then: str = "end") -> None:
+        self._chunks = chunks
+        self._then = then
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The chunks, then the end that was asked for."""
+        for chunk in self._chunks:
+            yield chunk
+        if self._then == "hang":
+            await anyio.sleep_forever()
+        if self._then == "break":
+            raise httpx.RemoteProtocolError("peer closed connection")
+
+
+async def ask(
+    *responses: httpx.Response,
+    stream: bool = True,
+    temperature: float | None = None,
+    timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
+    repeat: int = 1,
+) -> tuple[ModelResponse, list[dict[str, object]]]:
+    """Ask a model that answers with ``responses`` in turn; the last answer and all requests."""
+    bodies: list[dict[str, object]] = []
+    queue = iter(responses)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return next(queue)
+
+    client = open_client(transport=httpx.MockTransport(answer))
+    model = OpenAIChat(
+        PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", client, timeouts
+    )
+    request = ModelRequest(
+        system="",
+        messages=(UserMessage(content="q"),),
+        temperature=temperature,
+        on_text=(lambda _: None) if stream else None,
+    )
+    try:
+        with anyio.fail_after(5):
+            for _ in range(repeat):
+                response = await model.complete(request)
+    finally:
+        await model.aclose()
+    return response, bodies
+
+
+@pytest.mark.parametrize("then", ["end", "break"])
+async def test_a_stream_that_ends_after_its_finish_is_whole(then: str) -> None:
+    """[DONE] may be missing, and the connection may break after the finish reason."""
+    response, _ = await ask(httpx.Response(200, headers=STREAM, stream=Chunks(FINISHED, then=then)))
+    assert response.message.content == "hi"
+
+
+async def test_a_stream_that_stays_open_after_its_finish_is_whole() -> None:
+    """What follows a finish is waited for, but not for long."""
+    body = Chunks(FINISHED, then="hang")
+    response, _ = await ask(
+        httpx.Response(200, headers=STREAM, stream=body), timeouts=ModelTimeouts(total=0.05)
+    )
+    assert response.message.content == "hi"
+
+
+async def test_usage_after_the_finish_is_still_read() -> None:
+    """It comes in a chunk of its own."""
+    usage = b'data: {"choices":[],"usage":{"prompt_tokens":3}}\n\ndata: [DONE]\n\n'
+    body = Chunks(b": comment\n\ndata:\n\n", FINISHED, usage, then="hang")
+    response, _ = await ask(httpx.Response(200, headers=STREAM, stream=body))
+    assert response.usage.prompt == 3
+
+
+async def test_a_stream_without_finish_was_cut() -> None:
+    """A clean end of the connection is no end of the answer."""
+    body = Chunks(b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n')
+    with pytest.raises(RetryableModelError, match="cut its answer short"):
+        await ask(httpx.Response(200, headers=STREAM, stream=body))
+
+
+async def test_a_whole_answer_to_a_streamed_question_is_read() -> None:
+    """Some servers do not stream."""
+    response, _ = await ask(httpx.Response(200, json=WHOLE))
+    assert response.message.content == "hi"
+
+
+async def test_the_providers_request_id_is_kept() -> None:
+    """Its support asks for the one in the header."""
+    response, _ = await ask(
+        httpx.Response(200, json={**WHOLE, "id": "c"}, headers={"x-request-id": "r"}), stream=False
+    )
+    assert response.request_id == "r"
+
+
+@pytest.mark.parametrize("content", [b"<html>busy</html>", b'{"foo":1}', b"", b"\xff\xfe"])
+async def test_an_answer_of_another_shape_is_quoted(content: bytes) -> None:
+    """The operator sees the start of what came instead."""
+    with pytest.raises(RetryableModelError, match="cannot be read"):
+        await ask(httpx.Response(200, content=content), stream=False)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_without_end_is_cut_off(*, stream: bool) -> None:
+    """A line that never ends does not fill the memory."""
+    piece = b"x" * (endpoint.MAX_RESPONSE // 4)
+    body = Chunks(*[piece] * 5, then="hang")
+    with pytest.raises(RetryableModelError, match="sent more than"):
+        await ask(httpx.Response(200, headers=STREAM, stream=body), stream=stream)
+
+
+async def test_an_error_whose_body_is_cut_keeps_its_status() -> None:
+    """The status alone is enough to classify."""
+    body = Chunks(b'{"err', then="break")
+    with pytest.raises(RetryableModelError, match="openai answered 503"):
+        await ask(httpx.Response(503, stream=body))
+
+
+async def test_a_model_that_takes_no_temperature_is_asked_without() -> None:
+    """The call is repeated once, and the lesson is kept for the next call."""
+    refusal = {"error": {"message": "'temperature' is not supported with this model"}}
+    _, bodies = await ask(
+        httpx.Response(400, json=refusal),
+        httpx.Response(200, json=WHOLE),
+        httpx.Response(200, json=WHOLE),
+        stream=False,
+        temperature=0.4,
+        repeat=2,
+    )
+    assert ["temperature" in body for body in bodies] == [True, False, False]
+
+
+async def test_a_complaint_about_temperature_without_one_is_final() -> None:
+    """Nothing is left to take away."""
+    refusal = {"error": {"message": "temperature?"}}
+    with pytest.raises(FatalModelError):
+        await ask(httpx.Response(400, json=refusal), stream=False)

@@ -1,0 +1,45 @@
+"""Server-sent events come out the same however the network cut them."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinker.models.events import EventReader
+
+PAYLOADS = [b'{"a":1}', '{"text":"line\u2028next\u0085end"}'.encode(), b"[DONE]"]
+
+
+def read(chunks: list[bytes]) -> list[bytes]:
+    """The events of a stream that came in these chunks."""
+    reader = EventReader()
+    return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
+
+
+@given(st.data())
+def test_chunking_never_changes_the_events(data: st.DataObject) -> None:
+    """Any cut of the stream, also inside a character, gives the same payloads."""
+    end = data.draw(st.sampled_from([b"\n", b"\r\n"]))
+    stream = b": hello" + end * 2 + b"".join(b"data: " + p + end * 2 for p in PAYLOADS)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
+    edges = [0, *cuts, len(stream)]
+    chunks = [stream[a:b] for a, b in pairwise(edges)]
+    assert read(chunks) == PAYLOADS
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        (b"data:x\n\n", [b"x"]),
+        (b"data: a\ndata: b\n\n", [b"a\nb"]),
+        (b"event: ping\nid: 1\ndata: x\n\n", [b"x"]),
+        (b"data: last", [b"last"]),
+        (b"data: last\n", [b"last"]),
+        (b"event: nothing\n\n", []),
+        (b"", []),
+    ],
+)
+def test_every_form_of_event_is_read(stream: bytes, events: list[bytes]) -> None:
+    """Fields without a space, several data lines, other fields, a missing end."""
+    assert read([stream]) == events

@@ -1,0 +1,141 @@
+"""Providers' errors are classified, and the messages say what to do."""
+
+import pytest
+
+from thinker.errors import (
+    ContextOverflowError,
+    FatalModelError,
+    ModelError,
+    RetryableModelError,
+)
+from thinker.models.failures import (
+    Account,
+    Complaint,
+    TemperatureRefusedError,
+    failure,
+    headline,
+    retry_after,
+    stated_error,
+)
+from thinker.protocol.providers import PROVIDERS
+
+OPENAI = Account(PROVIDERS["openai"], "m", "sk-secret")
+NOW = 1_700_000_000.0
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_passing_failures_may_be_asked_again(status: int) -> None:
+    """Rate limits, conflicts and server errors keep what the provider asked us to wait."""
+    error = failure(OPENAI, status, Complaint("slow down"), 7.0)
+    assert type(error) is RetryableModelError
+    assert error.retry_after == 7.0
+    assert str(error) == f"openai answered {status}: slow down"
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (302, "set the final address as baseUrl"),
+        (400, "refused the request (400)"),
+        (401, "set OPENAI_API_KEY"),
+        (402, "no credit"),
+        (403, "choose another model"),
+        (404, "does not know the model 'm'; set \"model\""),
+        (418, "refused the request (418)"),
+    ],
+)
+def test_lasting_failures_say_what_to_do(status: int, advice: str) -> None:
+    """The message names the variable or the field to change."""
+    error = failure(OPENAI, status, Complaint("no"))
+    assert type(error) is FatalModelError
+    assert advice in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "expected"),
+    [
+        (400, "too long", "context_length_exceeded", ContextOverflowError),
+        (400, "This model's maximum context length is 8192", "", ContextOverflowError),
+        (400, "prompt is too long: 210000 tokens", "invalid_request_error", ContextOverflowError),
+        (413, "Request too large", "request_too_large", ContextOverflowError),
+        (400, "Failed to call a function", "tool_use_failed", RetryableModelError),
+        (400, "get_temperature failed", "tool_use_failed", RetryableModelError),
+        (400, "'temperature' is not supported", "", TemperatureRefusedError),
+        (400, "tools.0.get_temperature: bad schema", "", FatalModelError),
+        (429, "You exceeded your current quota", "insufficient_quota", FatalModelError),
+        (400, "Your credit balance is too low", "invalid_request_error", FatalModelError),
+        (400, "gone", "model_decommissioned", FatalModelError),
+    ],
+)
+def test_the_words_decide_where_the_status_does_not(
+    status: int, message: str, kind: str, expected: type[ModelError]
+) -> None:
+    """A full window, a bad tool call, an empty account look alike by status only."""
+    assert type(failure(OPENAI, status, Complaint(message, (kind,)))) is expected
+
+
+def test_ollama_without_the_model_names_the_command() -> None:
+    """The usual first mistake with a local server has its remedy in the message."""
+    error = failure(Account(PROVIDERS["ollama"], "qwen3"), 404, Complaint("not found"))
+    assert "`ollama pull qwen3`" in str(error)
+
+
+def test_messages_hold_an_excerpt_without_the_key() -> None:
+    """The provider's words are quoted short, on one line, and the key is hidden."""
+    error = failure(OPENAI, 401, Complaint("key\n sk-secret is bad " + "x" * 1000))
+    assert "sk-secret" not in str(error)
+    assert "key [key] is bad" in str(error)
+    assert len(str(error)) < 300
+    assert "sk-secret" not in repr(OPENAI)
+    assert headline(error) == "openai refused the key; set OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b'{"error":{"message":"m","type":"overloaded_error"}}', 529),
+        (b'{"error":{"message":"m","code":502}}', 502),
+        (b'{"error":{"message":"m","type":"authentication_error"}}', 401),
+        (b'{"error":{"message":"prompt is too long"}}', 400),
+        (b'{"error":{"message":"m","type":"made_up"}}', 500),
+        (b'{"error":"just text"}', 500),
+    ],
+)
+def test_an_error_inside_a_stream_has_the_status_it_would_have_had(
+    data: bytes, status: int
+) -> None:
+    """After status 200 only the kind of the error is left to go by."""
+    complaint = stated_error(data)
+    assert complaint is not None
+    assert complaint.status == status
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"{}", b'{"error":null}', b'{"text":"\\"error\\""}', b'["error"]', b'{"error":', b"error"],
+)
+def test_no_error_is_seen_where_none_is_stated(data: bytes) -> None:
+    """Only a filled top-level field counts."""
+    assert stated_error(data) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0),
+        ({"retry-after": "Tue, 14 Nov 2023 22:13:30 -0000"}, 10.0),
+        ({"retry-after": "Tue, 14 Nov 2000 22:13:30 GMT"}, 0.0),
+        ({"retry-after": "-5"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_read_in_all_its_forms(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    """Seconds, milliseconds and HTTP dates; anything else counts as not asked."""
+    assert retry_after(headers, NOW) == seconds

@@ -1,0 +1,173 @@
+"""Asking again and asking the next model."""
+
+from collections.abc import Sequence
+
+import pytest
+import structlog
+
+from thinker.errors import (
+    ContextOverflowError,
+    FatalModelError,
+    ModelError,
+    RetryableModelError,
+)
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.retry import LONGEST_DELAY, Fallback, Retrying, delay
+from thinker.protocol.messages import AssistantMessage, UserMessage
+
+REQUEST = ModelRequest(system="private prompt", messages=(UserMessage(content="secret"),))
+PASSING = RetryableModelError("groq answered 503: secret words")
+
+
+class Scripted:
+    """A model that fails with these errors in turn and then answers."""
+
+    def __init__(self, *errors: ModelError, name: str = "groq/m") -> None:
+        self.name = name
+        self.asked = 0
+        self.closed = False
+        self._errors = list(errors)
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Fail or answer with the own name."""
+        assert request is REQUEST
+        self.asked += 1
+        if self._errors:
+            raise self._errors.pop(0)
+        return ModelResponse(AssistantMessage(content=self.name))
+
+    async def aclose(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.sleeps: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Go on by ``seconds``."""
+        self.sleeps.append(seconds)
+        self.now += seconds
+
+
+def retrying(model: Scripted, time: Time) -> Retrying:
+    """The model with retries on a fake clock, jitter at its middle."""
+    return Retrying(model, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.5)
+
+
+@pytest.mark.parametrize("attempt", range(1, 12))
+def test_delays_double_up_to_a_limit_with_jitter(attempt: int) -> None:
+    """Between half and the whole of 1, 2, 4 … 60 seconds."""
+    whole = min(60.0, 2.0 ** (attempt - 1))
+    assert delay(attempt, None, lambda: 0.0) == whole / 2
+    assert delay(attempt, None, lambda: 1.0) == whole
+
+
+def test_a_provider_is_never_asked_earlier_than_it_wants() -> None:
+    """Jitter only adds to Retry-After."""
+    assert delay(1, 7.0, lambda: 0.0) == 7.0
+    assert delay(3, 7.0, lambda: 1.0) == 8.0
+
+
+async def test_a_passing_failure_is_asked_again() -> None:
+    """Backoff first, then what the provider asks for, then the answer."""
+    time = Time()
+    model = Scripted(PASSING, RetryableModelError("x", 5.0))
+    response = await retrying(model, time).complete(REQUEST)
+    assert response.message.content == "groq/m"
+    assert time.sleeps == [0.75, 5.5]
+
+
+async def test_a_lasting_failure_is_not_asked_again() -> None:
+    """A wrong key stays wrong."""
+    model = Scripted(FatalModelError("x"))
+    with pytest.raises(FatalModelError):
+        await retrying(model, Time()).complete(REQUEST)
+    assert model.asked == 1
+
+
+async def test_retries_end_after_four_attempts() -> None:
+    """The last failure is raised."""
+    model = Scripted(*[PASSING] * 9)
+    with pytest.raises(RetryableModelError):
+        await retrying(model, Time()).complete(REQUEST)
+    assert model.asked == 4
+
+
+async def test_a_provider_that_asks_for_too_long_a_wait_is_given_up() -> None:
+    """The user, or the next model, should not wait for it."""
+    model = Scripted(RetryableModelError("x", LONGEST_DELAY + 1))
+    with pytest.raises(RetryableModelError):
+        await retrying(model, Time()).complete(REQUEST)
+    assert model.asked == 1
+
+
+async def test_slow_failures_use_up_the_patience() -> None:
+    """Attempts that took long leave no time for another."""
+    time = Time()
+    model = Scripted(*[RetryableModelError("x", 59.8)] * 9)
+    with pytest.raises(RetryableModelError):
+        await Retrying(
+            model, patience=100.0, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.0
+        ).complete(REQUEST)
+    assert model.asked == 2
+
+
+def models(*scripted: Scripted) -> Sequence[Scripted]:
+    """The models, named by their place."""
+    for index, model in enumerate(scripted):
+        model.name = f"groq/m{index}"
+    return scripted
+
+
+async def test_the_next_model_answers_when_one_fails() -> None:
+    """Passing and lasting failures alike; the answer says who gave it."""
+    fallback = Fallback(models(Scripted(PASSING), Scripted(FatalModelError("x")), Scripted()))
+    assert fallback.name == "groq/m0"
+    assert (await fallback.complete(REQUEST)).message.content == "groq/m2"
+
+
+async def test_too_long_a_request_goes_to_no_other_model() -> None:
+    """It must be shortened, which is the caller's to do."""
+    first, second = models(Scripted(ContextOverflowError("x")), Scripted())
+    with pytest.raises(ContextOverflowError):
+        await Fallback([first, second]).complete(REQUEST)
+    assert second.asked == 0
+
+
+async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
+    """There is nobody left to ask."""
+    with pytest.raises(FatalModelError, match="last"):
+        await Fallback(models(Scripted(PASSING), Scripted(FatalModelError("the last")))).complete(
+            REQUEST
+        )
+
+
+async def test_logs_tell_what_happened_and_quote_nobody() -> None:
+    """Neither the prompt nor the provider's words stand in them."""
+    with structlog.testing.capture_logs() as logs:
+        first = retrying(Scripted(*[PASSING] * 4, name="groq/a"), Time())
+        await Fallback([first, Scripted(name="groq/b")]).complete(REQUEST)
+    assert [log["event"] for log in logs] == ["model_retry"] * 3 + ["model_fallback"]
+    assert logs[0] == {
+        "event": "model_retry",
+        "log_level": "warning",
+        "model": "groq/a",
+        "attempt": 1,
+        "wait": 0.75,
+        "error": "groq answered 503",
+    }
+    assert logs[3]["next_model"] == "groq/b"
+    assert "secret" not in str(logs)
+
+
+async def test_closing_reaches_every_model() -> None:
+    """Connections of fallbacks that were never asked are closed too."""
+    first, second = models(Scripted(), Scripted())
+    await Fallback([retrying(first, Time()), second]).aclose()
+    assert first.closed
+    assert second.closed
