@@ -130,5 +130,8 @@ class Adapter(Protocol):
             SendError: with what is known about the message.
         """
 
+    def view(self, chat_id: str, text: str) -> None:
+        """Show an answer that is still being made, where that costs nothing; never the delivery."""
+
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show that an answer is being made, for about five seconds; failures are ignored."""

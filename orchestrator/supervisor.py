@@ -76,13 +76,16 @@ class Supervisor:
         if slot.spec != spec:
             slot.spec = spec
             slot.history = restarts.forgiven(slot.history)
-            self._retire(slot)
+            if slot.worker is not None:
+                slot.worker.drain()
+            slot.notify()
 
     def remove(self, agent_id: str) -> None:
-        """Forget an agent; its worker drains and goes."""
+        """Forget an agent; its worker finishes the turns it has and goes."""
         slot = self._slots.pop(agent_id, None)
         if slot is not None:
-            self._retire(slot)
+            if slot.worker is not None:
+                slot.worker.asked = True
             slot.spec.prompt_path.unlink(missing_ok=True)
             slot.notify()
 
@@ -164,12 +167,6 @@ class Supervisor:
             return self._slots[agent_id]
         except KeyError:
             raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
-
-    def _retire(self, slot: Slot) -> None:
-        if slot.worker is not None:
-            slot.worker.drain()
-            if not slot.worker.turns:
-                slot.worker.stop()
 
     async def _progress(self, slot: Slot) -> None:
         """Start the slot's worker, or wait until something about it changes."""

@@ -91,6 +91,20 @@ def add(
         _insert(db, turn_id, first + number, address, part, mode, now)
 
 
+def add_extra(
+    db: apsw.Connection,
+    turn_id: str,
+    address: Address,
+    parts: Sequence[Part],
+    mode: str,
+    now: int,
+) -> None:
+    """Queue messages of a turn beside its reply: what a tool sends, to any chat."""
+    first = _next_part(db, turn_id)
+    for number, part in enumerate(parts):
+        _insert(db, turn_id, first + number, address, part, mode, now)
+
+
 def add_notice(db: apsw.Connection, address: Address, text: str, now: int) -> None:
     """Queue a line of ours that belongs to no turn."""
     _insert(db, None, 0, address, Part(text, markdown=False), "direct", now)

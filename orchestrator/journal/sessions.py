@@ -2,6 +2,7 @@
 
 import apsw
 
+from orchestrator.journal.outbox import Address
 from thinker.protocol.messages import MESSAGE, Message
 
 
@@ -55,3 +56,16 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
         (session_id, turns),
     )
     return tuple(dict.fromkeys(str(name) for (name,) in rows))
+
+
+def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
+    """Where an agent reaches a chat that has written to it before."""
+    found = db.execute(
+        "SELECT channel, bot_id, chat_id, thread_id, private FROM inbox"
+        " WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
+        (agent_id, channel, chat_id),
+    ).fetchone()
+    if found is None:
+        return None
+    where, bot_id, chat, thread_id, private = found
+    return Address(str(where), str(bot_id), str(chat), str(thread_id), private=bool(private))

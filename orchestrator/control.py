@@ -1,0 +1,197 @@
+"""The control socket: what the command line asks of a running daemon.
+
+JSON-RPC over a unix socket below the daemon's home, 0600 in a 0700 directory: whoever can open it
+is the operator. Methods and their parameters are the classes below.
+"""
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
+
+from orchestrator.errors import NotRunningError
+from orchestrator.settings import Settings
+from thinker.protocol.messages import Frozen
+from thinker.protocol.peer import NotificationHandler, Peer, connected
+
+STATUS = "status"  # → StatusReport
+CHAT_SEND = "chat/send"  # ChatSend → Done
+CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
+CHAT_VIEW = "chat/view"  # notification ChatView, to whoever waits in that chat
+PAIR_LIST = "pair/list"  # → PairingList
+PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
+PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
+RELOAD = "reload"  # → ReloadReport
+AGENT_RESUME = "agents/resume"  # AgentName → Done
+
+
+class Camel(Frozen):
+    """Base of the control messages: camelCase in JSON."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class Done(Camel):
+    """It was done."""
+
+
+class AgentReport(Camel):
+    """One agent in `orchestrator status`."""
+
+    agent_id: str
+    state: str
+    pid: int | None
+    restarts: int
+    provider: str
+    model: str
+    reason: str = ""  # why it is not running, if something is wrong
+
+
+class ChannelReport(Camel):
+    """One channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
+
+    name: str
+    state: str
+    detail: str = ""
+    last_ok: float | None = None
+
+
+class ConfigProblem(Camel):
+    """One problem of agents.json."""
+
+    file: str
+    line: int
+    agent_id: str | None
+    message: str
+    severity: str = "error"
+
+
+class RecentTurn(Camel):
+    """One of the last turns: which tools it called and how it ended; ``ms`` from start to reply."""
+
+    turn_id: str
+    agent_id: str
+    chat: str
+    state: str
+    stop_reason: str | None
+    tools: tuple[str, ...]
+    ms: int | None
+
+
+class StatusReport(Camel):
+    """The answer of `orchestrator status --json`."""
+
+    ready: bool
+    version: str
+    home: str
+    config_file: str
+    agents: tuple[AgentReport, ...]
+    channels: tuple[ChannelReport, ...]
+    config_errors: tuple[ConfigProblem, ...]
+    open_turns: int
+    inbox: Mapping[str, int]
+    recent_turns: tuple[RecentTurn, ...] = ()
+    hints: tuple[str, ...] = ()  # how to plug in a real model, what is degraded
+
+
+class ChatSend(Camel):
+    """Say something in a console chat. ``message`` is a fresh id: sending it twice is once."""
+
+    chat: str
+    message: str
+    text: str
+    agent: str | None = None
+
+
+class ChatWait(Camel):
+    """Wait at most ``seconds`` for the end of a message."""
+
+    message: str
+    seconds: float = 30.0
+
+
+class ChatOutcome(Camel):
+    """What became of a message: ``pending`` when it has not ended yet.
+
+    ``texts`` are the parts of the reply; ``error`` says why there is none.
+    """
+
+    state: str
+    texts: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class ChatView(Camel):
+    """The answer so far in a chat (whole)."""
+
+    chat: str
+    text: str
+
+
+class PairingReport(Camel):
+    """A chat that asked to be let in; times in seconds since the epoch."""
+
+    channel: str
+    chat_id: str
+    name: str
+    code: str | None
+    state: str
+    created_at: float
+
+
+class PairingList(Camel):
+    """All chats that ever asked."""
+
+    pairings: tuple[PairingReport, ...]
+
+
+class PairCode(Camel):
+    """The code that a chat was told, or the id of a chat that was revoked before."""
+
+    code: str
+
+
+class PairedChat(Camel):
+    """A chat by its name."""
+
+    channel: str
+    chat_id: str
+
+
+class AgentName(Camel):
+    """An agent by its id."""
+
+    agent_id: str
+
+
+class ReloadReport(Camel):
+    """What a reload found and did."""
+
+    applied: bool
+    problems: tuple[ConfigProblem, ...]
+
+
+@asynccontextmanager
+async def connect(
+    settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
+) -> AsyncIterator[Peer]:
+    """A peer of the running daemon.
+
+    Raises:
+        NotRunningError: no daemon answers on this home.
+    """
+    path = settings.paths.control_socket
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.connect(str(path))
+    except OSError as error:
+        sock.close()
+        raise NotRunningError(
+            f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
+        ) from error
+    async with connected(sock, None, notifications) as peer:
+        yield peer

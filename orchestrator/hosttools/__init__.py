@@ -1,0 +1,1 @@
+"""Built-in tools that the supervisor answers itself."""

@@ -1,0 +1,31 @@
+"""All host tools by name, and which of them an agent is offered."""
+
+from collections.abc import Mapping
+
+from orchestrator.definitions import AgentDefinition
+from orchestrator.hosttools import clock, memory, messages, skills
+from orchestrator.hosttools.base import HostTool
+from orchestrator.policy import allowed
+from thinker.protocol.messages import SideEffect, ToolSpec
+
+TOOLS: Mapping[str, HostTool] = {
+    tool.spec.name: tool
+    for tool in (
+        clock.GET_TIME,
+        memory.STORE_FACT,
+        memory.SEARCH_MEMORIES,
+        skills.READ_SKILL,
+        messages.SEND_MESSAGE,
+        messages.SEND_TELEGRAM,
+    )
+}
+CLASSES: Mapping[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}
+
+
+def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+    """The tools that an agent's allow and deny globs leave it."""
+    return tuple(
+        tool.spec
+        for name, tool in TOOLS.items()
+        if allowed(name, definition.allowed_tools, definition.denied_tools)
+    )
