@@ -173,7 +173,8 @@ def _referred(reference: JsonValue, root: JsonObject) -> JsonValue:
 @lru_cache(maxsize=512)
 def _validator(schema: str) -> Validator | None:
     parsed = json.loads(schema)
-    kind = validator_for(parsed, default=Draft202012Validator)
+    named = isinstance(parsed.get("$schema"), str)
+    kind = validator_for(parsed, Draft202012Validator) if named else Draft202012Validator
     try:
         kind.check_schema(parsed)
     except (SchemaError, RecursionError):

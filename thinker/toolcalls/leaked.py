@@ -16,11 +16,15 @@ FENCE = r"```.*?(?:```|\Z)"
 WHOLE_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)```\s*", re.DOTALL)
 # Code is matched first, so that what stands in it is neither found nor removed.
 START = re.compile(rf"{FENCE}|(?P<start>\{{\s*\")", re.DOTALL)
-MARKUP = re.compile(
-    rf"(?P<code>{FENCE}|`[^`\n]*`)"
-    r"|<(?P<tag>think|thinking|tool_call)>.*?</(?P=tag)>"
-    r"|<function=[^>\n]*>.*?</function>",
-    re.DOTALL,
+CODE = rf"(?P<code>{FENCE}|`[^`\n]*`)"
+MARKUP = tuple(
+    (re.compile(rf"{CODE}|{opening}.*?{closing}", re.DOTALL), closing)
+    for opening, closing in (
+        ("<think>", "</think>"),
+        ("<thinking>", "</thinking>"),
+        ("<tool_call>", "</tool_call>"),
+        (r"<function=[^<>\n]*>", "</function>"),
+    )
 )
 BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
 
@@ -59,8 +63,12 @@ def find(text: str, offered: Collection[str]) -> LeakedCall | None:
 
 def clean(text: str) -> str:
     """The text without reasoning and tool-call markup outside code; Markdown stays as it is."""
-    without = MARKUP.sub(lambda match: match["code"] or "", text)
-    return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", without).strip()
+    for pattern, closing in MARKUP:
+        # What opens after the last closing is never closed: not looking there keeps it linear.
+        end = text.rfind(closing) + len(closing)
+        if end >= len(closing):
+            text = pattern.sub(lambda match: match["code"] or "", text[:end]) + text[end:]
+    return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", text).strip()
 
 
 def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | None:

@@ -126,6 +126,7 @@ def test_problems_are_few_and_short() -> None:
         {"$ref": "#"},
         {"properties": {"a": {"pattern": "("}}},
         {"properties": 5},
+        {"$schema": []},
         {"$schema": "http://127.0.0.1:9/meta", "type": 5},
     ],
 )

@@ -61,6 +61,8 @@ def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
         ("```\n<think>x</think>\n\n\n\ny\n```", "```\n<think>x</think>\n\n\n\ny\n```"),
         ("<think>never closed", "<think>never closed"),
         ("<tool_call>{}</tool_call> done", "done"),
+        ("<function=t>{}</function> <function=", "<function="),
+        ("```\n<think>x</think>", "```\n<think>x</think>"),
         ("if a <function and b", "if a <function and b"),
     ],
 )
