@@ -2,8 +2,8 @@
 
 A peer is fed bytes and given a way to write them, so the same class serves a socketpair between
 supervisor and worker, the control socket and a person's stdin. Requests run as tasks of the
-peer's own task group; notifications run at once, in order. End-of-file means that the other side
-is dead: whoever waits for an answer gets `PeerClosedError`.
+peer's own task group; requests begin, and notifications run, in the order in which they came.
+End-of-file means that the other side is dead: whoever waits for an answer gets `PeerClosedError`.
 """
 
 import asyncio
@@ -21,6 +21,8 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 MAX_FRAME = 16 * 1024 * 1024  # bytes; design §2
 MAX_BACKLOG = 2 * MAX_FRAME  # bytes written that the other side did not read
+MAX_PROBLEM = 4000  # characters of an error answer's message
+MAX_ID = 200  # characters of a request's id, which every answer repeats
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]
 NotificationHandler = Callable[[JsonValue], None]
@@ -120,9 +122,9 @@ class Peer:
     # --- bytes in ---------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
-        """Take received bytes; complete lines are handled before this returns."""
+        """Take received bytes; each complete line is a frame."""
         self._buffer += data
-        while (end := self._buffer.find(b"\n", self._scanned)) >= 0:
+        while 0 <= (end := self._buffer.find(b"\n", self._scanned)) <= MAX_FRAME:
             line = bytes(self._buffer[:end])
             del self._buffer[: end + 1]
             self._scanned = 0
@@ -152,10 +154,14 @@ class Peer:
             self._answer_error(None, INVALID_REQUEST, "not a JSON-RPC object")
         elif not isinstance(method := frame.get("method"), str):
             self._settle(frame)
-        elif "id" in frame:
-            self._tasks.start_soon(self._serve, frame["id"], method, frame.get("params"))
+        elif "id" not in frame:
+            # Not at once: a request that came before it (a turn that this cancels) begins first.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._notice, method, frame.get("params"))
+        elif len(str(call_id := frame["id"])) > MAX_ID:
+            self._answer_error(None, INVALID_REQUEST, f"the id is over {MAX_ID} characters")
         else:
-            self._notice(method, frame.get("params"))
+            self._tasks.start_soon(self._serve, call_id, method, frame.get("params"))
 
     def _settle(self, frame: dict[str, JsonValue]) -> None:
         call_id = frame.get("id")
@@ -163,13 +169,14 @@ class Peer:
         if future is None or future.done():
             return
         error = frame.get("error")
-        if isinstance(error, dict):
-            code = error.get("code")
-            future.set_exception(
-                RpcError(code if isinstance(code, int) else INTERNAL, str(error.get("message")))
-            )
-        else:
+        if error is None:
             future.set_result(frame.get("result"))
+            return
+        fields = error if isinstance(error, dict) else {"message": error}
+        code = fields.get("code")
+        future.set_exception(
+            RpcError(code if isinstance(code, int) else INTERNAL, str(fields.get("message")))
+        )
 
     def _notice(self, method: str, params: JsonValue) -> None:
         handler = self.notifications.get(method)
@@ -180,6 +187,8 @@ class Peer:
             handler(params)
         except ValidationError as error:
             log.warning("bad_notification", method=method, problem=str(error))
+        except Exception:  # nor may one bad notification end the wire
+            log.exception("notification_failed", method=method)
 
     async def _serve(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
         handler = self.requests.get(method)
@@ -200,7 +209,9 @@ class Peer:
     # --- bytes out --------------------------------------------------------------------------
 
     def _answer_error(self, call_id: JsonValue, code: int, message: str) -> None:
-        error: JsonValue = {"code": code, "message": message}
+        # A message may quote anything, such as a file name that is no UTF-8.
+        text = message[:MAX_PROBLEM].encode("utf-8", "replace").decode()
+        error: JsonValue = {"code": code, "message": text}
         self._write({"jsonrpc": "2.0", "id": call_id, "error": error})
 
     def _write(self, frame: dict[str, Params]) -> None:
@@ -257,16 +268,22 @@ async def connected(
     requests: Mapping[str, RequestHandler] | None = None,
     notifications: Mapping[str, NotificationHandler] | None = None,
 ) -> AsyncIterator[Peer]:
-    """A peer on a connected stream socket; running requests are cancelled at the end."""
+    """A peer on a connected stream socket; running requests are cancelled at the end.
+
+    What the block raises comes out as it is, not in an exception group.
+    """
     sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
     writer = _SocketWriter()
-    async with anyio.create_task_group() as tasks:
-        peer = Peer(writer, tasks, requests, notifications)
-        writer.peer = peer
-        await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
-        try:
-            yield peer
-        finally:
-            writer.close()
-            peer.lost()
-            tasks.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as tasks:
+            peer = Peer(writer, tasks, requests, notifications)
+            writer.peer = peer
+            await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
+            try:
+                yield peer
+            finally:
+                writer.close()
+                peer.lost()
+                tasks.cancel_scope.cancel()
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
