@@ -22,7 +22,6 @@ from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Message, ToolSpec
 from thinker.protocol.methods import PromptRecord, TurnResult, TurnRun
 from thinker.skills import SkillCatalog
-from thinker.toolcalls import leaked
 from thinker.toolcalls.select import select
 
 log = structlog.get_logger()
@@ -65,8 +64,7 @@ class Agent:
             temperature=self._settings.temperature,
             stream=turn.stream,
         )
-        result = await Loop(request, self._model, host).run(turn.steps)
-        return result.model_copy(update={"text": leaked.clean(result.text)})
+        return await Loop(request, self._model, host).run(turn.steps)
 
     def prepare(self, turn: TurnRun) -> Prepared:
         """Base prompt, layers, history and tools of a turn; logs the sizes and what is missing."""

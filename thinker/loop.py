@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
-import orjson
 import structlog
 
-from thinker import budget
+from thinker import budget, history
 from thinker.budget import Limits, Spent
 from thinker.errors import ModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
@@ -27,7 +26,6 @@ from thinker.protocol.messages import (
     ToolSpec,
 )
 from thinker.protocol.methods import (
-    PlannedCall,
     PromptRecord,
     RecordedStep,
     StepCommit,
@@ -35,10 +33,9 @@ from thinker.protocol.methods import (
     StopReason,
     TurnResult,
 )
-from thinker.toolcalls import arguments, leaked
+from thinker.toolcalls import leaked
+from thinker.toolcalls.plan import plan, recovered
 
-MAX_CALLS = 32  # of one response; a model that asks for more is looping
-MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
 RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
@@ -139,8 +136,9 @@ class Loop:
             )
         if response is None:
             return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
-        message = _recovered(response.message, self._tools, self._spent.steps)
-        calls = _plan(message.tool_calls, self._tools)
+        message = recovered(response.message, self._tools, self._spent.steps)
+        last = budget.is_last(self._request.limits, self._spent)
+        calls = plan(message.tool_calls, self._tools, last=last)
         committed = await self._host.commit(
             StepCommit(
                 turn_id=self._request.turn_id,
@@ -166,7 +164,7 @@ class Loop:
         last = budget.is_last(self._request.limits, self._spent)
         return ModelRequest(
             system=self._request.system,
-            messages=tuple(self._transcript),
+            messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._request.tools,
             tool_choice="none" if last else "auto",
             temperature=self._request.temperature,
@@ -181,19 +179,18 @@ class Loop:
         finish: str,
     ) -> TurnResult | None:
         """Add a committed response to the transcript; run its calls or end with its text."""
-        if message.content or message.tool_calls:
-            self._transcript.append(message)
         if message.tool_calls:
             results = await self._execute(message.tool_calls, seqs, known)
-            self._transcript += [_shortened(result) for result in results]
+            self._transcript += [message, *(_shortened(result) for result in results)]
             self._used += [call.name for call in message.tool_calls]
             return None
+        text = leaked.clean(message.content)
         if finish == "refused":
-            return self._result(StopReason.REFUSED, message.content or ENDINGS[StopReason.REFUSED])
-        if message.content.strip():
+            return self._result(StopReason.REFUSED, text or ENDINGS[StopReason.REFUSED])
+        if text:
             cut = finish == "length"
             reason = StopReason.LENGTH if cut else self._reason()
-            return self._result(reason, message.content + (CUT if cut else ""))
+            return self._result(reason, text + (CUT if cut else ""))
         self._empty += 1
         if self._empty > EMPTY_RETRIES:
             return self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
@@ -238,61 +235,13 @@ class Loop:
 
 
 async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
-    async with anyio.create_task_group() as tasks:
-        for seq in seqs:
-            tasks.start_soon(run, seq)
-
-
-def _recovered(
-    message: AssistantMessage, tools: dict[str, ToolSpec], step: int
-) -> AssistantMessage:
-    """A call that the model wrote as text becomes a call, when it names an offered tool."""
-    if message.tool_calls:
-        return message
-    found = leaked.find(message.content, tools)
-    if found is None:
-        return message
-    log.info("leaked_tool_call_recovered", tool=found.name)
-    call = ToolCall(id=f"leaked_{step}", name=found.name, arguments=found.arguments)
-    return message.model_copy(update={"content": found.preamble, "tool_calls": (call,)})
-
-
-def _plan(calls: Sequence[ToolCall], tools: dict[str, ToolSpec]) -> tuple[PlannedCall, ...]:
-    """Each call with its arguments coerced, or the reason why it cannot run."""
-    planned = []
-    for number, call in enumerate(calls):
-        tool = tools.get(call.name)
-        rejected = _rejection(number, call, tool)
-        coerced = call.arguments
-        if rejected is None and tool is not None:
-            coerced = arguments.coerce(call.arguments, tool.parameters)
-            problem = arguments.validate(coerced, tool.parameters)
-            rejected = _error(problem) if problem is not None else None
-        planned.append(
-            PlannedCall(
-                id=call.id,
-                name=call.name,
-                arguments=coerced if rejected is None else {},
-                rejected=rejected,
-            )
-        )
-    return tuple(planned)
-
-
-def _rejection(number: int, call: ToolCall, tool: ToolSpec | None) -> str | None:
-    if number >= MAX_CALLS:
-        return _error(f"at most {MAX_CALLS} tool calls in one response; this one was not run")
-    if tool is None:
-        return _error(f"there is no tool named {call.name!r}; use one of those offered")
-    if call.malformed is not None:
-        return _error("the arguments are not a JSON object; write them as one")
-    if len(orjson.dumps(call.arguments)) > MAX_ARGUMENTS:
-        return _error(f"the arguments are longer than {MAX_ARGUMENTS} bytes; send less")
-    return None
-
-
-def _error(text: str) -> str:
-    return orjson.dumps({"error": text}).decode()
+    """Run all at once; the first failure ends the others and comes out as it is."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            for seq in seqs:
+                tasks.start_soon(run, seq)
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
 
 
 def _shortened(result: ToolResult) -> ToolResult:

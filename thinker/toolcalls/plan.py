@@ -1,0 +1,70 @@
+"""From a model's response to the tool calls in it: which may run, with which arguments."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+import structlog
+
+from thinker.protocol.messages import AssistantMessage, ToolCall, ToolSpec
+from thinker.protocol.methods import PlannedCall
+from thinker.toolcalls import arguments, leaked
+
+MAX_CALLS = 32  # of one response; a model that asks for more is looping
+MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
+log = structlog.get_logger()
+
+
+def recovered(
+    message: AssistantMessage, tools: Mapping[str, ToolSpec], step: int
+) -> AssistantMessage:
+    """A call that the model wrote as text becomes a call, when it names an offered tool."""
+    if message.tool_calls:
+        return message
+    found = leaked.find(message.content, tools)
+    if found is None:
+        return message
+    log.info("leaked_tool_call_recovered", tool=found.name)
+    call = ToolCall(id=f"leaked_{step}", name=found.name, arguments=found.arguments)
+    return message.model_copy(update={"content": found.preamble, "tool_calls": (call,)})
+
+
+def plan(
+    calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], *, last: bool
+) -> tuple[PlannedCall, ...]:
+    """Each call with its arguments coerced, or the reason why it cannot run.
+
+    In the ``last`` step no call runs: nobody would read its result.
+    """
+    return tuple(
+        _planned(call, tools.get(call.name), _excess(number, last=last))
+        for number, call in enumerate(calls)
+    )
+
+
+def _planned(call: ToolCall, tool: ToolSpec | None, excess: str | None) -> PlannedCall:
+    problem = excess or _unusable(call)
+    if problem is None and tool is None:
+        problem = f"there is no tool named {call.name!r}; use one of those offered"
+    if problem is None and tool is not None:
+        coerced = arguments.coerce(call.arguments, tool.parameters)
+        problem = arguments.validate(coerced, tool.parameters)
+        if problem is None:
+            return PlannedCall(id=call.id, name=call.name, arguments=coerced)
+    rejected = orjson.dumps({"error": problem}).decode()
+    return PlannedCall(id=call.id, name=call.name, arguments={}, rejected=rejected)
+
+
+def _excess(number: int, *, last: bool) -> str | None:
+    if last:
+        return "this was the turn's last step, so the call was not run; call again if need be"
+    if number >= MAX_CALLS:
+        return f"at most {MAX_CALLS} tool calls in one response; this one was not run"
+    return None
+
+
+def _unusable(call: ToolCall) -> str | None:
+    if call.malformed is not None:
+        return "the arguments are not a JSON object; write them as one"
+    if len(orjson.dumps(call.arguments)) > MAX_ARGUMENTS:
+        return f"the arguments are longer than {MAX_ARGUMENTS} bytes; send less"
+    return None
