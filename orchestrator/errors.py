@@ -69,7 +69,14 @@ class WorkerLostError(WorkerError):
 
 
 class QuarantinedError(WorkerError):
-    """A worker failed too often; it is probed later and its messages wait."""
+    """A worker failed too often; it is probed later and its messages wait.
+
+    ``final``: its configuration is wrong, so that only a change can help.
+    """
+
+    def __init__(self, message: str, *, final: bool) -> None:
+        super().__init__(message)
+        self.final = final
 
 
 class UnknownAgentError(OrchestratorError):

@@ -63,7 +63,7 @@ class Supervisor:
         self._clock = clock
         self._jitter = jitter
         self._slots: dict[str, Slot] = {}
-        self._stopping = False
+        self.stopping = False
 
     def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
         """Add an agent, or change one: a running worker of the old spec drains and goes."""
@@ -131,14 +131,14 @@ class Supervisor:
         while True:
             slot = self._slot(agent_id)
             delay = restarts.wait(slot.history, self._clock())
-            if delay == 0.0 or self._stopping:
+            if delay == 0.0 or self.stopping:
                 return
             with anyio.move_on_after(delay):
                 await slot.changed.wait()
 
     async def _acquire(self, slot: Slot) -> Worker:
         agent_id = slot.spec.agent_id
-        while self._slots.get(agent_id) is slot and not self._stopping:
+        while self._slots.get(agent_id) is slot and not self.stopping:
             worker = slot.worker
             if worker is not None and not worker.asked and not worker.exited.is_set():
                 return worker
@@ -147,7 +147,7 @@ class Supervisor:
 
     async def drain(self, seconds: float) -> None:
         """Ask every worker to stop at its next step boundary; wait until they are gone."""
-        self._stopping = True
+        self.stopping = True
         for slot in self._slots.values():
             if slot.worker is not None:
                 slot.worker.drain()
@@ -175,7 +175,8 @@ class Supervisor:
             quarantined = slot.history.state is WorkerState.QUARANTINED and delay
             if delay is None or quarantined:
                 raise QuarantinedError(
-                    f"agent {slot.spec.agent_id!r} is {slot.history.state}: {slot.history.reason}"
+                    f"agent {slot.spec.agent_id!r} is {slot.history.state}: {slot.history.reason}",
+                    final=delay is None,
                 )
             slot.serving = True
             self._tasks.start_soon(self._live, slot, delay)

@@ -195,6 +195,9 @@ class Telegram:
             if not error.unchanged:
                 raise
 
+    def view(self, chat_id: str, text: str) -> None:
+        """Nothing: replies are streamed by editing a message."""
+
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show that an answer is being made, for about five seconds; failures are ignored."""
         params: JsonObject = {"chat_id": _number(chat_id), "action": "typing"}

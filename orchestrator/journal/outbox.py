@@ -110,16 +110,25 @@ def add_notice(db: apsw.Connection, address: Address, text: str, now: int) -> No
     _insert(db, None, 0, address, Part(text, markdown=False), "direct", now)
 
 
-def start_preview(db: apsw.Connection, turn_id: str, address: Address, text: str, now: int) -> int:
-    """T7 of a streamed preview: the row exists before the platform hears of it."""
-    part = _next_part(db, turn_id)
-    _insert(db, turn_id, part, address, Part(text), "edit", now, final=False)
-    row = db.last_insert_rowid()
-    db.execute(
-        "UPDATE outbox SET state = 'ph_sending', attempt = 1, t_sending = ? WHERE id = ?",
-        (now, row),
-    )
-    return row
+def start_preview(
+    db: apsw.Connection, turn_id: str, address: Address, text: str, now: int
+) -> tuple[int, str | None]:
+    """T7 of a streamed preview: the row exists before the platform hears of it.
+
+    Returns the row and the platform's id of a preview that an earlier process sent for the turn.
+    """
+    found = db.execute(
+        "SELECT id, ph_id FROM outbox WHERE turn_id = ? AND final = 0", (turn_id,)
+    ).fetchone()
+    if found is None:
+        part = _next_part(db, turn_id)
+        _insert(db, turn_id, part, address, Part(text), "edit", now, final=False)
+        row, sent = db.last_insert_rowid(), None
+    else:
+        row, sent = found
+    if sent is None:
+        sending(db, row, "ph_sending", now)
+    return row, sent
 
 
 def _next_part(db: apsw.Connection, turn_id: str) -> int:
@@ -168,6 +177,14 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
         (channel,),
     )
     return [_row(row) for row in rows]
+
+
+def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+    """The messages of a turn in order, whatever became of their delivery."""
+    rows = db.execute(
+        "SELECT body FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part", (turn_id,)
+    )
+    return tuple(str(body) for (body,) in rows)
 
 
 def row(db: apsw.Connection, row_id: int) -> OutboxRow | None:

@@ -242,6 +242,14 @@ def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
     return tuple(steps.values())
 
 
+def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+    """The names of the tools that a turn called, in order."""
+    rows = db.execute(
+        "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
+    )
+    return tuple(str(name) for (name,) in rows)
+
+
 def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     """The names of a turn's tools of which nobody knows whether they ran."""
     return [

@@ -144,10 +144,12 @@ def reply(
     turn: Turn,
     parts: Sequence[outbox.Part],
     mode: str,
-    stop_reason: str,
+    end: tuple[str, str | None],
     now: int,
 ) -> None:
     """T6: the reply's messages, the turn, its inbox row and the session, together.
+
+    ``end`` is the stop reason and, when something went wrong, what.
 
     Raises:
         FencedError: the turn is not this epoch's any more.
@@ -155,7 +157,7 @@ def reply(
     rows = inbox.of_turn(db, turn.id)
     steps.abandon(db, turn.id, "the turn ended before this call ran", now)
     outbox.add(db, turn.id, rows[0].address(), parts, mode, now)
-    _end(db, turn, "replied", stop_reason, None, now)
+    _end(db, turn, "replied", *end, now)
     db.execute(
         "UPDATE inbox SET state = 'done', ended_at = ? WHERE turn_id = ? AND state = 'claimed'",
         (now, turn.id),
@@ -175,6 +177,16 @@ def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) ->
         (now, reason, turn.id),
     )
     audit.record(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
+
+
+def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
+    """Give a turn that could not run its whole time again."""
+    db.execute("UPDATE turn SET deadline = ? + allowed WHERE id = ?", (now, turn.id))
+
+
+def address(db: apsw.Connection, turn_id: str) -> outbox.Address:
+    """Where a turn's reply goes."""
+    return inbox.of_turn(db, turn_id)[0].address()
 
 
 def open_count(db: apsw.Connection) -> int:
@@ -209,3 +221,29 @@ def _transcript(
     if sent and not last:
         messages.append(AssistantMessage(content=sent))
     return messages
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A turn in a list; ``ms`` from its start to its reply, None while it is open."""
+
+    id: str
+    agent_id: str
+    chat_key: str
+    state: str
+    stop_reason: str | None
+    tools: tuple[str, ...]
+    ms: int | None
+
+
+def recent(db: apsw.Connection, limit: int) -> list[Glance]:
+    """The newest turns first."""
+    rows = db.execute(
+        "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at FROM turn"
+        " ORDER BY started_at DESC, rowid DESC LIMIT ?",
+        (limit,),
+    )
+    return [
+        Glance(turn, agent, chat, state, stop, steps.tools_of(db, turn), ms)
+        for turn, agent, chat, state, stop, ms in list(rows)
+    ]

@@ -1,0 +1,160 @@
+"""The daemon's side of the control socket."""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+
+import anyio
+import structlog
+from pydantic import JsonValue
+
+from orchestrator import control
+from orchestrator.adapter import Intake
+from orchestrator.channels.console import Console
+from orchestrator.control import (
+    AgentName,
+    ChatOutcome,
+    ChatSend,
+    ChatView,
+    ChatWait,
+    Done,
+    PairCode,
+    PairedChat,
+    PairingList,
+    PairingReport,
+    ReloadReport,
+    StatusReport,
+)
+from orchestrator.errors import AlreadyRunningError, UnknownAgentError
+from orchestrator.journal import pairing
+from orchestrator.journal.store import Store
+from orchestrator.settings import Settings
+from orchestrator.supervisor import Supervisor
+from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
+
+log = structlog.get_logger()
+
+
+class ControlServer:
+    """Serves the command line; one peer per connection."""
+
+    def __init__(
+        self,
+        store: Store,
+        supervisor: Supervisor,
+        console: Console,
+        intake: Intake,
+        status: Callable[[], Awaitable[StatusReport]],
+        reload: Callable[[], Awaitable[ReloadReport]],
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._supervisor = supervisor
+        self._console = console
+        self._intake = intake
+        self._status = status
+        self._reload = reload
+        self._clock = clock
+
+    async def run(self, listener: socket.socket) -> None:
+        """Accept connections until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await anyio.wait_readable(listener)
+                try:
+                    sock, _ = listener.accept()
+                except OSError as error:
+                    log.warning("control_accept_failed", problem=str(error))
+                    await anyio.sleep(1)  # no descriptor left, perhaps; one may come free
+                    continue
+                tasks.start_soon(self._serve, sock)
+
+    async def _serve(self, sock: socket.socket) -> None:
+        async with connected(sock) as peer:
+            peer.requests |= self._methods(peer)
+            await peer.closed.wait()
+
+    def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
+        async def wait(params: JsonValue) -> ChatOutcome:
+            asked = ChatWait.model_validate(params)
+
+            def view(text: ChatView) -> None:
+                peer.notify(control.CHAT_VIEW, text)
+
+            return await self._console.outcome(asked.message, asked.seconds, view)
+
+        return {
+            control.STATUS: lambda _: self._status(),
+            control.CHAT_SEND: self._send,
+            control.CHAT_WAIT: wait,
+            control.PAIR_LIST: self._pairings,
+            control.PAIR_APPROVE: self._approve,
+            control.PAIR_REVOKE: self._revoke,
+            control.RELOAD: lambda _: self._reload(),
+            control.AGENT_RESUME: self._resume,
+        }
+
+    async def _send(self, params: JsonValue) -> Done:
+        await self._console.say(self._intake, ChatSend.model_validate(params))
+        return Done()
+
+    async def _pairings(self, params: JsonValue) -> PairingList:
+        del params
+        rows = await self._store.transact(pairing.every)
+        return PairingList(
+            pairings=tuple(
+                PairingReport(
+                    channel=row.channel,
+                    chat_id=row.chat_id,
+                    name=row.name,
+                    code=row.code,
+                    state=row.state,
+                    created_at=row.created_at / 1000,
+                )
+                for row in rows
+            )
+        )
+
+    async def _approve(self, params: JsonValue) -> PairedChat:
+        code = PairCode.model_validate(params).code
+        found = await self._store.transact(pairing.approve, code, self._clock())
+        if found is None:
+            raise RpcError(FAILED, f"no chat waits with the code {code!r}; see 'pair list'")
+        return PairedChat(channel=found.channel, chat_id=found.chat_id)
+
+    async def _revoke(self, params: JsonValue) -> Done:
+        chat = PairedChat.model_validate(params)
+        if not await self._store.transact(
+            pairing.revoke, chat.channel, chat.chat_id, self._clock()
+        ):
+            raise RpcError(FAILED, f"{chat.channel} chat {chat.chat_id!r} never asked to be paired")
+        return Done()
+
+    async def _resume(self, params: JsonValue) -> Done:
+        try:
+            self._supervisor.resume(AgentName.model_validate(params).agent_id)
+        except UnknownAgentError as error:
+            raise RpcError(FAILED, str(error)) from error
+        return Done()
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The control socket, readable by this user alone; the home's lock is already held.
+
+    Raises:
+        AlreadyRunningError: something else sits at its path.
+    """
+    path = settings.paths.control_socket
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    except OSError as error:
+        listener.close()
+        raise AlreadyRunningError(f"{path}: cannot listen ({error}); remove it") from error
+    finally:
+        os.umask(before)
+    listener.listen()
+    listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+    return listener

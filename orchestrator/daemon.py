@@ -1,0 +1,206 @@
+"""The composition root: wires every part, owns the root task group, stops in reverse order.
+
+Start: lock, journal (T0), configuration, workers' supervisor, delivery, dispatcher, control socket,
+channels. Stop: channels, admission of new turns, workers at their next step boundary, what is left
+in the outbox, journal, lock.
+"""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator import __version__, control_server, status
+from orchestrator.adapter import Adapter
+from orchestrator.channels.console import Console
+from orchestrator.channels.telegram import Telegram
+from orchestrator.channels.telegram_api import BotApi
+from orchestrator.control import ReloadReport, StatusReport
+from orchestrator.control_server import ControlServer
+from orchestrator.delivery import Delivery
+from orchestrator.dispatcher import Dispatcher
+from orchestrator.errors import AlreadyRunningError, ConfigError
+from orchestrator.intake import JournalIntake
+from orchestrator.journal import turns
+from orchestrator.journal.store import Store
+from orchestrator.reload import Configuration
+from orchestrator.sdnotify import Notifier
+from orchestrator.settings import Settings
+from orchestrator.supervisor import Supervisor
+from orchestrator.tools import ToolRunner
+from orchestrator.turn import Services
+from thinker.protocol import logs
+
+FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
+SETTLE = 2.0  # seconds for lanes to notice that their worker drained
+log = structlog.get_logger()
+
+
+def run(settings: Settings, environ: Mapping[str, str]) -> int:
+    """Run the daemon until SIGTERM or SIGINT; the exit code is one of `ExitCode`.
+
+    Raises:
+        ConfigError: it cannot start with this configuration.
+        AlreadyRunningError: another daemon holds the home.
+        JournalError: the journal cannot be opened.
+    """
+    if sys.platform != "linux":
+        raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
+    logs.configure(settings.log_level)
+    os.umask(0o077)
+    settings.paths.prepare()
+    with _locked(settings):
+        store = Store(settings.paths.journal)
+        try:
+            anyio.run(Daemon(settings, dict(environ), store).run)
+        finally:
+            store.close()
+    return 0
+
+
+class Daemon:
+    """Every part, made once."""
+
+    def __init__(self, settings: Settings, environ: dict[str, str], store: Store) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._store = store
+        self._notifier = Notifier(environ)
+        self._configuration = Configuration(settings, environ)
+        self._adapters: dict[str, Adapter] = {}
+        self._reloading = anyio.Lock()
+
+    async def run(self) -> None:
+        """Start, wait for a signal to stop, stop in order."""
+        self._configuration.boot()
+        epoch = await self._store.transact(turns.boot, _now())
+        async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+            console = Console(self._store)
+            await self._open_channels(stack, console)
+            supervisor = Supervisor(tasks)
+            self._supervisor = supervisor
+            await self._configuration.apply(supervisor)
+            delivery = Delivery(self._store, self._adapters, tasks, _now)
+            services = Services(
+                store=self._store,
+                supervisor=supervisor,
+                delivery=delivery,
+                tools=ToolRunner(self._store, tasks, _now),
+                settings=self._settings,
+                environ=self._environ,
+                agents=lambda: self._configuration.file,
+                clock=_now,
+                epoch=epoch,
+            )
+            dispatcher = Dispatcher(services, tasks)
+            self._dispatcher = dispatcher
+
+            def arrived() -> None:
+                dispatcher.wake()
+                delivery.wake()
+
+            intake = JournalIntake(self._store, services.agents, arrived)
+            server = ControlServer(
+                self._store, supervisor, console, intake, self._status, self._reload, _now
+            )
+            listener = stack.enter_context(control_server.listen(self._settings))
+            tasks.start_soon(dispatcher.run)
+            tasks.start_soon(server.run, listener)
+            tasks.start_soon(self._configuration.watch, self._reload_quietly)
+            tasks.start_soon(self._notifier.run)
+            for name in self._adapters:
+                tasks.start_soon(delivery.run, name)
+            async with anyio.create_task_group() as channels:
+                for adapter in self._adapters.values():
+                    channels.start_soon(adapter.run, intake)
+                self._announce()
+                await self._until_stopped()
+                channels.cancel_scope.cancel()
+            await self._stop(tasks, dispatcher, delivery)
+
+    async def _open_channels(self, stack: AsyncExitStack, console: Console) -> None:
+        self._adapters[console.name] = console
+        token = self._settings.telegram_bot_token
+        wanted = self._configuration.file.channels.telegram.enabled
+        if token is not None and wanted:
+            api = await stack.enter_async_context(
+                BotApi(token.get_secret_value(), self._settings.telegram_api_url)
+            )
+            self._adapters["telegram"] = Telegram(api)
+
+    def _announce(self) -> None:
+        log.info(
+            "ready",
+            version=__version__,
+            home=str(self._settings.home),
+            config=str(self._configuration.path),
+            agents=sorted(self._supervisor.slots()),
+            channels=sorted(self._adapters),
+        )
+        self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots())} agents")
+
+    async def _until_stopped(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async for number in signals:
+                if number is not signal.SIGHUP:
+                    log.info("stopping", signal=number.name)
+                    return
+                await self._reload_quietly()
+
+    async def _stop(self, tasks: TaskGroup, dispatcher: Dispatcher, delivery: Delivery) -> None:
+        self._notifier.tell("STOPPING=1")
+        dispatcher.stop_admitting()
+        await self._supervisor.drain(self._settings.drain_seconds)
+        with anyio.move_on_after(SETTLE):
+            await dispatcher.settled()
+        with anyio.move_on_after(FLUSH):
+            await delivery.settled()
+        tasks.cancel_scope.cancel()
+
+    async def _status(self) -> StatusReport:
+        return await status.report(
+            self._store,
+            self._settings,
+            self._configuration,
+            self._supervisor,
+            self._adapters.values(),
+        )
+
+    async def _reload(self) -> ReloadReport:
+        async with self._reloading:
+            self._notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+            applied = self._configuration.read()
+            if applied:
+                await self._configuration.apply(self._supervisor)
+                log.info("config_applied", agents=sorted(self._supervisor.slots()))
+                self._dispatcher.wake()
+            self._notifier.tell("READY=1")
+            problems = status.problems(self._configuration.problems)
+            return ReloadReport(applied=applied, problems=problems)
+
+    async def _reload_quietly(self) -> None:
+        await self._reload()
+
+
+@contextmanager
+def _locked(settings: Settings) -> Iterator[None]:
+    """Hold the home's lock; the kernel releases it however the process ends."""
+    with settings.paths.lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise AlreadyRunningError(
+                f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
+            ) from error
+        yield
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,251 @@
+"""The outbox's sender: T7, the platform call, T8; one row of a chat at a time, chats in parallel.
+
+What is known after a failed call decides what happens (reliability.md §4.5): what certainly did
+not arrive is sent again, an edit is repeated because that changes nothing, and a direct message
+that may have arrived is never sent twice.
+"""
+
+import math
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator.adapter import Adapter, OutboundPart, SendError, SendOutcome
+from orchestrator.journal import outbox
+from orchestrator.journal.outbox import Address, OutboxRow
+from orchestrator.journal.store import Store
+
+PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
+UNFINISHED = " …"  # ends every preview, so that none can be taken for the reply
+RETRY_CAP = 60.0  # seconds between two tries at most
+PREVIEW_START = 24  # characters before a preview is worth a notification
+PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
+TYPING_INTERVAL = 4.0  # seconds; the platform shows it for five
+CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
+log = structlog.get_logger()
+
+
+class Delivery:
+    """Sends what the outbox holds, through the adapters."""
+
+    def __init__(
+        self,
+        store: Store,
+        adapters: Mapping[str, Adapter],
+        tasks: TaskGroup,
+        clock: Callable[[], int],
+    ) -> None:
+        """``clock`` tells milliseconds since the epoch."""
+        self._store = store
+        self._adapters = adapters
+        self._tasks = tasks
+        self._clock = clock
+        self._wake = {name: anyio.Event() for name in adapters}
+        self._busy: set[str] = set()
+        self._paused_until: dict[str, int] = {}
+
+    def mode(self, address: Address) -> str:
+        """``edit`` where a message can be repaired after a crash, else ``direct``."""
+        adapter = self._adapters.get(address.channel)
+        return "edit" if adapter is not None and adapter.edits and address.private else "direct"
+
+    def split(self, channel: str, text: str) -> tuple[str, ...]:
+        """The parts of a text that a channel accepts."""
+        adapter = self._adapters.get(channel)
+        return adapter.split(text) if adapter is not None else (text,)
+
+    def wake(self, channel: str | None = None) -> None:
+        """Something was put into the outbox."""
+        for name in self._wake if channel is None else (channel,):
+            if name in self._wake:
+                self._wake[name].set()
+
+    async def run(self, channel: str) -> None:
+        """Send a channel's rows as they become due, until cancelled."""
+        while True:
+            self._wake[channel] = anyio.Event()
+            rows = await self._store.transact(outbox.due, channel)
+            now = max(self._clock(), self._paused_until.get(channel, 0))
+            paused = now > self._clock()
+            for row in rows:
+                if not paused and row.not_before <= now and row.chat_key not in self._busy:
+                    self._busy.add(row.chat_key)
+                    self._tasks.start_soon(self._deliver, row)
+            later = [row.not_before for row in rows if row.not_before > now]
+            if paused:
+                later.append(now)
+            delay = (min(later) - self._clock()) / 1000 if later else math.inf
+            with anyio.move_on_after(max(0.0, delay)):
+                await self._wake[channel].wait()
+
+    async def settled(self) -> None:
+        """Wait until nothing that may be sent now is left."""
+        for channel in self._adapters:
+            while any(
+                row.not_before <= self._clock()
+                for row in await self._store.transact(outbox.due, channel)
+            ):
+                await self._wake[channel].wait()
+
+    async def _deliver(self, row: OutboxRow) -> None:
+        adapter = self._adapters[row.channel]
+        try:
+            if row.mode == "edit":
+                await self._edit(adapter, row)
+            else:
+                await self._direct(adapter, row)
+        except SendError as error:
+            await self._failed(row, error)
+        finally:
+            self._busy.discard(row.chat_key)
+            self.wake(row.channel)
+
+    async def _direct(self, adapter: Adapter, row: OutboxRow) -> None:
+        await self._store.transact(outbox.sending, row.id, "sending", self._clock())
+        with _bounded():
+            message_id = await adapter.send(_part(row))
+        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())
+
+    async def _edit(self, adapter: Adapter, row: OutboxRow) -> None:
+        message_id = row.ph_id
+        if message_id is None:
+            await self._store.transact(outbox.sending, row.id, "ph_sending", self._clock())
+            with _bounded():
+                message_id = await adapter.send(_part(row, PLACEHOLDER))
+            await self._store.transact(outbox.placeholder_sent, row.id, message_id)
+        await self._store.transact(outbox.sending, row.id, "sending", self._clock())
+        with _bounded():
+            await adapter.edit(_part(row), message_id)
+        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())
+
+    async def _failed(self, row: OutboxRow, error: SendError) -> None:
+        log.warning("send_failed", chat=row.chat_key, outcome=error.outcome, problem=str(error))
+        now = self._clock()
+        if error.outcome is SendOutcome.PERMANENT:
+            await self._store.transact(outbox.failed, row.id, "failed_permanent", str(error), now)
+        elif error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
+            await self._store.transact(outbox.failed, row.id, "unknown", str(error), now)
+        elif error.outcome is SendOutcome.GONE:
+            await self._store.transact(outbox.forget_placeholder, row.id)
+        else:
+            wait = min(RETRY_CAP, 2.0 ** min(row.attempt, 10))
+            if error.retry_after is not None:
+                wait = error.retry_after
+                self._paused_until[row.channel] = now + math.ceil(wait * 1000)
+            await self._store.transact(
+                outbox.requeue, row.id, str(error), now + math.ceil(wait * 1000)
+            )
+
+    @asynccontextmanager
+    async def preview(self, turn_id: str, address: Address) -> AsyncIterator["Preview"]:
+        """Show that a turn is being answered: typing, and the answer as it grows.
+
+        When the block ends, the row of the preview, if there is one, waits for its text (T6).
+        """
+        adapter = self._adapters.get(address.channel)
+        preview = Preview()
+        async with anyio.create_task_group() as tasks:
+            if adapter is not None:
+                tasks.start_soon(self._typing, adapter, address)
+                if self.mode(address) == "edit":
+                    tasks.start_soon(self._stream, adapter, turn_id, address, preview)
+                else:
+                    preview.view = lambda text: adapter.view(address.chat_id, text)
+            try:
+                yield preview
+            finally:
+                preview.close()
+                tasks.cancel_scope.cancel()
+
+    async def _typing(self, adapter: Adapter, address: Address) -> None:
+        while True:
+            await adapter.typing(address.chat_id, address.thread_id or None)
+            await anyio.sleep(TYPING_INTERVAL)
+
+    async def _stream(
+        self, adapter: Adapter, turn_id: str, address: Address, preview: "Preview"
+    ) -> None:
+        """Send the first words as a message and edit it while the answer grows."""
+        text = await preview.longer_than(PREVIEW_START - 1)
+        with anyio.CancelScope(shield=True):  # the row must say whether a message exists
+            row, message_id = await self._store.transact(
+                outbox.start_preview, turn_id, address, text + UNFINISHED, self._clock()
+            )
+            if message_id is None:
+                try:
+                    with _bounded():
+                        message_id = await adapter.send(_preview_part(address, adapter, text))
+                except SendError as error:
+                    log.info("preview_failed", chat=address.chat_key, problem=str(error))
+                    return
+                await self._store.transact(outbox.placeholder_sent, row, message_id)
+        while True:
+            await anyio.sleep(PREVIEW_INTERVAL)
+            text = await preview.longer_than(len(text))
+            try:
+                await adapter.edit(_preview_part(address, adapter, text), message_id)
+            except SendError as error:
+                log.info("preview_failed", chat=address.chat_key, problem=str(error))
+                return
+
+
+class Preview:
+    """The growing text of an answer, between whoever makes it and whoever shows it."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._changed = anyio.Event()
+        self._open = True
+        self.view: Callable[[str], None] | None = None
+
+    def show(self, text: str) -> None:
+        """The answer so far."""
+        if not self._open:
+            return
+        self._text = text
+        if self.view is not None:
+            self.view(text)
+        self._changed.set()
+
+    def close(self) -> None:
+        """Show nothing any more."""
+        self._open = False
+
+    async def longer_than(self, length: int) -> str:
+        """The text once it has more characters than that."""
+        while len(self._text) <= length:
+            self._changed = anyio.Event()
+            await self._changed.wait()
+        return self._text
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """A platform call that takes too long may still have worked."""
+    try:
+        with anyio.fail_after(CALL_TIMEOUT):
+            yield
+    except TimeoutError:
+        raise SendError("the platform did not answer", SendOutcome.UNKNOWN) from None
+
+
+def _part(row: OutboxRow, text: str | None = None) -> OutboundPart:
+    return OutboundPart(
+        chat_id=row.chat_id,
+        text=row.body if text is None else text,
+        thread_id=row.thread_id or None,
+        markdown=row.markdown and text is None,
+        reply_to=row.reply_to,
+    )
+
+
+def _preview_part(address: Address, adapter: Adapter, text: str) -> OutboundPart:
+    first = adapter.split(text)[:1]
+    return OutboundPart(
+        chat_id=address.chat_id,
+        text="".join(first) + UNFINISHED,
+        thread_id=address.thread_id or None,
+    )

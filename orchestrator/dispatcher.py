@@ -1,0 +1,137 @@
+"""The dispatcher: each chat's messages one after another, chats in parallel.
+
+A chat with work has one lane, a task that first finishes the turn that is open in the chat (one
+that an earlier process left behind, perhaps) and then admits its messages in order (T2).
+"""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import anyio
+import apsw
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator import __version__, router
+from orchestrator.errors import JournalError
+from orchestrator.journal import inbox, turns
+from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.turns import Admission, Turn
+from orchestrator.turn import STORAGE_RETRY, Services, TurnRunner
+from thinker.protocol.logs import bound
+
+NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
+log = structlog.get_logger()
+
+
+class Dispatcher:
+    """Owns the lanes. ``tasks`` must outlive it."""
+
+    def __init__(
+        self,
+        services: Services,
+        tasks: TaskGroup,
+        new_id: Callable[[], str] = lambda: uuid4().hex,
+    ) -> None:
+        self._with = services
+        self._tasks = tasks
+        self._new_id = new_id
+        self._lanes: set[str] = set()
+        self._limits: dict[str, anyio.CapacityLimiter] = {}
+        self._work = anyio.Event()
+        self._admitting = True
+        self._ended = anyio.Event()
+
+    def wake(self) -> None:
+        """The inbox, or the configuration, has changed."""
+        self._work.set()
+
+    def stop_admitting(self) -> None:
+        """Let lanes end after the turn they have."""
+        self._admitting = False
+
+    async def settled(self) -> None:
+        """Wait until no chat has a turn in hand."""
+        while self._lanes:
+            await self._ended.wait()
+
+    async def run(self) -> None:
+        """Open a lane for every chat that has work, until cancelled."""
+        while True:
+            self._work = anyio.Event()
+            try:
+                chats = await self._with.store.transact(inbox.chats_with_work)
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                await anyio.sleep(STORAGE_RETRY)
+                continue
+            for chat in chats:
+                if chat not in self._lanes and self._admitting:
+                    self._lanes.add(chat)
+                    self._tasks.start_soon(self._lane, chat)
+            await self._work.wait()
+
+    async def _lane(self, chat: str) -> None:
+        try:
+            turn = await self._with.store.transact(turns.open_in, chat)
+            while turn is not None or self._admitting:
+                if turn is None:
+                    turn = await self._admit(chat)
+                if turn is None:
+                    break
+                await self._run(turn)
+                if await self._with.store.transact(turns.open_in, chat) is not None:
+                    return  # we are stopping: the next process goes on with it
+                turn = None
+        except JournalError as error:
+            log.error("journal_failed", chat=chat, problem=str(error))  # noqa: TRY400 - tried again
+            await anyio.sleep(STORAGE_RETRY)
+        finally:
+            self._lanes.discard(chat)
+            self._ended.set()
+            self._ended = anyio.Event()
+            self.wake()  # a message may have come after the last look
+
+    async def _run(self, turn: Turn) -> None:
+        with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
+            async with self._limit(turn.agent_id):
+                await TurnRunner(self._with, turn).run()
+
+    def _limit(self, agent_id: str) -> anyio.CapacityLimiter:
+        definition = self._with.agents().agent(agent_id)
+        most = definition.limits.max_concurrent_turns if definition is not None else 1
+        limit = self._limits.setdefault(agent_id, anyio.CapacityLimiter(most))
+        limit.total_tokens = most
+        return limit
+
+    async def _admit(self, chat: str) -> Turn | None:
+        """T2 for the chat's next message that an agent answers; the others are refused."""
+        turn = await self._with.store.transact(self._next, chat)
+        self._with.delivery.wake()
+        return turn
+
+    def _next(self, db: apsw.Connection, chat: str) -> Turn | None:
+        now = self._with.clock()
+        while (row := inbox.oldest_new(db, chat)) is not None:
+            agent_id = self._agent_for(row)
+            if agent_id is not None:
+                definition = self._with.agents().agent(agent_id)
+                minutes = definition.limits.turn_minutes if definition is not None else 1
+                admission = Admission(
+                    turn_id=self._new_id(),
+                    agent_id=agent_id,
+                    epoch=self._with.epoch,
+                    minutes=minutes,
+                    code_version=__version__,
+                )
+                return turns.admit(db, row, admission, now)
+            log.warning("message_refused", chat=chat, reason="no agent is bound to the chat")
+            notice = NO_AGENT if row.private else None
+            inbox.refuse(db, row, "no agent is bound to this chat", notice, now)
+        return None
+
+    def _agent_for(self, row: InboxRow) -> str | None:
+        agents = self._with.agents()
+        return router.resolve(
+            agents.bindings, row.message(), agents.usable(), agents.fallback_agent_id
+        )

@@ -1,0 +1,94 @@
+"""What channels hear becomes inbox rows: admission, then T1.
+
+Admission is decided before anything is stored of a message: what is refused keeps no text.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+import apsw
+import structlog
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.admission import Verdict, decide, pairing_code, pairing_text
+from orchestrator.definitions import AgentsFile
+from orchestrator.journal import inbox, pairing
+from orchestrator.journal.inbox import Arrival, Offset
+from orchestrator.journal.store import Store
+
+log = structlog.get_logger()
+
+
+class JournalIntake:
+    """The `Intake` of every channel. ``on_arrival`` is called after each commit."""
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        on_arrival: Callable[[], None],
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        random: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._on_arrival = on_arrival
+        self._clock = clock
+        self._random = random
+
+    async def offset(self, channel: str, bot_id: str) -> int:
+        """The next update number to ask for; 0 when none was ever stored."""
+        return await self._store.transact(inbox.next_offset, channel, bot_id)
+
+    async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
+        """T1: store updates and the channel's next offset in one transaction."""
+        if not messages:
+            return
+        admitted = await self._store.transact(self._ingest, messages, offset)
+        log.info("messages_accepted", stored=len(admitted), received=len(messages))
+        self._on_arrival()
+
+    def _ingest(
+        self, db: apsw.Connection, messages: Sequence[InboundMessage], offset: int | None
+    ) -> list[int]:
+        now = self._clock()
+        paired = pairing.approved(db)
+        arrivals = [self._arrival(db, message, paired, now) for message in messages]
+        place = None
+        if offset is not None:
+            place = Offset(messages[0].channel, messages[0].bot_id, offset)
+        return inbox.ingest(db, arrivals, place, now)
+
+    def _arrival(
+        self,
+        db: apsw.Connection,
+        message: InboundMessage,
+        paired: frozenset[tuple[str, str]],
+        now: int,
+    ) -> Arrival:
+        agents = self._agents()
+        telegram = agents.channels.telegram
+        admission = decide(
+            message,
+            access=telegram.access,
+            bound_chats={
+                binding.chat_id for binding in agents.bindings if binding.channel == message.channel
+            },
+            allowlist=telegram.allowlist,
+            paired={chat for channel, chat in paired if channel == message.channel},
+        )
+        if admission.verdict is Verdict.ADMIT:
+            return Arrival(message, message.skip, message.notice if message.skip else None)
+        notice = None
+        if admission.verdict is Verdict.PAIR and message.private:
+            code = pairing.ask(
+                db,
+                message.channel,
+                message.chat_id,
+                message.sender_name,
+                pairing_code(self._random(8)),
+                now,
+            )
+            notice = None if code is None else pairing_text(code)
+        return Arrival(message, admission.reason, notice)

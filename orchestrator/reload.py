@@ -1,0 +1,129 @@
+"""agents.json while the daemon runs: read, refuse or apply; the last good copy is kept.
+
+An edit with any error is refused whole and reported; the configuration in force goes on. At boot a
+broken file falls back to the last good copy, so that a bad edit cannot brick the daemon.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import structlog
+from watchfiles import awatch
+
+from orchestrator import definitions
+from orchestrator.definitions import AgentsFile, AgentsFileError, Problem
+from orchestrator.detect import local_servers
+from orchestrator.errors import ConfigError
+from orchestrator.launch import Endpoint, prepare, resolve, write_private
+from orchestrator.settings import Settings, bundled
+from orchestrator.supervisor import Supervisor
+from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.skillfile import scan
+
+DEBOUNCE = 100  # milliseconds: an editor writes a file in several steps
+log = structlog.get_logger()
+
+
+class Configuration:
+    """The configuration in force, and what is wrong with the file on disk."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        local: Callable[[], Awaitable[tuple[Endpoint, ...]]] = local_servers,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._local = local
+        self.path = settings.agents_file()
+        self.file = AgentsFile.model_construct(agents=())
+        self.problems: tuple[Problem, ...] = ()
+        self.skill_problems: tuple[str, ...] = ()
+        self.fallen_back = False
+
+    def boot(self) -> None:
+        """Read the file, or the last good copy of it.
+
+        Raises:
+            ConfigError: neither can be used.
+        """
+        try:
+            loaded = definitions.load(self.path, self._environ)
+        except ConfigError as error:
+            if not self._settings.paths.last_good.exists():
+                raise
+            log.error("config_broken_using_last_good", problem=str(error))  # noqa: TRY400 - text says it
+            self.problems = error.problems if isinstance(error, AgentsFileError) else ()
+            self.file = definitions.load(self._settings.paths.last_good, self._environ).file
+            self.fallen_back = True
+            return
+        self._report(loaded.problems)
+        self.file = loaded.file
+        if not loaded.errors:
+            self._keep()
+
+    def read(self) -> bool:
+        """Read the file again; True when it is good and now in force."""
+        try:
+            loaded = definitions.load(self.path, self._environ)
+        except ConfigError as error:
+            problems = error.problems if isinstance(error, AgentsFileError) else ()
+            self._report(problems)
+            log.error("config_refused", problem=str(error))  # noqa: TRY400 - the text says it all
+            return False
+        self._report(loaded.problems)
+        if loaded.errors:
+            log.error("config_refused", errors=len(loaded.errors))
+            return False
+        self.file = loaded.file
+        self.fallen_back = False
+        self._keep()
+        return True
+
+    async def apply(self, supervisor: Supervisor) -> None:
+        """Bring the supervisor's agents to the configuration; unchanged ones keep their process."""
+        local = await self._local() if self._asks_for_local() else ()
+        usable = self.file.usable()
+        for agent_id in [name for name in supervisor.slots() if name not in usable]:
+            supervisor.remove(agent_id)
+        for definition in self.file.agents:
+            if definition.agent_id in usable:
+                endpoint = resolve(definition, self._environ, local)
+                spec = prepare(definition, self._settings, endpoint, self._environ)
+                supervisor.define(spec, definition.idle_timeout_minutes)
+
+    async def watch(self, on_change: Callable[[], Awaitable[None]]) -> None:
+        """Call ``on_change`` after each edit of the file; log what is wrong with edited skills."""
+        self._scan_skills()
+        folders = (self.path.parent, self._settings.paths.skills, self._settings.paths.personas)
+        async for changes in awatch(*folders, debounce=DEBOUNCE, step=20, recursive=True):
+            paths = {Path(path) for _, path in changes}
+            if self.path in paths or self.path.resolve() in paths:
+                await on_change()
+            if any(path.name == "SKILL.md" for path in paths):
+                self._scan_skills()
+
+    def _scan_skills(self) -> None:
+        _, problems = scan((bundled("skills"), self._settings.paths.skills))
+        if problems != self.skill_problems:
+            for problem in problems:
+                log.warning("skill_problem", problem=problem)
+        self.skill_problems = problems
+
+    def _asks_for_local(self) -> bool:
+        keys = [provider.key_var for provider in PROVIDERS.values() if provider.key_var]
+        wanted = any(definition.llm_provider == "auto" for definition in self.file.agents)
+        return wanted and not any(self._environ.get(key) for key in keys)
+
+    def _report(self, problems: tuple[Problem, ...]) -> None:
+        for problem in problems:
+            emit = log.error if problem.severity == "error" else log.warning
+            emit("config_problem", problem=str(problem))
+        self.problems = problems
+
+    def _keep(self) -> None:
+        try:
+            write_private(self._settings.paths.last_good, self.path.read_bytes())
+        except OSError as error:
+            log.warning("last_good_not_kept", problem=str(error))

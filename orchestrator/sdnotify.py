@@ -1,0 +1,37 @@
+"""What systemd is told of the daemon (sd_notify(3)): ready, reloading, stopping, still alive."""
+
+import os
+import socket
+from collections.abc import Mapping
+
+import anyio
+
+
+class Notifier:
+    """Speaks to ``$NOTIFY_SOCKET``; says nothing when there is none."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        address = environ.get("NOTIFY_SOCKET", "")
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        microseconds = environ.get("WATCHDOG_USEC", "")
+        ours = environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        self.watchdog = int(microseconds) / 1e6 if microseconds.isdigit() and ours else None
+
+    def tell(self, *lines: str) -> None:
+        """Send ``READY=1``, ``STATUS=…`` and the like; failures are ignored."""
+        if not self._address:
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+            try:
+                sock.sendto("\n".join(lines).encode(), self._address)
+            except OSError:
+                return
+
+    async def run(self) -> None:
+        """Feed the watchdog from the event loop, twice as often as asked, until cancelled."""
+        if self.watchdog is None:
+            return
+        while True:
+            self.tell("WATCHDOG=1")
+            await anyio.sleep(self.watchdog / 2)
