@@ -221,7 +221,7 @@ def counts(db: apsw.Connection) -> dict[str, int]:
     return states
 
 
-def _row(values: tuple[apsw.SQLiteValue, ...]) -> InboxRow:
+def _row(values: Sequence[object]) -> InboxRow:
     row = dict(zip(InboxRow.__dataclass_fields__, values, strict=True))
     row["private"] = bool(row["private"])
     return InboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

@@ -259,7 +259,7 @@ def _end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: i
     )
 
 
-def _row(values: tuple[apsw.SQLiteValue, ...]) -> OutboxRow:
+def _row(values: Sequence[object]) -> OutboxRow:
     row = dict(zip(OutboxRow.__dataclass_fields__, values, strict=True))
     row["markdown"], row["final"] = bool(row["markdown"]), bool(row["final"])
     return OutboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order
