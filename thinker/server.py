@@ -66,7 +66,7 @@ class Server:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._running: dict[anyio.CancelScope, str] = {}  # to the turn's id
         self._draining = False
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run,
@@ -88,7 +88,7 @@ class Server:
         while not peer.closed.is_set():
             with anyio.move_on_after(heartbeat):
                 await peer.closed.wait()
-            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=len(self._scopes)))
+            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=len(self._running)))
 
     async def _run(self, params: JsonValue) -> TurnResult:
         turn = TurnRun.model_validate(params)
@@ -96,22 +96,23 @@ class Server:
             raise RpcError(CANCELLED, "the worker is not serving yet")
         host = RemoteHost(self.peer, turn, lambda: self._draining)
         with anyio.CancelScope() as scope, bound(turn_id=turn.turn_id, chat_id=turn.chat.chat_id):
-            self._scopes[turn.turn_id] = scope
+            self._running[scope] = turn.turn_id
             try:
                 return await self._agent.run_turn(turn, host)
             finally:
-                del self._scopes[turn.turn_id]
+                del self._running[scope]
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
     async def _preview(self, params: JsonValue) -> PromptRecord:
         return self._agent.prepare(TurnRun.model_validate(params)).prompt
 
     def _cancel(self, params: JsonValue) -> None:
-        scope = self._scopes.get(TurnCancel.model_validate(params).turn_id)
-        if scope is not None:
-            scope.cancel()
+        wanted = TurnCancel.model_validate(params).turn_id
+        for scope, turn_id in self._running.items():
+            if turn_id == wanted:
+                scope.cancel()
 
     def _drain(self, params: JsonValue) -> None:
         del params
-        log.info("draining", open_turns=len(self._scopes))
+        log.info("draining", open_turns=len(self._running))
         self._draining = True
