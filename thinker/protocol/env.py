@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.sources import EnvSettingsSource
 
 from thinker.protocol.providers import PROVIDERS
 
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
-MODEL_VARS = ("GROQ_MODEL", "OLLAMA_MODEL", "LMSTUDIO_MODEL", "THINKER_MODEL")
 
 
 class ThinkerSettings(BaseSettings):
@@ -28,7 +27,7 @@ class ThinkerSettings(BaseSettings):
 
     agent_id: str = "thinker"
     llm_provider: str = "demo"
-    model: str = Field("demo", validation_alias=AliasChoices(*MODEL_VARS))
+    model: str = "demo"  # read from the provider's own variable, such as GROQ_MODEL
     base_url: str = ""
     fallback_models: tuple[str, ...] = ()
     temperature: float = 0.4  # the default of the system that seed 002 describes
@@ -45,7 +44,7 @@ class ThinkerSettings(BaseSettings):
     send_response_directly: bool = False
     user_timezone: str = Field("America/New_York", validation_alias="USER_TIMEZONE")
     peer_fd: int | None = None
-    heartbeat_seconds: float = 5.0
+    heartbeat_seconds: float = Field(5.0, gt=0)
     log_level: str = "info"
 
     cost_control_enabled: bool = False
@@ -73,14 +72,14 @@ class ThinkerSettings(BaseSettings):
         """The settings that ``environ`` (not necessarily this process's own) holds.
 
         Raises:
-            pydantic.ValidationError: a variable has a value of the wrong form.
+            ValueError: a variable has a value of the wrong form; the message names it.
         """
-        provider = PROVIDERS.get(environ.get("THINKER_LLM_PROVIDER", "demo"))
         source = EnvSettingsSource(cls, env_prefix="THINKER_")
         source.env_vars = {key.lower(): value for key, value in environ.items()}
         values = source()
-        if provider is not None and provider.model_var in environ:
-            values["model"] = environ[provider.model_var]
+        provider = PROVIDERS.get(values.get("llm_provider", "demo"))
+        if provider is not None:
+            values["model"] = environ.get(provider.model_var, provider.default_model)
         return cls.model_validate(values)
 
     def to_env(self) -> dict[str, str]:
