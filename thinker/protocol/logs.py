@@ -4,34 +4,26 @@ An event is a constant name; facts are keys. ``agent_id``, ``chat_id`` and ``tur
 once with `bound`. Prompts, messages and keys are never logged at info level.
 """
 
+import json
 import logging
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 import orjson
 import structlog
 
-SECRET_WORDS = ("token", "secret", "password", "api_key", "authorization")
+SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
 NOT_SECRETS = ("tokens", "max_tokens")
 
 
-def configure(
-    level: str = "info", *, stream: TextIO | None = None, json: bool | None = None
-) -> None:
-    """Set up logging for this process.
-
-    Args:
-        level: debug, info, warning or error.
-        stream: where to write; stderr when None.
-        json: JSON lines or coloured text; None decides by whether ``stream`` is a terminal.
-    """
-    out = stream or sys.stderr
-    as_json = not out.isatty() if json is None else json
+def configure(level: str = "info") -> None:
+    """Log to stderr from this level (debug, info, warning, error) on."""
+    lines = not sys.stderr.isatty()
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(serializer=_dumps)
-        if as_json
+        if lines
         else structlog.dev.ConsoleRenderer()
     )
     structlog.configure(
@@ -39,12 +31,12 @@ def configure(
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info if as_json else _keep,
+            structlog.processors.format_exc_info if lines else _keep,
             redact,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_number(level)),
-        logger_factory=structlog.PrintLoggerFactory(file=out),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )
 
@@ -78,7 +70,10 @@ def _keep(logger: object, method: str, event: MutableMapping[str, Any]) -> Mutab
 
 
 def _dumps(event: object, **_: object) -> str:
-    return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # a file name that is no UTF-8, a number over 64 bits
+        return json.dumps(event, default=str, skipkeys=True)
 
 
 def _number(level: str) -> int:
