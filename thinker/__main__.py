@@ -9,10 +9,10 @@ import os
 import signal
 import socket
 import sys
+from typing import Literal, TextIO
 
 import anyio
 import structlog
-from pydantic import ValidationError
 
 from thinker.agent import Agent
 from thinker.errors import EXIT_CONFIG, ConfigError
@@ -24,6 +24,7 @@ from thinker.server import Server
 from thinker.terminal import talk
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
 log = structlog.get_logger()
 
 
@@ -32,7 +33,7 @@ def main() -> int:
     faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
     try:
         settings = ThinkerSettings.read(os.environ)
-    except ValidationError as error:
+    except ValueError as error:
         sys.stderr.write(f"the environment of the worker is wrong; mend it:\n{error}\n")
         return EXIT_CONFIG
     logs.configure(settings.log_level)
@@ -42,6 +43,8 @@ def main() -> int:
         except ConfigError as error:
             log.error("configuration", problem=str(error))  # noqa: TRY400 - the text says it all
             return EXIT_CONFIG
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
     return 0
 
 
@@ -50,11 +53,16 @@ async def _serve(settings: ThinkerSettings) -> None:
     agent = Agent(settings, model)
     try:
         if settings.peer_fd is None:
-            await talk(agent, sys.stdin, sys.stdout)
+            await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
         else:
             await _serve_socket(settings, agent)
     finally:
         await model.aclose()
+
+
+def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
+    """A standard stream as the wire wants it, whatever the locale says."""
+    return open(fd, mode, encoding="utf-8", errors="replace", closefd=False)
 
 
 async def _serve_socket(settings: ThinkerSettings, agent: Agent) -> None:

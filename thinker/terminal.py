@@ -64,7 +64,10 @@ class _Lines:
 
 
 async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
-    """Answer each line of ``source`` on ``out`` until it ends; open requests are finished."""
+    """Answer each line of ``source`` on ``out`` until it ends.
+
+    Requests that then still wait for an answer from ``source`` fail.
+    """
     if source.isatty():
         sys.stderr.write(WELCOME)
     history: list[Message] = []
@@ -74,7 +77,7 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
         server.peer = peer
         while line := await to_thread.run_sync(source.readline, abandon_on_cancel=True):
             if line.lstrip().startswith("{"):
-                peer.feed(line.encode())
+                peer.feed(f"{line}\n".encode())  # the last line may lack its end
             elif line.strip():
                 out.write(await _answer(agent, history, line.strip(), time.time) + "\n")
                 out.flush()
