@@ -4,7 +4,7 @@ httpx 0.28 is the last release of its line and httpx2 continues it with the same
 the whole project reaches the client through the names below.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import httpx
 
@@ -41,26 +41,3 @@ def open_client(
         limits=httpx.Limits(max_connections=connections, max_keepalive_connections=20),
         transport=transport,
     )
-
-
-async def event_data(response: HttpResponse) -> AsyncIterator[bytes]:
-    r"""The ``data:`` payloads of a server-sent event stream, one per event.
-
-    Splits on ``\n`` bytes alone: httpx's own line iterator also splits on U+2028 and U+0085,
-    which may stand inside a JSON string.
-    """
-    rest = b""
-    data: list[bytes] = []
-    async for chunk in response.aiter_bytes():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for raw in lines:
-            line = raw.rstrip(b"\r")
-            if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
-            elif not line and data:
-                yield b"\n".join(data)
-                data = []
-    if rest.startswith(b"data:"):
-        data.append(rest[5:].strip())
-    if data:
-        yield b"\n".join(data)
