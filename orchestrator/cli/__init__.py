@@ -1,0 +1,105 @@
+"""The command line. This file knows names and summaries alone.
+
+A command's module is imported when the command is used, so that ``orchestrator --help`` need not
+load the whole program.
+"""
+
+import sys
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+from orchestrator import __version__
+from orchestrator.errors import OrchestratorError
+
+COMMANDS = {
+    "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
+    "init": "Prepare a home with an agents.json to edit.",
+    "check": "Check agents.json and name everything that is wrong with it.",
+    "status": "Show what the running daemon does.",
+    "send": "Send one message to an agent, print the reply and exit.",
+    "chat": "Talk to an agent of the running daemon.",
+    "pair": "Decide which chats may talk to the bot.",
+    "agents": "List the agents, or put a stopped one back to work.",
+    "reload": "Have the daemon read agents.json again, now.",
+    "route": "Find out which agent answers a chat.",
+    "prompt": "See what an agent's model would see.",
+    "service": "Have systemd run the daemon.",
+}
+EPILOG = """\
+\b
+Exit codes:
+  0   done
+  1   it did not work; the reason is on stderr
+  2   wrong option or argument
+  3   no daemon runs on this home
+  64  no such agent
+  74  the journal cannot be opened or written
+  75  another daemon holds this home
+  78  agents.json or a setting cannot be used
+  130 interrupted
+"""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+)
+
+
+def main() -> None:
+    """The console script ``orchestrator``."""
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, TextIOWrapper):  # not when it was closed by who started us
+            stream.reconfigure(errors="replace")  # odd bytes are shown as such, never a traceback
+    app(prog_name="orchestrator")
+
+
+def _print_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"orchestrator {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """One daemon, one process per agent: chat agents that never lose a message."""
+    del version  # answered by its callback, before a command is looked for
+
+
+def _forward(context: typer.Context) -> None:
+    """Give the rest of the line to the module of this command, and report our own errors."""
+    for part in context.args:
+        if part != part.encode(errors="replace").decode():
+            raise typer.BadParameter(f"{part!r} is not UTF-8 text; write it in that encoding")
+    command = import_module(f"{__name__}.{context.info_name}").app
+    try:
+        command(context.args, prog_name=context.command_path)
+    except OrchestratorError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(error.exit_code) from error
+
+
+for _name, _summary in COMMANDS.items():
+    app.command(
+        _name,
+        help=_summary,
+        add_help_option=False,
+        context_settings={
+            "allow_extra_args": True,
+            "allow_interspersed_args": False,
+            "ignore_unknown_options": True,
+        },
+    )(_forward)

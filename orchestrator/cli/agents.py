@@ -1,0 +1,52 @@
+"""``orchestrator agents``."""
+
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.status import show_agents
+from orchestrator.control import (
+    AGENT_RESUME,
+    STATUS,
+    AgentName,
+    AgentReport,
+    Camel,
+    Done,
+    StatusReport,
+)
+
+app = command_group()
+
+
+class AgentList(Camel):
+    """What ``agents list --json`` prints."""
+
+    agents: tuple[AgentReport, ...]
+
+
+@app.callback()
+def _group() -> None:
+    """List the agents, or put a stopped one back to work."""
+
+
+@app.command("list")
+def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
+    """List the agents of the running daemon."""
+    agents = ask(settings(home), STATUS, None, StatusReport).agents
+    if as_json:
+        typer.echo(AgentList(agents=agents).model_dump_json(by_alias=True, indent=2))
+    else:
+        show_agents(agents)
+
+
+@app.command()
+def resume(
+    agent: Annotated[str, typer.Argument(help="An agent that failed too often.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Put an agent back to work at once that was stopped after repeated failures."""
+    ask(settings(home), AGENT_RESUME, AgentName(agent_id=agent), Done)
+    typer.echo(f"agent '{agent}' takes messages again")

@@ -1,0 +1,100 @@
+"""``orchestrator chat``."""
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+from uuid import uuid4
+
+import anyio
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.text import Text
+
+from orchestrator.cli.conversation import ANSWERED, converse
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import Home, command_group, settings
+from orchestrator.cli.terminal import printable
+from orchestrator.control import STATUS, ChatOutcome, ChatSend, StatusReport
+from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError
+from orchestrator.settings import Settings
+
+REPLY_SECONDS = 7200.0  # the longest turn that agents.json allows; Ctrl-C ends the wait before
+QUIT = "/quit"
+PROMPT = "> "
+
+app = command_group()
+
+
+@app.command()
+def chat(
+    agent: Annotated[
+        str | None, typer.Argument(help="Who is asked; else who the bindings name.")
+    ] = None,
+    *,
+    chat: Annotated[str | None, typer.Option(help="The conversation; else AGENT's own.")] = None,
+    home: Home = None,
+) -> None:
+    """Talk to an agent of the running daemon.
+
+    Ctrl-D or /quit ends. Without a terminal each line of stdin is a message.
+    """
+    where, console, failed = settings(home), Console(), False
+    ask(where, STATUS, None, StatusReport)  # says at once when there is nobody to talk to
+    for text in _lines():
+        say = ChatSend(
+            chat=chat or agent or "console", message=str(uuid4()), text=text, agent=agent
+        )
+        try:
+            outcome = _exchange(where, say, console)
+        except NotRunningError:
+            raise
+        except OrchestratorError as error:
+            outcome = ChatOutcome(state="failed", error=str(error))
+        for part in outcome.texts:
+            _reply(printable(part), console)
+        if outcome.state != ANSWERED:
+            failed = True
+            typer.echo(printable(outcome.error or outcome.state), err=True)
+    raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
+
+
+def _lines() -> Iterator[str]:
+    """What the person says, until the end of input or /quit."""
+    at_terminal = sys.stdin.isatty()
+    if at_terminal:
+        typer.echo(f"Ctrl-D or {QUIT} ends.")
+    while line := _read(at_terminal=at_terminal):
+        text = line.strip()
+        if text == QUIT:
+            return
+        if text:
+            yield text
+
+
+def _read(*, at_terminal: bool) -> str:
+    """One line with its end; empty at the end of input."""
+    if not at_terminal:
+        return sys.stdin.readline()
+    try:
+        return input(PROMPT) + "\n"
+    except EOFError:
+        return ""
+
+
+def _exchange(where: Settings, say: ChatSend, console: Console) -> ChatOutcome:
+    """Say it and wait; a terminal is shown the answer as it grows."""
+    if not console.is_terminal:
+        return anyio.run(converse, where, say, REPLY_SECONDS, lambda _: None)
+    with Live(Text("…"), console=console, transient=True) as live:
+        return anyio.run(
+            converse, where, say, REPLY_SECONDS, lambda text: live.update(Markdown(printable(text)))
+        )
+
+
+def _reply(text: str, console: Console) -> None:
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        typer.echo(text)

@@ -1,0 +1,62 @@
+"""``orchestrator check``."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.terminal import count, printable
+from orchestrator.control import Camel, ConfigProblem
+from orchestrator.definitions import AgentsFileError, Problem, load
+from orchestrator.errors import ExitCode
+
+app = command_group()
+
+
+class CheckReport(Camel):
+    """What ``check --json`` prints: the valid parts by number, and every problem."""
+
+    file: str
+    agents: int
+    bindings: int
+    problems: tuple[ConfigProblem, ...]
+
+
+@app.command()
+def check(
+    path: Annotated[Path | None, typer.Argument(help="Else the file that run would use.")] = None,
+    *,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Check agents.json and name everything that is wrong with it."""
+    file = path or settings(home).agents_file()
+    agents = bindings = 0
+    try:
+        loaded = load(file, os.environ)
+        problems: Sequence[Problem] = loaded.problems
+        agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
+    except AgentsFileError as error:
+        problems = error.problems
+    if as_json:
+        found = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
+        report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=found)
+        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+    else:
+        for problem in problems:
+            typer.echo(printable(str(problem)))
+        typer.echo(_summary(file.name, agents, bindings, problems))
+    errors = any(problem.severity == "error" for problem in problems)
+    raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)
+
+
+def _summary(file: str, agents: int, bindings: int, problems: Sequence[Problem]) -> str:
+    errors = sum(problem.severity == "error" for problem in problems)
+    warnings = len(problems) - errors
+    parts = [count(agents, "agent"), count(bindings, "binding"), count(errors, "error")]
+    if warnings:
+        parts.append(count(warnings, "warning"))
+    return f"{file}: {', '.join(parts)}"

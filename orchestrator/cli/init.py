@@ -1,0 +1,47 @@
+"""``orchestrator init``."""
+
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.options import Home, command_group, settings
+from orchestrator.errors import ConfigError
+from orchestrator.settings import bundled
+
+FILES = ("agents.json", "agents.schema.json", "env.example")  # the schema is for editors
+
+app = command_group()
+
+
+@app.command()
+def init(*, home: Home = None) -> None:
+    """Prepare a home with an agents.json to edit.
+
+    Nothing that is already there is overwritten.
+    """
+    where = settings(home)
+    where.paths.prepare()
+    for name in FILES:
+        made = _copy(bundled("config") / name, where.home / name)
+        typer.echo(f"{'created' if made else 'kept   '}  {where.home / name}")
+    option = "" if home is None else f" --home {where.home}"
+    typer.echo(
+        f"\nNext:\n"
+        f"  edit {where.home / 'agents.json'}, then: orchestrator check{option}\n"
+        f"  set the key of a model provider, as {where.home / 'env.example'} shows\n"
+        f"  orchestrator run{option}"
+    )
+
+
+def _copy(source: Path, target: Path) -> bool:
+    """Copy a file to where none is; False when there was one."""
+    try:
+        with target.open("xb") as file:
+            file.write(source.read_bytes())
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise ConfigError(
+            f"{target} cannot be written ({error.strerror}); choose a directory that you own"
+        ) from error
+    return True

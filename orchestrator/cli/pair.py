@@ -1,0 +1,71 @@
+"""``orchestrator pair``: admission of chats that asked for it."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.terminal import printable, table
+from orchestrator.control import (
+    PAIR_APPROVE,
+    PAIR_LIST,
+    PAIR_REVOKE,
+    Done,
+    PairCode,
+    PairedChat,
+    PairingList,
+    PairingReport,
+)
+
+app = command_group()
+
+
+@app.callback()
+def _group() -> None:
+    """Decide which chats may talk to the bot."""
+
+
+@app.command("list")
+def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
+    """List the chats that asked to be let in, and what was decided."""
+    found = ask(settings(home), PAIR_LIST, None, PairingList)
+    if as_json:
+        typer.echo(found.model_dump_json(by_alias=True, indent=2))
+        return
+    if not found.pairings:
+        typer.echo("no chat has asked yet")
+    table(
+        "Pairings",
+        ("channel", "chat", "name", "state", "code", "asked (UTC)"),
+        (_row(item) for item in found.pairings),
+    )
+
+
+def _row(item: PairingReport) -> tuple[object, ...]:
+    asked = f"{datetime.fromtimestamp(item.created_at, UTC):%Y-%m-%d %H:%M}"
+    return (item.channel, item.chat_id, item.name, item.state, item.code, asked)
+
+
+@app.command()
+def approve(
+    code: Annotated[str, typer.Argument(help="The code that the chat was told.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Let the chat with this code in."""
+    chat = ask(settings(home), PAIR_APPROVE, PairCode(code=code), PairedChat)
+    typer.echo(printable(f"{chat.channel} chat {chat.chat_id} is let in"))
+
+
+@app.command()
+def revoke(
+    channel: Annotated[str, typer.Argument(help="For example telegram.")],
+    chat_id: Annotated[str, typer.Argument(help="The id that the list shows.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Shut a chat out again."""
+    ask(settings(home), PAIR_REVOKE, PairedChat(channel=channel, chat_id=chat_id), Done)
+    typer.echo(f"{channel} chat {chat_id} is shut out")

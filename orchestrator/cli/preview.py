@@ -1,0 +1,127 @@
+"""A prompt as an agent's worker would assemble it now, without a daemon and without a model call.
+
+A worker of its own is started for it, with a prompt file of its own, so that a running daemon is
+not disturbed; the journal is only read.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from orchestrator import launch
+from orchestrator.definitions import AgentDefinition
+from orchestrator.errors import JournalError
+from orchestrator.hosttools.catalogue import offered
+from orchestrator.journal import memory, sessions
+from orchestrator.journal.outbox import Address
+from orchestrator.launch import Endpoint, LaunchSpec
+from orchestrator.settings import Settings
+from orchestrator.turn import MEMORIES
+from orchestrator.worker import started
+from thinker.protocol import methods
+from thinker.protocol.messages import UserMessage
+from thinker.protocol.methods import ChatRef, Memory, PromptRecord, TurnRun
+from thinker.protocol.providers import PROVIDERS
+
+SECONDS = 30.0  # for reading the skills and putting layers together
+DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
+
+
+@dataclass(frozen=True)
+class Recollection:
+    """What the journal has for a prompt."""
+
+    memories: tuple[Memory, ...] = ()
+    profile: str | None = None
+    summary: str | None = None
+
+
+def recall(path: Path, agent_id: str, chat: ChatRef, text: str, now: float) -> Recollection:
+    """What the journal at ``path`` knows that bears on a message; nothing if there is none.
+
+    Raises:
+        JournalError: the file cannot be read.
+    """
+    if not path.exists():
+        return Recollection()
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            return Recollection(
+                memories=tuple(memory.search(db, agent_id, text, MEMORIES)),
+                profile=memory.profile_prompt(db, agent_id),
+                summary=_summary(db, agent_id, chat, int(now * 1000)),
+            )
+    except apsw.Error as error:
+        raise JournalError(
+            f"{path}: the journal cannot be read ({error}); start the daemon once, or restore it"
+        ) from error
+
+
+def _summary(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> str | None:
+    address: Address | None = sessions.address(db, agent_id, chat.channel, chat.chat_id)
+    if address is None:
+        return None
+    try:
+        return sessions.summary(db, sessions.current(db, agent_id, address.chat_key, now))
+    except apsw.ReadOnlyError:  # no session is open, and none is started here
+        return None
+
+
+async def preview(
+    definition: AgentDefinition,
+    settings: Settings,
+    environ: Mapping[str, str],
+    turn: TurnRun,
+    folder: Path,
+) -> PromptRecord:
+    """The prompt of ``turn``; ``folder`` is an empty directory for the worker.
+
+    Raises:
+        WorkerError: the worker could not be started.
+    """
+    spec = _spec(definition, settings, environ, folder)
+    launch.write_prompt(spec)
+    async with started(spec) as worker:
+        return await worker.peer.call(methods.PROMPT_PREVIEW, turn, PromptRecord, timeout=SECONDS)
+
+
+def turn_of(
+    definition: AgentDefinition, chat: ChatRef, text: str, known: Recollection, now: float
+) -> TurnRun:
+    """A turn that only its prompt is wanted of; ``now`` in seconds since the epoch."""
+    return TurnRun(
+        turn_id="preview",
+        chat=chat,
+        messages=(UserMessage(content=text),),
+        summary=known.summary,
+        profile_prompt=known.profile,
+        memories=known.memories,
+        tools=offered(definition),
+        started_at=now,
+        deadline=now + SECONDS,
+    )
+
+
+def _spec(
+    definition: AgentDefinition, settings: Settings, environ: Mapping[str, str], folder: Path
+) -> LaunchSpec:
+    """The agent's launch spec, with a prompt file in ``folder`` and nothing that needs a key."""
+    endpoint = launch.resolve(definition, environ, ())
+    key = PROVIDERS[endpoint.provider].key_var
+    if key is not None and not (environ.get(key) or definition.env.get(key) or endpoint.base_url):
+        endpoint = DEMO
+    spec = launch.prepare(
+        definition.model_copy(update={"fallback_models": ()}),
+        settings.model_copy(update={"log_level": "warning"}),
+        endpoint,
+        environ,
+    )
+    path = folder / "system-prompt.txt"
+    env = dict(spec.env)
+    if spec.prompt is not None:
+        env["THINKER_SYSTEM_PROMPT_PATH"] = str(path)
+    return dataclasses.replace(spec, prompt_path=path, env=env, cwd=folder)

@@ -1,0 +1,25 @@
+"""``orchestrator reload``."""
+
+import typer
+
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import Home, command_group, settings
+from orchestrator.cli.terminal import printable
+from orchestrator.control import RELOAD, ReloadReport
+from orchestrator.errors import ExitCode
+
+app = command_group()
+
+
+@app.command()
+def reload(*, home: Home = None) -> None:
+    """Have the daemon read agents.json again, now.
+
+    It also does so by itself whenever the file changes.
+    """
+    report = ask(settings(home), RELOAD, None, ReloadReport)
+    for problem in report.problems:
+        where = f"{problem.file}:{problem.line}" if problem.line else problem.file
+        typer.echo(printable(f"{where}: {problem.severity}: {problem.message}"))
+    typer.echo("applied" if report.applied else "refused; the configuration in use stays")
+    raise typer.Exit(ExitCode.OK if report.applied else ExitCode.CONFIG)

@@ -1,0 +1,42 @@
+"""``orchestrator route``."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.cli.options import Config, Home, command_group, settings
+from orchestrator.cli.terminal import printable
+from orchestrator.definitions import load
+from orchestrator.router import explain
+
+app = command_group()
+
+
+@app.callback()
+def _group() -> None:
+    """Find out which agent answers a chat."""
+
+
+@app.command("explain")
+def explain_route(
+    channel: Annotated[str, typer.Argument(help="telegram, console, web or api.")],
+    chat_id: Annotated[str, typer.Argument(help="The chat's id.")],
+    *,
+    thread: Annotated[str | None, typer.Option(help="Id of a thread in it.")] = None,
+    config: Config = None,
+    home: Home = None,
+) -> None:
+    """Say which binding of agents.json applies to a chat, and why."""
+    file = load(settings(home, config).agents_file(), os.environ).file
+    message = InboundMessage(
+        channel=channel,
+        bot_id="",
+        chat_id=chat_id,
+        message_id="",
+        sender_id="",
+        thread_id=thread,
+    )
+    for line in explain(file.bindings, message, file.usable(), file.fallback_agent_id):
+        typer.echo(printable(line))

@@ -1,0 +1,24 @@
+"""``orchestrator run``."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from orchestrator import daemon
+from orchestrator.cli.options import Config, Home, command_group, settings
+
+app = command_group()
+
+
+@app.command()
+def run(
+    *,
+    config: Config = None,
+    home: Home = None,
+    log_level: Annotated[
+        str | None, typer.Option(help="debug, info (default), warning or error.")
+    ] = None,
+) -> None:
+    """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
+    raise typer.Exit(daemon.run(settings(home, config, log_level), os.environ))

@@ -1,0 +1,40 @@
+"""``orchestrator service``."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator import service
+from orchestrator.cli.options import command_group
+
+COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
+
+app = command_group()
+
+
+@app.callback()
+def _group() -> None:
+    """Have systemd run the daemon."""
+
+
+@app.command()
+def install(
+    *,
+    user: Annotated[bool, typer.Option("--user", help="For yourself, without root.")] = False,
+    system: Annotated[bool, typer.Option("--system", help="For this machine.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Print the unit, write nothing.")] = False,
+) -> None:
+    """Write a systemd unit for the daemon and say what to do with it."""
+    if user == system:
+        raise typer.BadParameter("give either --user or --system")
+    scope: service.Scope = "user" if user else "system"
+    if dry_run:
+        typer.echo(service.render(scope, COMMAND), nl=False)
+        return
+    for path in service.install(scope, COMMAND, Path.home() if user else Path("/")):
+        typer.echo(f"written  {path}")
+    typer.echo("\nNext:")
+    for step in service.next_steps(scope):
+        typer.echo(f"  {step}")
