@@ -1,0 +1,42 @@
+"""The limits of a turn."""
+
+import pytest
+
+from thinker.budget import Limits, Spent, exceeded, is_last
+from thinker.protocol.messages import Usage
+from thinker.protocol.methods import StopReason
+
+LIMITS = Limits(max_steps=3, max_tokens=100, deadline=50.0)
+
+
+@pytest.mark.parametrize(
+    ("spent", "now", "reason"),
+    [
+        (Spent(), 0.0, None),
+        (Spent(2, Usage(prompt=60, completion=39)), 49.9, None),
+        (Spent(2, Usage(prompt=60, completion=40)), 0.0, StopReason.MAX_TOKENS),
+        (Spent(3), 0.0, StopReason.MAX_STEPS),
+        (Spent(), 50.0, StopReason.DEADLINE),
+    ],
+)
+def test_turn_stops_at_the_first_limit_it_reaches(
+    spent: Spent, now: float, reason: StopReason | None
+) -> None:
+    """A limit is reached, not passed."""
+    assert exceeded(LIMITS, spent, now) == reason
+
+
+def test_zero_tokens_are_no_limit() -> None:
+    """An agent without a token limit never stops for one."""
+    assert exceeded(Limits(8, 0, 1.0), Spent(1, Usage(prompt=10**9)), 0.0) is None
+
+
+def test_steps_and_tokens_add_up() -> None:
+    """What every step used counts."""
+    spent = Spent().plus(Usage(prompt=1, cached=1)).plus(Usage(completion=2, cache_written=3))
+    assert spent == Spent(2, Usage(prompt=1, completion=2, cached=1, cache_written=3))
+
+
+def test_last_step_is_known_beforehand() -> None:
+    """The step before the limit must answer."""
+    assert [is_last(LIMITS, Spent(steps)) for steps in range(4)] == [False, False, True, True]

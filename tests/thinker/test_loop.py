@@ -1,0 +1,244 @@
+"""The tool loop: what the model is asked, what is committed, how a turn ends."""
+
+import anyio
+import pytest
+from fakes.scripted import (
+    NAME,
+    USAGE,
+    MemoryHost,
+    ScriptedModel,
+    call,
+    calls,
+    says,
+    spec,
+)
+
+from thinker.budget import Limits
+from thinker.errors import FatalModelError, RetryableModelError
+from thinker.loop import CUT, ENDINGS, RESULT_LIMIT, Loop, LoopRequest
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.protocol.messages import JsonObject, ToolResult, ToolSpec, UserMessage
+from thinker.protocol.methods import PromptRecord, StopReason, TurnResult
+
+FOREVER = Limits(max_steps=8, max_tokens=0, deadline=1000.0)
+PROMPT = PromptRecord(layers=())
+
+
+def request(*tools: ToolSpec, limits: Limits = FOREVER, stream: bool = False) -> LoopRequest:
+    """A turn that asks for something."""
+    said = (UserMessage(content="do it"),)
+    return LoopRequest("t1", PROMPT, "You help.", said, tools, limits, 0.4, stream)
+
+
+async def run(
+    model: ScriptedModel, host: MemoryHost, asked: LoopRequest | None = None
+) -> TurnResult:
+    """Run a turn whose clock stands at 0."""
+    with anyio.fail_after(5):
+        return await Loop(asked or request(), model, host, lambda: 0.0).run()
+
+
+async def test_text_is_the_answer_and_is_committed_first() -> None:
+    """The simplest turn: one model call, one commit, one answer."""
+    model, host = ScriptedModel(says("Hello.")), MemoryHost()
+    result = await run(model, host)
+    assert result == TurnResult(
+        text="Hello.", stop_reason=StopReason.DONE, usage=USAGE, steps=1, tools_used=()
+    )
+    (committed,) = host.commits
+    assert committed.step.response.content == "Hello."
+    assert (committed.step.model, committed.step.prompt) == (NAME, PROMPT)
+    asked = model.requests[0]
+    assert (asked.system, asked.tool_choice, asked.temperature) == ("You help.", "auto", 0.4)
+
+
+async def test_result_of_a_call_reaches_the_model() -> None:
+    """Query, commit, execute, query; the prompt is sent with the first commit alone."""
+    model = ScriptedModel(calls(call("a", "add", x=1), text="Adding."), says("2"))
+    host = MemoryHost()
+    result = await run(model, host, request(spec("add", x="number")))
+    assert (result.text, result.steps, result.tools_used) == ("2", 2, ("add",))
+    assert model.requests[1].messages[2:] == (ToolResult(call_id="a", name="add", content="add"),)
+    assert [committed.step.prompt for committed in host.commits] == [PROMPT, None]
+
+
+async def test_coerced_arguments_are_what_is_committed() -> None:
+    """The journal holds what will run; the response stays as the model wrote it."""
+    model = ScriptedModel(calls(call("a", "add", x="5", y=None)), says("ok"))
+    host = MemoryHost()
+    await run(model, host, request(spec("add", x="number")))
+    step = host.commits[0].step
+    assert step.calls[0].arguments == {"x": 5, "y": None}
+    assert step.response.tool_calls[0].arguments == {"x": "5", "y": None}
+
+
+async def test_reused_call_ids_are_told_apart_for_the_model() -> None:
+    """Some servers number calls from zero in each response; providers refuse a repeated id."""
+    again = calls(call("call_0", "add"))
+    model = ScriptedModel(again, again, says("done"))
+    await run(model, MemoryHost(), request(spec("add")))
+    results = [m.call_id for m in model.requests[2].messages if isinstance(m, ToolResult)]
+    assert results == ["call_0", "call_0_2"]
+
+
+async def test_last_step_may_not_call_tools() -> None:
+    """The model is told to answer; a call that it writes all the same is not run."""
+    wanted = calls(call("a", "add"))
+    model, host = ScriptedModel(wanted, wanted), MemoryHost()
+    result = await run(model, host, request(spec("add"), limits=Limits(2, 0, 1000.0)))
+    assert [asked.tool_choice for asked in model.requests] == ["auto", "none"]
+    assert result.stop_reason is StopReason.MAX_STEPS
+    assert result.text == ENDINGS[StopReason.MAX_STEPS]
+    assert len(host.ran) == 1
+    assert "last step" in str(host.commits[1].step.calls[0].rejected)
+
+
+async def test_answer_in_the_last_step_is_given_with_its_reason() -> None:
+    """A summary that the limit forced is still the answer."""
+    model = ScriptedModel(calls(call("a", "add")), says("So far: 1."))
+    asked = request(spec("add"), limits=Limits(2, 0, 1000.0))
+    result = await run(model, MemoryHost(), asked)
+    assert (result.text, result.stop_reason) == ("So far: 1.", StopReason.MAX_STEPS)
+
+
+async def test_turn_of_one_step_that_answers_is_done() -> None:
+    """A limit of one step is no shortage when one step was enough."""
+    result = await run(
+        ScriptedModel(says("Hi.")), MemoryHost(), request(limits=Limits(1, 0, 1000.0))
+    )
+    assert result.stop_reason is StopReason.DONE
+
+
+async def test_token_limit_ends_the_turn_before_the_next_step() -> None:
+    """What was used up counts, what is yet to come is not guessed."""
+    model = ScriptedModel(calls(call("a", "add")))
+    asked = request(spec("add"), limits=Limits(8, USAGE.total, 1000.0))
+    result = await run(model, MemoryHost(), asked)
+    assert (result.stop_reason, result.usage) == (StopReason.MAX_TOKENS, USAGE)
+    assert result.text == ENDINGS[StopReason.MAX_TOKENS]
+
+
+async def test_passed_deadline_asks_no_model() -> None:
+    """A turn that waited too long ends without a model call."""
+    model = ScriptedModel()
+    late = Loop(request(), model, MemoryHost(), lambda: 1000.0)
+    result = await late.run()
+    assert (result.stop_reason, model.requests) == (StopReason.DEADLINE, [])
+
+
+async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
+    """The wall clock bounds the model call too; nothing of it is committed."""
+    seen: list[ModelRequest] = []
+
+    async def hang(asked: ModelRequest) -> ModelResponse:
+        seen.append(asked)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    host = MemoryHost()
+    asked = request(limits=Limits(8, 0, 0.01))
+    result = await run(ScriptedModel(hang), host, asked)
+    assert (result.text, result.stop_reason) == (
+        ENDINGS[StopReason.DEADLINE],
+        StopReason.DEADLINE,
+    )
+    assert (len(seen), host.commits) == (1, [])
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", "<think>Hm.</think>"])
+async def test_empty_answer_is_asked_for_once_more(nothing: str) -> None:
+    """Blank text and bare reasoning are no answer; the model sees nothing of them."""
+    model = ScriptedModel(says(nothing), says("Now."))
+    result = await run(model, MemoryHost())
+    assert (result.text, result.steps) == ("Now.", 2)
+    assert model.requests[1].messages == model.requests[0].messages
+
+
+async def test_two_empty_answers_end_the_turn_with_a_text() -> None:
+    """The user is told, whatever the model does."""
+    result = await run(ScriptedModel(says(), says()), MemoryHost())
+    assert (result.text, result.stop_reason) == (ENDINGS[StopReason.EMPTY], StopReason.EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("", ENDINGS[StopReason.REFUSED]), ("I can't help with that.",) * 2]
+)
+async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
+    """The model's own words are used when it has any."""
+    result = await run(ScriptedModel(says(text, finish="refused")), MemoryHost())
+    assert (result.text, result.stop_reason) == (shown, StopReason.REFUSED)
+
+
+async def test_cut_answer_says_that_it_was_cut() -> None:
+    """Half an answer is better than none, when it is marked."""
+    result = await run(ScriptedModel(says("Once upon", finish="length")), MemoryHost())
+    assert (result.text, result.stop_reason) == (f"Once upon{CUT}", StopReason.LENGTH)
+
+
+async def test_reasoning_is_taken_out_of_the_answer() -> None:
+    """The user sees the answer; the journal keeps what the model wrote."""
+    host = MemoryHost()
+    result = await run(ScriptedModel(says("<think>Hm.</think>Yes.")), host)
+    assert result.text == "Yes."
+    assert host.commits[0].step.response.content == "<think>Hm.</think>Yes."
+
+
+async def test_call_written_as_text_is_run() -> None:
+    """A leaked call of an offered tool becomes a call, its preamble stays."""
+    leaked = says('Let me add. {"name": "add", "parameters": {"x": "5"}}')
+    host = MemoryHost()
+    result = await run(ScriptedModel(leaked, says("5")), host, request(spec("add", x="number")))
+    assert result.text == "5"
+    step = host.commits[0].step
+    assert (step.response.content, step.calls[0].arguments) == ("Let me add.", {"x": 5})
+
+
+@pytest.mark.parametrize("error", [RetryableModelError("overloaded"), FatalModelError("no key")])
+async def test_model_error_ends_the_turn_and_keeps_its_steps(error: Exception) -> None:
+    """The user gets a calm text, the operator the reason; the steps so far are committed."""
+    host = MemoryHost()
+    model = ScriptedModel(calls(call("a", "add")), error)
+    result = await run(model, host, request(spec("add")))
+    assert (result.stop_reason, result.error) == (StopReason.MODEL_ERROR, str(error))
+    assert result.text == ENDINGS[StopReason.MODEL_ERROR]
+    assert (result.steps, len(host.commits)) == (1, 1)
+
+
+async def test_draining_stops_at_the_step_boundary() -> None:
+    """The step that runs is finished, with its tools; the next one belongs to another process."""
+    host = MemoryHost(drain_after=1)
+    model = ScriptedModel(calls(call("a", "add")))
+    result = await run(model, host, request(spec("add")))
+    assert (result.stop_reason, result.text) == (StopReason.DRAINED, "")
+    assert list(host.results) == host.ran == [2]
+
+
+async def test_long_result_is_shortened_for_the_model_alone() -> None:
+    """The journal has it whole."""
+    long = "x" * (RESULT_LIMIT + 1)
+
+    async def read(arguments: JsonObject) -> str:
+        del arguments
+        return long
+
+    host = MemoryHost({"read": read})
+    model = ScriptedModel(calls(call("a", "read")), says("ok"))
+    await run(model, host, request(spec("read")))
+    seen = model.requests[1].messages[-1]
+    assert seen.content.startswith("x" * RESULT_LIMIT + "\n[shortened")
+    assert str(len(long)) in seen.content
+    assert host.results[2].content == long
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_text_is_shown_while_it_grows_when_asked_for(stream: bool) -> None:  # noqa: FBT001 - pytest passes parameters by name
+    """A view only: the answer does not depend on it."""
+
+    async def words(asked: ModelRequest) -> ModelResponse:
+        if asked.on_text is not None:
+            asked.on_text("Hel")
+        return says("Hello")
+
+    host = MemoryHost()
+    await run(ScriptedModel(words), host, request(stream=stream))
+    assert host.shown == (["Hel"] if stream else [])
