@@ -10,7 +10,7 @@ from enum import StrEnum
 PERIOD = 300.0  # seconds in which unclean exits are counted
 INTENSITY = 5  # unclean exits in a period that quarantine the agent
 CAP = 60.0  # seconds of back-off at most
-HEALTHY = 600.0  # seconds of running after which earlier failures are forgotten
+HEALTHY = 600.0  # seconds of running after which a probe has passed
 PROBE = 900.0  # seconds between two tries in quarantine
 EXIT_CONFIG = 78  # EX_CONFIG: trying again without a change of configuration is useless
 OOM_WEIGHT = 2  # a worker that ran out of memory counts double (P5)
@@ -48,6 +48,7 @@ class History:
     retry_at: float = 0.0
     restarts: int = 0
     reason: str = ""
+    probing: bool = False  # started out of quarantine and not yet healthy
 
 
 def classify(code: int, *, asked: bool, hung: bool, oom: bool) -> ExitKind:
@@ -65,7 +66,8 @@ def classify(code: int, *, asked: bool, hung: bool, oom: bool) -> ExitKind:
 
 def starting(history: History, now: float) -> History:
     """A process is being started."""
-    return replace(history, state=WorkerState.STARTING, started=now)
+    probing = history.state is WorkerState.QUARANTINED
+    return replace(history, state=WorkerState.STARTING, started=now, probing=probing)
 
 
 def ready(history: History) -> History:
@@ -81,18 +83,17 @@ def stopping(history: History) -> History:
 def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: float) -> History:
     """The process ended; ``jitter`` is uniform in 0.5 … 1.5.
 
-    The first failure after good health restarts at once, so that one crash costs the chat
-    nothing; the following ones wait 1, 2, 4 … 60 seconds.
+    The first failure in a period restarts at once, so that one crash costs the chat nothing; the
+    following ones wait 1, 2, 4 … 60 seconds. A failed probe goes back into quarantine.
     """
     if kind is ExitKind.CLEAN:
         return replace(history, state=WorkerState.STOPPED, reason="")
     if kind is ExitKind.CONFIG:
         return replace(history, state=WorkerState.FATAL, reason=reason)
-    healthy = history.state is WorkerState.RUNNING and now - history.started >= HEALTHY
-    old = () if healthy else history.failures
     weight = OOM_WEIGHT if kind is ExitKind.OOM else 1
-    failures = (*(at for at in old if now - at < PERIOD), *((now,) * weight))
-    quarantined = len(failures) >= INTENSITY or history.state is WorkerState.QUARANTINED
+    failures = (*(at for at in history.failures if now - at < PERIOD), *((now,) * weight))
+    probe_failed = history.probing and now - history.started < HEALTHY
+    quarantined = len(failures) >= INTENSITY or probe_failed
     return replace(
         history,
         state=WorkerState.QUARANTINED if quarantined else WorkerState.BACKOFF,
@@ -110,7 +111,15 @@ def delay(failures: int) -> float:
 
 def forgiven(history: History) -> History:
     """An operator, or a changed configuration, gives the agent a fresh start."""
-    return History(restarts=history.restarts)
+    held = history.state in (WorkerState.BACKOFF, WorkerState.QUARANTINED, WorkerState.FATAL)
+    return replace(
+        history,
+        state=WorkerState.STOPPED if held else history.state,
+        failures=(),
+        retry_at=0.0,
+        reason="",
+        probing=False,
+    )
 
 
 def wait(history: History, now: float) -> float | None:

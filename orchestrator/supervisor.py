@@ -68,7 +68,6 @@ class Supervisor:
     def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
         """Add an agent, or change one: a running worker of the old spec drains and goes."""
         slot = self._slots.get(spec.agent_id)
-        write_prompt(spec)
         if slot is None:
             self._slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
             return
@@ -116,7 +115,12 @@ class Supervisor:
         slot = self._slot(agent_id)
         slot.wanted += 1
         try:
-            yield await self._acquire(slot)
+            worker = await self._acquire(slot)
+            worker.users += 1
+            try:
+                yield worker
+            finally:
+                worker.users -= 1
         finally:
             slot.wanted -= 1
             slot.idle_since = self._clock()
@@ -137,13 +141,11 @@ class Supervisor:
                 await slot.changed.wait()
 
     async def _acquire(self, slot: Slot) -> Worker:
-        agent_id = slot.spec.agent_id
-        while self._slots.get(agent_id) is slot and not self.stopping:
-            worker = slot.worker
-            if worker is not None and not worker.asked and not worker.exited.is_set():
-                return worker
+        while self._serves(slot):
+            if slot.worker is not None and slot.worker.usable:
+                return slot.worker
             await self._progress(slot)
-        raise UnknownAgentError(f"agent {agent_id!r} is gone")
+        raise UnknownAgentError(f"agent {slot.spec.agent_id!r} is gone")
 
     async def drain(self, seconds: float) -> None:
         """Ask every worker to stop at its next step boundary; wait until they are gone."""
@@ -153,7 +155,7 @@ class Supervisor:
                 slot.worker.drain()
             slot.notify()
         with anyio.move_on_after(seconds):
-            for slot in self._slots.values():
+            for slot in list(self._slots.values()):
                 while slot.wanted:
                     await slot.changed.wait()
         for slot in self._slots.values():
@@ -168,6 +170,10 @@ class Supervisor:
         except KeyError:
             raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
 
+    def _serves(self, slot: Slot) -> bool:
+        """Whether the slot still takes turns."""
+        return self._slots.get(slot.spec.agent_id) is slot and not self.stopping
+
     async def _progress(self, slot: Slot) -> None:
         """Start the slot's worker, or wait until something about it changes."""
         if not slot.serving:
@@ -179,47 +185,65 @@ class Supervisor:
                     final=delay is None,
                 )
             slot.serving = True
-            self._tasks.start_soon(self._live, slot, delay)
+            self._tasks.start_soon(self._live, slot)
         await slot.changed.wait()
 
-    async def _live(self, slot: Slot, delay: float) -> None:
-        """One incarnation of the slot's worker, from its start to its end."""
-        await anyio.sleep(delay)
-        slot.history = restarts.starting(slot.history, self._clock())
-        asked, kind, reason = False, ExitKind.CRASH, ""
+    async def _live(self, slot: Slot) -> None:
+        """One incarnation of the slot's worker, after its back-off, if it is still wanted."""
         try:
-            async with started(slot.spec) as worker:
+            while self._serves(slot) and slot.wanted:
+                delay = restarts.wait(slot.history, self._clock())
+                if not delay:
+                    await self._incarnate(slot)
+                    return
+                with anyio.move_on_after(delay):
+                    await slot.changed.wait()
+        finally:
+            slot.serving = False
+            slot.notify()
+
+    async def _incarnate(self, slot: Slot) -> None:
+        """From the start of a process to its end; what went wrong is in the slot's history."""
+        spec = slot.spec
+        slot.history = restarts.starting(slot.history, self._clock())
+        kind, reason = ExitKind.CLEAN, "the daemon stopped"
+        try:
+            write_prompt(spec)
+            async with started(spec) as worker:
+                if slot.spec is not spec or not self._serves(slot):
+                    worker.drain()  # changed or removed while it started
                 slot.worker = worker
                 slot.history = restarts.ready(slot.history)
-                log.info("worker_ready", agent_id=slot.spec.agent_id, pid=worker.pid)
+                took = round((self._clock() - slot.history.started) * 1000, 1)
+                log.info("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
                 slot.notify()
                 await self._tend(slot, worker)
                 slot.history = restarts.stopping(slot.history)
-                asked = worker.asked
-            kind = restarts.classify(worker.code, asked=asked, hung=worker.hung, oom=False)
+            kind = restarts.classify(worker.code, asked=worker.asked, hung=worker.hung, oom=False)
             reason = f"exit {worker.code}"
-        except OrchestratorError as error:
+        except (OrchestratorError, OSError) as error:
             reason = str(error)
-            code = error.code if isinstance(error, WorkerError) and error.code is not None else 1
-            kind = restarts.classify(code, asked=False, hung=False, oom=False)
+            code = error.code if isinstance(error, WorkerError) else None
+            kind = restarts.classify(code or 1, asked=False, hung=False, oom=False)
         finally:
             slot.worker = None
-            slot.history = restarts.ended(slot.history, kind, reason, self._clock(), self._jitter())
-            slot.serving = False
-            log.info("worker_ended", agent_id=slot.spec.agent_id, kind=kind, reason=reason)
-            slot.notify()
+            after = restarts.ended(slot.history, kind, reason, self._clock(), self._jitter())
+            slot.history = after if slot.spec is spec else restarts.forgiven(after)
+            log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
 
     async def _tend(self, slot: Slot, worker: Worker) -> None:
         """Watch a running worker until it ends, is asked to, hangs or has been idle too long."""
         beats = [self._clock()]
         worker.on_beat = lambda: beats.__setitem__(0, self._clock())
         while not worker.exited.is_set() and not worker.peer.closed.is_set():
-            idle = not slot.wanted and not worker.turns
-            if idle and (worker.asked or self._clock() - slot.idle_since >= slot.idle_seconds):
+            now = self._clock()
+            idle = not slot.wanted and now - slot.idle_since >= slot.idle_seconds
+            if idle or (worker.asked and not worker.users):
                 worker.stop()
                 return
-            if self._clock() - beats[0] > HEARTBEAT * HEARTBEATS_MISSED:
+            if now - beats[0] > HEARTBEAT * HEARTBEATS_MISSED:
                 worker.abort(f"no heartbeat for {HEARTBEAT * HEARTBEATS_MISSED:.0f} s")
+            if worker.hung:
                 with anyio.move_on_after(ABORT_TIMEOUT):
                     await worker.exited.wait()
                 return

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import anyio
 import structlog
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.launch import LaunchSpec
@@ -65,9 +65,16 @@ class Worker:
     ready: anyio.Event = field(default_factory=anyio.Event)
     exited: anyio.Event = field(default_factory=anyio.Event)
     turns: dict[str, TurnHost] = field(default_factory=dict)
+    users: int = 0  # callers that hold it, with a turn or about to run one
     code: int = 0
     asked: bool = False  # to end, by us
     hung: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether a new turn may be given to it."""
+        ending = self.asked or self.hung
+        return not (ending or self.exited.is_set() or self.peer.closed.is_set())
 
     async def run_turn(self, run: TurnRun, host: TurnHost, now: float) -> TurnResult:
         """Let the child run a turn to its end.
@@ -89,7 +96,7 @@ class Worker:
         except TimeoutError as error:
             self.abort("a turn ran far over its deadline")
             raise WorkerLostError(f"agent {self.spec.agent_id!r} hung") from error
-        except RpcError as error:
+        except (RpcError, ValidationError) as error:
             raise WorkerError(f"agent {self.spec.agent_id!r}: {error}") from error
         finally:
             del self.turns[run.turn_id]
@@ -158,29 +165,36 @@ async def started(spec: LaunchSpec) -> AsyncIterator[Worker]:
     Raises:
         WorkerError: the child could not be started or ended before it was ready.
     """
-    ours, theirs = socket.socketpair()
-    process = _spawn(spec, theirs)
-    theirs.close()
-    pidfd = os.pidfd_open(process.pid)
     try:
-        async with connected(ours) as peer:
-            worker = Worker(spec, process.pid, pidfd, peer)
-            worker.serve()
-            _watch(worker, process)
-            try:
-                await _until_ready(worker)
-                yield worker
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await _end(worker)
+        ours, theirs = socket.socketpair()
+    except OSError as error:
+        raise _cannot_start(spec, error) from error
+    with theirs:
+        async with connected(ours) as peer, _running(spec, theirs, peer) as worker:
+            yield worker
+
+
+@asynccontextmanager
+async def _running(spec: LaunchSpec, theirs: socket.socket, peer: Peer) -> AsyncIterator[Worker]:
+    process, pidfd = _spawn(spec, theirs)
+    theirs.close()
+    worker = Worker(spec, process.pid, pidfd, peer)
+    worker.serve()
+    _watch(worker, process)
+    try:
+        await _until_ready(worker)
+        yield worker
     finally:
+        with anyio.CancelScope(shield=True):
+            await _end(worker)
         os.close(pidfd)
 
 
-def _spawn(spec: LaunchSpec, theirs: socket.socket) -> subprocess.Popen[bytes]:
+def _spawn(spec: LaunchSpec, theirs: socket.socket) -> tuple[subprocess.Popen[bytes], int]:
+    """The child and a pidfd of it."""
     fd = theirs.fileno()
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             spec.argv,
             env={**spec.env, "THINKER_PEER_FD": str(fd)},
             cwd=spec.cwd,
@@ -189,16 +203,31 @@ def _spawn(spec: LaunchSpec, theirs: socket.socket) -> subprocess.Popen[bytes]:
             pass_fds=(fd,),
             start_new_session=True,
         )
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the environment
+        raise _cannot_start(spec, error) from error
+    try:
+        return process, os.pidfd_open(process.pid)
     except OSError as error:
-        raise WorkerError(f"agent {spec.agent_id!r} cannot be started: {error}") from error
+        process.kill()
+        process.wait()
+        raise _cannot_start(spec, error) from error
+
+
+def _cannot_start(spec: LaunchSpec, error: Exception) -> WorkerError:
+    return WorkerError(f"agent {spec.agent_id!r} cannot be started: {error}")
 
 
 def _watch(worker: Worker, process: subprocess.Popen[bytes]) -> None:
-    """Reap the child as soon as it ends."""
+    """Reap the child as soon as it ends, and kill what is left of its process group.
+
+    The group first: until the child is reaped, its number cannot belong to anybody else.
+    """
     loop = asyncio.get_running_loop()
 
     def reap() -> None:
         loop.remove_reader(worker.pidfd)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(worker.pid, signal.SIGKILL)
         worker.code = process.wait()
         worker.exited.set()
 
@@ -226,12 +255,10 @@ async def _until_ready(worker: Worker) -> None:
 
 
 async def _end(worker: Worker) -> None:
-    """End-of-file, then TERM, then KILL, each with its time; then the rest of the group."""
+    """End-of-file, then TERM, then KILL, each with its time; one that hangs gets none."""
     worker.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with anyio.move_on_after(TERM_TIMEOUT):
+        with anyio.move_on_after(0 if worker.hung else TERM_TIMEOUT):
             await worker.exited.wait()
         worker.signal(number)
     await worker.exited.wait()
-    with suppress(ProcessLookupError):
-        os.killpg(worker.pid, signal.SIGKILL)
