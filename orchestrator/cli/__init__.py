@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from orchestrator import __version__
+from orchestrator.cli.text import printable
 from orchestrator.errors import OrchestratorError
 
 COMMANDS = {
@@ -88,7 +89,7 @@ def _forward(context: typer.Context) -> None:
     try:
         command(context.args, prog_name=context.command_path)
     except OrchestratorError as error:
-        typer.echo(str(error), err=True)
+        typer.echo(printable(str(error)), err=True)
         raise typer.Exit(error.exit_code) from error
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from orchestrator.cli.conversation import ANSWERED, converse
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.cli.terminal import printable
+from orchestrator.cli.text import printable
 from orchestrator.control import STATUS, ChatOutcome, ChatSend, StatusReport
 from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError
 from orchestrator.settings import Settings

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.terminal import count, printable
+from orchestrator.cli.text import count, printable
 from orchestrator.control import Camel, ConfigProblem
 from orchestrator.definitions import AgentsFileError, Problem, load
 from orchestrator.errors import ExitCode

@@ -7,7 +7,8 @@ import typer
 
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.terminal import printable, table
+from orchestrator.cli.table import table
+from orchestrator.cli.text import printable
 from orchestrator.control import (
     PAIR_APPROVE,
     PAIR_LIST,

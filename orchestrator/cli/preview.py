@@ -14,7 +14,7 @@ import apsw
 
 from orchestrator import launch
 from orchestrator.definitions import AgentDefinition
-from orchestrator.errors import JournalError
+from orchestrator.errors import JournalError, WorkerError
 from orchestrator.hosttools.catalogue import offered
 from orchestrator.journal import memory, sessions
 from orchestrator.journal.outbox import Address
@@ -25,6 +25,7 @@ from orchestrator.worker import started
 from thinker.protocol import methods
 from thinker.protocol.messages import UserMessage
 from thinker.protocol.methods import ChatRef, Memory, PromptRecord, TurnRun
+from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.providers import PROVIDERS
 
 SECONDS = 30.0  # for reading the skills and putting layers together
@@ -81,12 +82,19 @@ async def preview(
     """The prompt of ``turn``; ``folder`` is an empty directory for the worker.
 
     Raises:
-        WorkerError: the worker could not be started.
+        WorkerError: the worker could not be started, or could not do it.
     """
     spec = _spec(definition, settings, environ, folder)
     launch.write_prompt(spec)
     async with started(spec) as worker:
-        return await worker.peer.call(methods.PROMPT_PREVIEW, turn, PromptRecord, timeout=SECONDS)
+        try:
+            return await worker.peer.call(
+                methods.PROMPT_PREVIEW, turn, PromptRecord, timeout=SECONDS
+            )
+        except (PeerClosedError, RpcError, TimeoutError) as error:
+            raise WorkerError(
+                f"agent {definition.agent_id!r} could not assemble the prompt ({error})"
+            ) from error
 
 
 def turn_of(

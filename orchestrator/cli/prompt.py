@@ -11,7 +11,7 @@ import typer
 
 from orchestrator.cli.options import AsJson, Config, Home, command_group, settings
 from orchestrator.cli.preview import preview, recall, turn_of
-from orchestrator.cli.terminal import printable
+from orchestrator.cli.text import printable
 from orchestrator.control import Camel
 from orchestrator.definitions import load
 from orchestrator.errors import UnknownAgentError

@@ -4,7 +4,7 @@ import typer
 
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.cli.terminal import printable
+from orchestrator.cli.text import printable
 from orchestrator.control import RELOAD, ReloadReport
 from orchestrator.errors import ExitCode
 

@@ -7,7 +7,7 @@ import typer
 
 from orchestrator.adapter import InboundMessage
 from orchestrator.cli.options import Config, Home, command_group, settings
-from orchestrator.cli.terminal import printable
+from orchestrator.cli.text import printable
 from orchestrator.definitions import load
 from orchestrator.router import explain
 

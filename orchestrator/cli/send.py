@@ -9,7 +9,7 @@ import typer
 
 from orchestrator.cli.conversation import ANSWERED, converse
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.terminal import printable
+from orchestrator.cli.text import printable
 from orchestrator.control import ChatSend
 from orchestrator.errors import OrchestratorError
 

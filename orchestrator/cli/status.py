@@ -4,7 +4,8 @@ import typer
 
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.terminal import count, printable, table
+from orchestrator.cli.table import table
+from orchestrator.cli.text import count, printable
 from orchestrator.control import STATUS, AgentReport, RecentTurn, StatusReport
 
 SHORT_ID = 8  # characters of a turn's id, enough to find it in the log

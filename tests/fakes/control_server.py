@@ -1,0 +1,99 @@
+"""A daemon's control socket without the daemon: answers what a test tells it to."""
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from pydantic import BaseModel, JsonValue
+from typer.testing import CliRunner, Result
+
+from orchestrator.cli import app
+from thinker.protocol.peer import Params, Peer, RequestHandler, RpcError, connected
+
+Answer = Params | RpcError | RequestHandler
+
+
+@dataclass
+class ControlServer:
+    """What was asked, and by whom; ``peers`` are the open connections."""
+
+    asked: list[tuple[str, JsonValue]] = field(default_factory=list)
+    peers: list[Peer] = field(default_factory=list)
+
+    def params(self, method: str) -> list[JsonValue]:
+        """The parameters of each request of a method."""
+        return [params for name, params in self.asked if name == method]
+
+    def handler(self, method: str, answer: Answer) -> RequestHandler:
+        """Records a request and gives the answer."""
+
+        async def handle(params: JsonValue) -> Params:
+            self.asked.append((method, params))
+            if isinstance(answer, RpcError):
+                raise answer
+            if isinstance(answer, BaseModel) or not callable(answer):
+                return answer
+            return await answer(params)
+
+        return handle
+
+
+@asynccontextmanager
+async def serving(home: Path, answers: Mapping[str, Answer]) -> AsyncIterator[ControlServer]:
+    """The control socket of ``home``; ``answers`` by method: a value, an error or a handler."""
+    server = ControlServer()
+    methods = {method: server.handler(method, answer) for method, answer in answers.items()}
+    path = home / "run" / "control.sock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_accept, listener, server, methods)
+            yield server
+            tasks.cancel_scope.cancel()
+
+
+async def _accept(
+    listener: socket.socket, server: ControlServer, methods: Mapping[str, RequestHandler]
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        while True:
+            await anyio.wait_readable(listener)
+            sock, _ = listener.accept()
+            tasks.start_soon(_serve, sock, server, methods)
+
+
+async def _serve(
+    sock: socket.socket, server: ControlServer, methods: Mapping[str, RequestHandler]
+) -> None:
+    async with connected(sock, methods) as peer:
+        server.peers.append(peer)
+        await peer.closed.wait()
+
+
+def command(home: Path, *arguments: str, said: str | None = None, terminal: bool = False) -> Result:
+    """Run a command of the command line in this process on ``home``."""
+    env = {
+        "ORCHESTRATOR_HOME": str(home),
+        "ORCHESTRATOR_CONFIG": None,
+        "TTY_COMPATIBLE": "1" if terminal else "0",
+    }
+    return CliRunner().invoke(app, arguments, input=said, env=env)
+
+
+async def ask(
+    home: Path, *arguments: str, said: str | None = None, terminal: bool = False
+) -> Result:
+    """Like `command`, in a thread, so that a server in this test can answer."""
+    with anyio.fail_after(30):
+        return await to_thread.run_sync(
+            partial(command, home, *arguments, said=said, terminal=terminal)
+        )

@@ -1,0 +1,104 @@
+"""`orchestrator check` and `orchestrator route explain`."""
+
+import json
+from pathlib import Path
+
+from fakes.control_server import command
+
+from orchestrator.errors import ExitCode
+
+AGENTS = [
+    {"agentId": "work", "llmProvider": "demo"},
+    {"agentId": "home", "llmProvider": "demo"},
+]
+BINDINGS = [
+    {"channel": "telegram", "chatId": "123", "agentId": "work"},
+    {"channel": "telegram", "chatId": "*", "agentId": "home"},
+    {"channel": "telegram", "chatId": "9", "threadId": "7", "agentId": "work"},
+]
+
+
+def write(folder: Path, **fields: object) -> Path:
+    """An agents.json with the agents and bindings above, changed by ``fields``."""
+    path = folder / "agents.json"
+    path.write_text(json.dumps({"agents": AGENTS, "bindings": BINDINGS} | fields), "utf-8")
+    return path
+
+
+def test_sound_file_is_summed_up_in_one_line(tmp_path: Path) -> None:
+    """The home's own file is checked when none is named."""
+    write(tmp_path)
+    checked = command(tmp_path, "check")
+    assert checked.exit_code == 0
+    assert checked.stdout == "agents.json: 2 agents, 3 bindings, no errors\n"
+
+
+def test_bundled_file_is_sound(tmp_path: Path) -> None:
+    """What a fresh home runs on."""
+    checked = command(tmp_path, "check")
+    assert (checked.exit_code, checked.stdout[-10:]) == (0, "no errors\n")
+
+
+def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Path) -> None:
+    """The summary counts what is left: one agent, and the bindings of known agents."""
+    broken = [AGENTS[0], {"agentId": "../x", "llmProvider": "demo"}, {"agentId": "y", "model": 3}]
+    path = write(tmp_path, agents=broken)
+    checked = command(tmp_path, "check", str(path))
+    *problems, summary = checked.stdout.splitlines()
+    assert checked.exit_code == ExitCode.CONFIG
+    assert len(problems) >= 3
+    assert all(line.startswith("agents.json:1: ") for line in problems)
+    assert summary == f"agents.json: 1 agent, 2 bindings, {len(problems)} errors"
+
+
+def test_warning_alone_is_no_failure(tmp_path: Path) -> None:
+    """A tool server that nothing serves yet is worth a word."""
+    path = write(tmp_path, mcpServers={"files": {"command": "files"}})
+    checked = command(tmp_path, "check", str(path))
+    assert checked.exit_code == 0
+    assert checked.stdout.splitlines()[-1].endswith("no errors, 1 warning")
+
+
+def test_json_carries_every_problem(tmp_path: Path) -> None:
+    """For editors and pipelines; a file that is no JSON is told of the same way."""
+    (tmp_path / "agents.json").write_text("{", "utf-8")
+    checked = command(tmp_path, "check", "--json")
+    report = json.loads(checked.stdout)
+    assert checked.exit_code == ExitCode.CONFIG
+    assert (report["agents"], report["bindings"]) == (0, 0)
+    assert report["problems"][0]["line"] == 1
+    assert report["problems"][0]["severity"] == "error"
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    """A name from the file is shown, never obeyed."""
+    path = write(tmp_path, **{"\x1b[2J": 1})
+    checked = command(tmp_path, "check", str(path))
+    assert "unknown field" in checked.stdout
+    assert "\x1b" not in checked.stdout
+
+
+def test_route_is_explained_binding_by_binding(tmp_path: Path) -> None:
+    """From the file alone; no daemon is needed."""
+    write(tmp_path)
+    lines = command(tmp_path, "route", "explain", "telegram", "123").stdout.splitlines()
+    assert lines[0] == "binding telegram:123 -> work: names the chat, applies"
+    assert lines[-1] == "answered by agent 'work'"
+
+
+def test_route_of_a_thread_is_its_own(tmp_path: Path) -> None:
+    """The thread's binding is more specific than the chat's."""
+    write(tmp_path)
+    plain = command(tmp_path, "route", "explain", "telegram", "9").stdout
+    thread = command(tmp_path, "route", "explain", "telegram", "9", "--thread", "7").stdout
+    assert plain.endswith("answered by agent 'home'\n")
+    assert thread.endswith("answered by agent 'work'\n")
+
+
+def test_route_in_a_broken_file_is_refused_with_the_problem(tmp_path: Path) -> None:
+    """As `check` says it."""
+    path = tmp_path / "other.json"
+    path.write_text("[]", "utf-8")
+    refused = command(tmp_path, "route", "explain", "web", "1", "--config", str(path))
+    assert refused.exit_code == ExitCode.CONFIG
+    assert refused.stderr.startswith("other.json")

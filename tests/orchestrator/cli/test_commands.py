@@ -1,0 +1,102 @@
+"""The command line as a whole: help, version, errors."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+from fakes.control_server import command
+
+from orchestrator import __version__
+from orchestrator.cli import COMMANDS
+from orchestrator.errors import ExitCode
+
+
+def test_help_names_every_command_and_every_exit_code(tmp_path: Path) -> None:
+    """What the program can do and what its exit status means is found without a manual."""
+    shown = command(tmp_path, "--help").stdout
+    for name, summary in COMMANDS.items():
+        assert f"  {name} " in shown
+        assert summary in shown
+    for code in ExitCode:
+        assert f"    {code.value} " in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_summary_is_the_first_line_of_the_commands_own_help(name: str, tmp_path: Path) -> None:
+    """The two texts cannot drift apart; each command also answers --help."""
+    shown = command(tmp_path, name, "--help")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines()[0].startswith(f"Usage: root {name} ")
+    assert COMMANDS[name] in shown.stdout.splitlines()[2]
+    assert isinstance(import_module(f"orchestrator.cli.{name}").app, typer.Typer)
+
+
+def test_version_is_printed(tmp_path: Path) -> None:
+    """As in the package."""
+    assert command(tmp_path, "--version").stdout == f"orchestrator {__version__}\n"
+
+
+def test_misspelt_command_is_answered_with_the_nearest_one(tmp_path: Path) -> None:
+    """Exit 2, as for every wrong use."""
+    refused = command(tmp_path, "statsu")
+    assert refused.exit_code == 2
+    assert "Did you mean 'status'?" in refused.stderr
+
+
+def test_wrong_setting_ends_with_its_name_and_78(tmp_path: Path) -> None:
+    """Our own errors come without a traceback, on stderr."""
+    refused = command(tmp_path, "run", "--log-level", "loud")
+    assert refused.exit_code == ExitCode.CONFIG
+    assert refused.stderr.startswith("ORCHESTRATOR_LOG_LEVEL: must be 'debug'")
+    assert refused.stdout == ""
+
+
+def test_argument_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 arrive as lone surrogates, which no JSON can carry."""
+    refused = command(tmp_path, "send", "work", "caf\udce9")
+    assert refused.exit_code == 2
+    assert "is not UTF-8 text" in refused.stderr
+
+
+def test_help_loads_neither_pydantic_nor_rich() -> None:
+    """So that it is there at once."""
+    program = (
+        "import sys, orchestrator.cli as cli\n"
+        "try: cli.app(['--help'])\n"
+        "except SystemExit: print({'pydantic', 'rich', 'apsw', 'anyio'} & set(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.process
+def test_module_is_the_same_program_and_takes_odd_bytes(tmp_path: Path) -> None:
+    """``python -m orchestrator``; without a daemon there is nobody to talk to."""
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "send", "--home", str(tmp_path), "work", "-"],
+        input=b"caf\xe9",
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == ExitCode.NOT_RUNNING
+    assert done.stderr.decode().startswith(f"no daemon runs on {tmp_path}")
+
+
+@pytest.mark.process
+def test_run_passes_the_daemons_exit_code_on(tmp_path: Path) -> None:
+    """A configuration that cannot start at all is 78."""
+    (tmp_path / "agents.json").write_text("{", "utf-8")
+    program = (sys.executable, "-m", "orchestrator", "run", "--home", str(tmp_path / "home"))
+    done = subprocess.run(
+        [*program, "--config", str(tmp_path / "agents.json")],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == ExitCode.CONFIG

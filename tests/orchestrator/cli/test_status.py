@@ -1,0 +1,187 @@
+"""Commands that look at, or steer, a running daemon."""
+
+import json
+from pathlib import Path
+
+import anyio
+from fakes.control_server import ask, command, serving
+from pydantic import JsonValue
+
+from orchestrator import control
+from orchestrator.control import (
+    AgentName,
+    AgentReport,
+    ChannelReport,
+    ConfigProblem,
+    Done,
+    PairedChat,
+    PairingList,
+    PairingReport,
+    RecentTurn,
+    ReloadReport,
+    StatusReport,
+)
+from orchestrator.errors import ExitCode
+from thinker.protocol.peer import FAILED, RpcError
+
+PROBLEM = ConfigProblem(file="agents.json", line=12, agent_id="work", message="has no model")
+REPORT = StatusReport(
+    ready=True,
+    version="1.2.3",
+    home="/h",
+    config_file="/h/agents.json",
+    agents=(
+        AgentReport(
+            agent_id="work", state="running", pid=41, restarts=2, provider="demo", model="demo"
+        ),
+    ),
+    channels=(ChannelReport(name="telegram", state="ok", detail="@bot"),),
+    config_errors=(PROBLEM,),
+    open_turns=1,
+    inbox={"new": 3},
+    recent_turns=(
+        RecentTurn(
+            turn_id="0123456789",
+            agent_id="work",
+            chat="console/local/x/",
+            state="closed",
+            stop_reason="done",
+            tools=("get_time", "read_skill"),
+            ms=20,
+        ),
+    ),
+    hints=("set a key",),
+)
+
+
+async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
+    tmp_path: Path,
+) -> None:
+    """Each row stands on one line when a program reads it."""
+    async with serving(tmp_path, {control.STATUS: REPORT}):
+        shown = await ask(tmp_path, "status")
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert ["work", "running", "41", "2", "demo", "demo"] in rows
+    assert ["telegram", "ok", "@bot"] in rows
+    assert ["agents.json:12", "error", "has", "no", "model"] in rows
+    turn = "01234567 work console/local/x/ closed done get_time, read_skill 20"
+    assert turn.split() in rows
+    assert ["inbox", "3", "new"] in rows
+    assert ["set", "a", "key"] in rows
+
+
+async def test_status_json_is_the_report_under_the_documented_names(tmp_path: Path) -> None:
+    """Others build on these keys."""
+    async with serving(tmp_path, {control.STATUS: REPORT}):
+        shown = json.loads((await ask(tmp_path, "status", "--json")).stdout)
+    keys = {"ready", "agents", "channels", "configErrors", "openTurns", "inbox"}
+    assert keys <= set(shown)
+    assert {"agentId", "state", "pid", "restarts", "model", "provider"} <= set(shown["agents"][0])
+    assert {"file", "line", "agentId", "message"} <= set(shown["configErrors"][0])
+    assert StatusReport.model_validate(shown) == REPORT
+
+
+def test_without_a_daemon_the_exit_code_is_3(tmp_path: Path) -> None:
+    """And the message says how to start one."""
+    for arguments in (["status"], ["status", "--json"], ["agents", "list"], ["reload"]):
+        refused = command(tmp_path, *arguments)
+        assert refused.exit_code == ExitCode.NOT_RUNNING
+        assert "orchestrator run" in refused.stderr
+        assert refused.stdout == ""
+
+
+async def test_daemon_that_goes_away_while_asked_is_not_running(tmp_path: Path) -> None:
+    """End-of-file instead of an answer."""
+
+    async def hang_up(params: JsonValue) -> None:
+        del params
+        server.peers[0].close()
+        await anyio.sleep_forever()
+
+    async with serving(tmp_path, {control.STATUS: hang_up}) as server:
+        refused = await ask(tmp_path, "status")
+    assert refused.exit_code == ExitCode.NOT_RUNNING
+    assert "went away" in refused.stderr
+
+
+async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path: Path) -> None:
+    """No traceback of a validator."""
+    async with serving(tmp_path, {control.STATUS: {"ready": "perhaps"}}):
+        refused = await ask(tmp_path, "status")
+    assert refused.exit_code == ExitCode.FAILED
+    assert refused.stderr == "the daemon is of another version; restart it\n"
+
+
+async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
+    """The daemon is asked to resume the one that was named."""
+    answers = {control.STATUS: REPORT, control.AGENT_RESUME: Done()}
+    async with serving(tmp_path, answers) as server:
+        listed = await ask(tmp_path, "agents", "list")
+        as_json = await ask(tmp_path, "agents", "list", "--json")
+        resumed = await ask(tmp_path, "agents", "resume", "work")
+    assert "work   running  41" in listed.stdout
+    assert json.loads(as_json.stdout)["agents"][0]["pid"] == 41
+    assert resumed.exit_code == 0
+    (params,) = server.params(control.AGENT_RESUME)
+    assert AgentName.model_validate(params) == AgentName(agent_id="work")
+
+
+async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
+    """Its own words, on stderr, exit 1."""
+    refusal = RpcError(FAILED, "there is no agent 'nobody'")
+    async with serving(tmp_path, {control.AGENT_RESUME: refusal}):
+        refused = await ask(tmp_path, "agents", "resume", "nobody")
+    assert (refused.exit_code, refused.stderr) == (1, "there is no agent 'nobody'\n")
+
+
+async def test_applied_reload_shows_its_warnings(tmp_path: Path) -> None:
+    """Exit 0."""
+    warning = PROBLEM.model_copy(update={"severity": "warning"})
+    async with serving(tmp_path, {control.RELOAD: ReloadReport(applied=True, problems=(warning,))}):
+        done = await ask(tmp_path, "reload")
+    assert (done.exit_code, done.stdout) == (0, "agents.json:12: warning: has no model\napplied\n")
+
+
+async def test_refused_reload_is_78(tmp_path: Path) -> None:
+    """The old configuration goes on, and the reason is shown."""
+    async with serving(
+        tmp_path, {control.RELOAD: ReloadReport(applied=False, problems=(PROBLEM,))}
+    ):
+        done = await ask(tmp_path, "reload")
+    assert done.exit_code == ExitCode.CONFIG
+    assert done.stdout.startswith("agents.json:12: error: has no model\nrefused")
+
+
+async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
+    """A stranger's name is shown but cannot drive the terminal."""
+    asked = PairingReport(
+        channel="telegram",
+        chat_id="5",
+        name="[red]Eve\x1b[2J",
+        code="ABCD",
+        state="pending",
+        created_at=0.0,
+    )
+    answers = {
+        control.PAIR_LIST: PairingList(pairings=(asked,)),
+        control.PAIR_APPROVE: PairedChat(channel="telegram", chat_id="5"),
+        control.PAIR_REVOKE: Done(),
+    }
+    async with serving(tmp_path, answers) as server:
+        listed = await ask(tmp_path, "pair", "list")
+        as_json = await ask(tmp_path, "pair", "list", "--json")
+        approved = await ask(tmp_path, "pair", "approve", "ABCD")
+        revoked = await ask(tmp_path, "pair", "revoke", "telegram", "5")
+    assert "[red]Eve\N{REPLACEMENT CHARACTER}[2J  pending  ABCD  1970-01-01 00:00" in listed.stdout
+    assert json.loads(as_json.stdout)["pairings"][0]["chatId"] == "5"
+    assert approved.stdout == "telegram chat 5 is let in\n"
+    assert revoked.stdout == "telegram chat 5 is shut out\n"
+    assert server.params(control.PAIR_APPROVE) == [{"code": "ABCD"}]
+    (params,) = server.params(control.PAIR_REVOKE)
+    assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")
+
+
+async def test_empty_list_of_pairings_says_so(tmp_path: Path) -> None:
+    """Rather than nothing."""
+    async with serving(tmp_path, {control.PAIR_LIST: PairingList(pairings=())}):
+        assert (await ask(tmp_path, "pair", "list")).stdout == "no chat has asked yet\n"
