@@ -1,5 +1,7 @@
 """Text for people: safe to show, and with the right plural."""
 
+from unicodedata import category
+
 
 def printable(text: str) -> str:
     """The text without control characters: what models and strangers write is only shown.
@@ -7,7 +9,9 @@ def printable(text: str) -> str:
     Line ends and tabs stay.
     """
     return "".join(
-        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        "\N{REPLACEMENT CHARACTER}"
+        if category(char) in {"Cc", "Cs"} and char not in "\n\t"
+        else char
         for char in text
     )
 
