@@ -118,9 +118,10 @@ def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
     message, refusal = arrival.message, arrival.refusal
     key = chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
     db.execute(
-        "INSERT OR IGNORE INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key,"
+        "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key,"
         " message_id, edit_date, kind, sender_id, sender_name, private, target, text, state,"
-        " received_at, ended_at, error) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " received_at, ended_at, error) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT DO NOTHING",
         (
             message.channel,
             message.bot_id,

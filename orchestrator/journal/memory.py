@@ -9,6 +9,7 @@ from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import Memory
 
 CATEGORIES = ("preference", "background", "pattern", "project", "contact", "decision")
+TERMS = 100  # of a text that are looked up: sixty thousand would hold the journal for ten seconds
 TRIGRAM = 3  # characters: the shortest text that a trigram index can find
 
 
@@ -54,7 +55,7 @@ def _match(
 ) -> dict[int, Memory]:
     if not terms:
         return {}
-    query = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
+    query = " OR ".join(f'"{term}"' for term in list(dict.fromkeys(terms))[:TERMS])
     rows = db.execute(
         f"SELECT fact.id, fact.fact, category FROM {table} JOIN fact ON fact.id = {table}.rowid"
         f" WHERE {table} MATCH ? AND fact.agent_id = ? ORDER BY bm25({table}), fact.id LIMIT ?",

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 import apsw
 
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
+CLOSE = (  # T9: when all rows of a turn have ended
+    "UPDATE turn SET state = 'closed', ended_at = ? WHERE state = 'replied'"
+    f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})"
+)
 COLUMNS = (
     "id, turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode, body, markdown,"
     " reply_to, final, state, ph_id, attempt, not_before"
@@ -170,10 +174,13 @@ def _insert(
 
 
 def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
-    """The next row of each chat of a channel; a chat's later rows wait for it."""
+    """The next row of each chat of a channel; a chat's later rows wait for it.
+
+    A preview is no row to send yet, and nothing waits for it: it stands in the chat already.
+    """
     rows = db.execute(
         f"SELECT {COLUMNS} FROM outbox WHERE id IN (SELECT min(id) FROM outbox WHERE {OPEN}"
-        " AND channel = ? GROUP BY chat_key) AND final = 1",
+        " AND channel = ? AND final = 1 GROUP BY chat_key)",
         (channel,),
     )
     return [_row(row) for row in rows]
@@ -210,6 +217,15 @@ def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int
     """T8: the platform has it; closes the turn (T9) when this was its last row."""
     _end(db, row_id, "delivered", None, now)
     db.execute("UPDATE outbox SET msg_id = ? WHERE id = ?", (message_id, row_id))
+
+
+def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
+    """T9 of a turn whose reply is empty: a preview that never got a text is given up."""
+    db.execute(
+        "UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE turn_id = ? AND final = 0",
+        (now, turn_id),
+    )
+    db.execute(f"{CLOSE} AND id = ?", (now, turn_id))
 
 
 def failed(db: apsw.Connection, row_id: int, state: str, error: str, now: int) -> None:
@@ -252,9 +268,7 @@ def _end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: i
         (state, error, now, row_id),
     )
     db.execute(
-        "UPDATE turn SET state = 'closed', ended_at = ? WHERE state = 'replied'"
-        " AND id = (SELECT turn_id FROM outbox WHERE id = ?)"
-        f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})",
+        f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)",
         (now, row_id),
     )
 

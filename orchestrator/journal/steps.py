@@ -5,7 +5,7 @@
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -15,6 +15,7 @@ from orchestrator.journal.store import FencedError
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolResult, Usage
 from thinker.protocol.methods import RecordedCall, RecordedStep, StepCommit, StepCommitted
 
+HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # not finished means that nothing happened
 ENDED = ("done", "failed", "unknown")
 UNKNOWN_OUTCOME = orjson.dumps(  # reliability.md §4.4; what the model is told
     {
@@ -38,6 +39,7 @@ class Call:
     idem_key: str
     state: str
     result: ToolResult | None
+    epoch: int  # of its turn, when it was read
 
 
 def plan(
@@ -112,13 +114,14 @@ def plan(
 def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
     """One tool call, or None when there is no such row."""
     found = db.execute(
-        "SELECT call_id, name, class, args, idem_key, state, result FROM step"
+        "SELECT call_id, name, class, args, idem_key, step.state, result, turn.epoch"
+        " FROM step JOIN turn ON turn.id = turn_id"
         " WHERE turn_id = ? AND seq = ? AND kind = 'tool'",
         (turn_id, seq),
     ).fetchone()
     if found is None:
         return None
-    call_id, name, side_effect, args, idem_key, state, result = found
+    call_id, name, side_effect, args, idem_key, state, result, epoch = found
     return Call(
         turn_id=turn_id,
         seq=seq,
@@ -129,6 +132,7 @@ def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
         idem_key=idem_key,
         state=state,
         result=ToolResult.model_validate_json(result) if result is not None else None,
+        epoch=epoch,
     )
 
 
@@ -149,20 +153,26 @@ def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) ->
 
 
 def finish(db: apsw.Connection, call: Call, result: ToolResult, now: int) -> ToolResult:
-    """T5: the result of a call; a row that already ended keeps what it has."""
+    """T5: the result of a call; a row that already ended keeps what it has.
+
+    Raises:
+        FencedError: it has ended, or its turn has a newer owner than when the call was read.
+    """
     db.execute(
         "UPDATE step SET state = ?, result = ?, t_end = ?"
-        " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')",
+        " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')"
+        " AND (SELECT epoch FROM turn WHERE id = turn_id) = ?",
         (
             "failed" if result.is_error else "done",
             result.model_dump_json(),
             now,
             call.turn_id,
             call.seq,
+            call.epoch,
         ),
     )
     if db.changes() != 1:
-        raise FencedError(f"call {call.idem_key} has ended already")
+        raise FencedError(f"call {call.idem_key} has ended already, or its turn is not run here")
     return result
 
 
@@ -184,30 +194,15 @@ def recover(db: apsw.Connection, turn_id: str, running: frozenset[int], now: int
     ``running`` are those that this process is still running: they will get one. Pure and keyed
     calls may run again; of the others nobody knows whether they happened.
     """
-    rows = db.execute(
-        "SELECT seq, name, class, call_id FROM step WHERE turn_id = ? AND state = 'intent'",
-        (turn_id,),
-    )
-    for seq, name, side_effect, call_id in list(rows):
-        if seq in running:
-            continue
-        if side_effect in (SideEffect.PURE, SideEffect.LOCAL_TX, SideEffect.KEYED):
-            db.execute(
-                "UPDATE step SET state = 'planned', t_intent = NULL"
-                " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
-                (turn_id, seq),
-            )
-            continue
-        result = ToolResult(call_id=call_id, name=name, content=UNKNOWN_OUTCOME, is_error=True)
-        db.execute(
-            "UPDATE step SET state = 'unknown', result = ?, t_end = ?"
-            " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
-            (result.model_dump_json(), now, turn_id, seq),
-        )
+    _settle(db, turn_id, running, (*HARMLESS, SideEffect.KEYED), now)
 
 
 def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
-    """End the calls that will never run because the turn ends without them."""
+    """End the calls that have no result because the turn ends without them (invariant 8).
+
+    Those that were dispatched are settled first: what may have happened must not count as failed.
+    """
+    _settle(db, turn_id, frozenset(), HARMLESS, now)
     rows = db.execute(
         "SELECT seq, name, call_id FROM step WHERE turn_id = ? AND state = 'planned'", (turn_id,)
     )
@@ -255,9 +250,40 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     return [
         str(name)
         for (name,) in db.execute(
-            "SELECT DISTINCT name FROM step WHERE turn_id = ? AND state = 'unknown'", (turn_id,)
+            "SELECT DISTINCT name FROM step WHERE turn_id = ? AND"
+            " (state = 'unknown' OR state = 'intent' AND class NOT IN(?,?))",
+            (turn_id, *HARMLESS),
         )
     ]
+
+
+def _settle(
+    db: apsw.Connection,
+    turn_id: str,
+    running: frozenset[int],
+    repeatable: Sequence[SideEffect],
+    now: int,
+) -> None:
+    rows = db.execute(
+        "SELECT seq, name, class, call_id FROM step WHERE turn_id = ? AND state = 'intent'",
+        (turn_id,),
+    )
+    for seq, name, side_effect, call_id in list(rows):
+        if seq in running:
+            continue
+        if side_effect in repeatable:
+            db.execute(
+                "UPDATE step SET state = 'planned', t_intent = NULL"
+                " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
+                (turn_id, seq),
+            )
+            continue
+        result = ToolResult(call_id=call_id, name=name, content=UNKNOWN_OUTCOME, is_error=True)
+        db.execute(
+            "UPDATE step SET state = 'unknown', result = ?, t_end = ?"
+            " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
+            (result.model_dump_json(), now, turn_id, seq),
+        )
 
 
 def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:

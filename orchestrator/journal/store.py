@@ -8,6 +8,7 @@ A job's caller hears of it after the commit, never before.
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import apsw
 import structlog
 
-from orchestrator.errors import JournalError
+from orchestrator.errors import ExitCode, JournalError, OrchestratorError
 from orchestrator.journal.migrations import migrate
 
 GROUP = 64  # jobs that share a commit at most; reliability.md §0 measured 32 as enough
@@ -30,6 +31,15 @@ class StorageFullError(JournalError):
 
 class FencedError(JournalError):
     """The row was changed by a newer owner; the caller must stop touching it."""
+
+
+class StorageFailedError(OrchestratorError):
+    """The disk failed while the journal was written, so what is on it is not known any more.
+
+    No `JournalError`: nobody may try again, the daemon has to end and open the file anew (F22).
+    """
+
+    exit_code = ExitCode.IO
 
 
 @dataclass
@@ -60,6 +70,7 @@ class Store:
             JournalError: it cannot be opened, is damaged, or is newer than this program.
         """
         self.path = path
+        self._closed = False
         self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._db = open_database(path)
         self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
@@ -72,9 +83,12 @@ class Store:
 
         Raises:
             StorageFullError: the disk is full; nothing was written.
-            JournalError: the file cannot be written.
+            JournalError: the file is locked or closed.
+            StorageFailedError: the disk failed, in this transaction or an earlier one.
             Exception: whatever ``work`` raised; nothing of it was written.
         """
+        if self._closed:
+            raise JournalError("the journal is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._queue.put(_Job(work, args, future, loop))
@@ -82,11 +96,13 @@ class Store:
 
     def close(self) -> None:
         """Finish what is queued and close the file."""
+        self._closed = True
         self._queue.put(None)
         self._thread.join()
         self._db.close()
 
     def _serve(self) -> None:
+        broken: StorageFailedError | None = None
         while (job := self._queue.get()) is not None:
             group, more = [job], True
             while more and len(group) < GROUP and not self._queue.empty():
@@ -95,9 +111,12 @@ class Store:
                     more = False
                 else:
                     group.append(following)
-            _commit(self._db, group)
+            broken = broken or _commit(self._db, group)
             for done in group:
-                done.loop.call_soon_threadsafe(done.settle)
+                if broken is not None:
+                    done.error = broken
+                with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+                    done.loop.call_soon_threadsafe(done.settle)
             if not more:
                 return
 
@@ -108,9 +127,14 @@ def open_database(path: Path) -> apsw.Connection:
     Raises:
         JournalError: it cannot be opened, is damaged, or is newer than this program.
     """
-    path.touch(mode=0o600)
+    unclean = path.with_name(f"{path.name}-wal").exists()  # a clean end removes it
     try:
+        path.touch(mode=0o600)
+        path.chmod(0o600)
         db = apsw.Connection(str(path))
+    except (OSError, apsw.Error) as error:
+        raise _cannot_open(path, error) from error
+    try:
         db.set_busy_timeout(5000)  # milliseconds: a backup tool may hold the file for a moment
         for pragma in (
             "journal_mode=WAL",
@@ -119,27 +143,42 @@ def open_database(path: Path) -> apsw.Connection:
             "journal_size_limit=67108864",
         ):
             db.execute(f"PRAGMA {pragma}")
+        if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
+            raise _cannot_open(path, damage)
         migrate(db)
     except apsw.Error as error:
-        raise JournalError(
-            f"{path}: cannot open the journal ({error}); restore a backup or move the file away"
-        ) from error
+        db.close()
+        raise _cannot_open(path, error) from error
+    except JournalError:
+        db.close()
+        raise
     return db
 
 
-def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> None:
-    """Run a group in one transaction; on a failed commit every job of it has failed."""
+def _cannot_open(path: Path, problem: object) -> JournalError:
+    return JournalError(
+        f"{path}: cannot open the journal ({problem}); restore a backup or move the file away"
+    )
+
+
+def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError | None:
+    """Run a group in one transaction; on a failed commit every job of it has failed.
+
+    Returns the error after which the file must not be touched any more, if that happened.
+    """
     try:
         db.execute("BEGIN IMMEDIATE")
         for job in group:
             _run(db, job)
         db.execute("COMMIT")
+    except (apsw.IOError, apsw.CorruptError) as error:
+        return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
     except apsw.Error as error:
+        for job in group:
+            job.error = _translated(error)
         if db.in_transaction:
             db.execute("ROLLBACK")
-        failure = _translated(error)
-        for job in group:
-            job.error = failure
+    return None
 
 
 def _run(db: apsw.Connection, job: _Job[Any]) -> None:

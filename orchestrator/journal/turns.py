@@ -158,6 +158,8 @@ def reply(
     steps.abandon(db, turn.id, "the turn ended before this call ran", now)
     outbox.add(db, turn.id, rows[0].address(), parts, mode, now)
     _end(db, turn, "replied", *end, now)
+    if not parts:
+        outbox.close_silent(db, turn.id, now)
     db.execute(
         "UPDATE inbox SET state = 'done', ended_at = ? WHERE turn_id = ? AND state = 'claimed'",
         (now, turn.id),
@@ -216,7 +218,7 @@ def _transcript(
         if step.response.content or step.response.tool_calls:
             messages.append(step.response)
         messages += [call.result for call in step.calls if call.result is not None]
-        last = "" if step.calls else step.response.content
+        last = "" if step.calls else step.response.content.strip()
     sent = "\n".join(part.text for part in parts)
     if sent and not last:
         messages.append(AssistantMessage(content=sent))
