@@ -31,7 +31,11 @@ class Camel(Frozen):
     """Base of the control messages: camelCase in JSON."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+        frozen=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        serialize_by_alias=True,
     )
 
 

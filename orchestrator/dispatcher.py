@@ -20,6 +20,8 @@ from orchestrator.journal.turns import Admission, Turn
 from orchestrator.turn import STORAGE_RETRY, Services, TurnRunner
 from thinker.protocol.logs import bound
 
+UNBOUND = "no agent is bound to this chat"
+UNKNOWN = "there is no agent {agent!r} that can answer"
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
 log = structlog.get_logger()
 
@@ -125,9 +127,9 @@ class Dispatcher:
                     code_version=__version__,
                 )
                 return turns.admit(db, row, admission, now)
-            log.warning("message_refused", chat=chat, reason="no agent is bound to the chat")
-            notice = NO_AGENT if row.private else None
-            inbox.refuse(db, row, "no agent is bound to this chat", notice, now)
+            reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
+            log.warning("message_refused", chat=chat, reason=reason)
+            inbox.refuse(db, row, reason, NO_AGENT if row.private else None, now)
         return None
 
     def _agent_for(self, row: InboxRow) -> str | None:
