@@ -24,7 +24,8 @@ def configure(level: str = "info") -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(serializer=_dumps)
         if lines
-        else structlog.dev.ConsoleRenderer()
+        # Not rich's, which prints local variables: prompts and keys.
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     )
     structlog.configure(
         processors=[
