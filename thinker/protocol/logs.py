@@ -74,7 +74,8 @@ def _dumps(event: object, **_: object) -> str:
     try:
         return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # a file name that is no UTF-8, a number over 64 bits
-        return json.dumps(event, default=str, skipkeys=True)
+        text = json.dumps(event, default=str, skipkeys=True, ensure_ascii=False)
+        return text.encode("utf-8", "replace").decode()
 
 
 def _number(level: str) -> int:

@@ -1,0 +1,140 @@
+"""The environment of a worker: written by the supervisor, read by the worker."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinker.protocol.env import ThinkerSettings, inherited
+from thinker.protocol.providers import PROVIDERS
+
+# What an environment variable can hold: no NUL, no lone surrogate.
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+PATHS = TEXT.map(lambda text: Path("/data") / text)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+SETTINGS = st.builds(
+    ThinkerSettings,
+    agent_id=TEXT,
+    llm_provider=st.sampled_from([*PROVIDERS, "unknown"]),
+    model=TEXT,
+    base_url=TEXT,
+    fallback_models=st.lists(TEXT, max_size=3).map(tuple),
+    temperature=FINITE,
+    max_steps=st.integers(),
+    tool_calls=st.sampled_from(["native", "text", "auto"]),
+    prompt_layout=st.sampled_from(["system", "cached"]),
+    system_prompt_path=st.none() | PATHS,
+    persona_dir=st.none() | PATHS,
+    skills_dirs=st.lists(PATHS, max_size=3).map(tuple),
+    skills=st.lists(TEXT, max_size=3).map(tuple),
+    polling_enabled=st.booleans(),
+    user_timezone=TEXT,
+    peer_fd=st.none() | st.integers(0, 1000),
+    heartbeat_seconds=st.floats(0.001, 1000),
+    log_level=TEXT,
+    cost_control_enabled=st.booleans(),
+    cost_spike_multiplier=FINITE,
+)
+
+
+@given(SETTINGS)
+def test_settings_come_back_from_the_environment_as_they_were(settings: ThinkerSettings) -> None:
+    """Whatever a definition says, the worker reads the same."""
+    assert ThinkerSettings.read(settings.to_env()) == settings
+
+
+@given(SETTINGS, st.dictionaries(st.sampled_from(["GROQ_MODEL", "THINKER_MODEL"]), TEXT))
+def test_other_providers_model_is_never_taken(
+    settings: ThinkerSettings, other: dict[str, str]
+) -> None:
+    """An agent's own ``env`` may name the models of other providers."""
+    assert ThinkerSettings.read({**other, **settings.to_env()}).model == settings.model
+
+
+def test_names_are_the_seeds() -> None:
+    """Seed 002, "From agent definition to environment"."""
+    settings = ThinkerSettings(
+        agent_id="work",
+        temperature=0.5,
+        system_prompt_path=Path("/p.txt"),
+        persona_dir=Path("/agents"),
+        default_system_prompt_path=Path("/default.md"),
+        user_timezone="Europe/Warsaw",
+        cost_control_enabled=True,
+    )
+    env = settings.to_env()
+    expected = {
+        "THINKER_AGENT_ID": "work",
+        "THINKER_LLM_PROVIDER": "demo",
+        "THINKER_TEMPERATURE": "0.5",
+        "THINKER_SYSTEM_PROMPT_PATH": "/p.txt",
+        "THINKER_PERSONA_DIR": "/agents",
+        "THINKER_DEFAULT_SYSTEM_PROMPT_PATH": "/default.md",
+        "THINKER_COST_CONTROL_ENABLED": "true",
+        "THINKER_COST_SHORT_WINDOW_MINUTES": "2",
+        "THINKER_COST_SPIKE_MULTIPLIER": "3.0",
+        "THINKER_COST_HARD_CAP_PER_HOUR": "500000",
+        "THINKER_POLLING_ENABLED": "false",
+        "THINKER_SEND_RESPONSE_DIRECTLY": "false",
+        "USER_TIMEZONE": "Europe/Warsaw",
+    }
+    assert env.items() >= expected.items()
+    assert all(name.startswith("THINKER_") or name == "USER_TIMEZONE" for name in env)
+
+
+@pytest.mark.parametrize(
+    ("provider", "variable"),
+    [
+        ("groq", "GROQ_MODEL"),
+        ("ollama", "OLLAMA_MODEL"),
+        ("lmstudio", "LMSTUDIO_MODEL"),
+        ("openai", "THINKER_MODEL"),
+        ("anthropic", "THINKER_MODEL"),
+    ],
+)
+def test_each_provider_has_its_own_variable_for_the_model(provider: str, variable: str) -> None:
+    """Three of them are fixed by seed 002."""
+    assert ThinkerSettings(llm_provider=provider, model="m-1").to_env()[variable] == "m-1"
+    told = {"THINKER_LLM_PROVIDER": provider, variable: "m-1"}
+    assert ThinkerSettings.read(told).model == "m-1"
+
+
+def test_model_that_nobody_named_is_the_providers_default() -> None:
+    """A model of one provider is no model of another; a local server has no default."""
+    named = {"OLLAMA_MODEL": "llama"}
+    assert ThinkerSettings.read({"THINKER_LLM_PROVIDER": "groq", **named}).model == (
+        PROVIDERS["groq"].default_model
+    )
+    assert ThinkerSettings.read({"THINKER_LLM_PROVIDER": "lmstudio", **named}).model == ""
+    assert ThinkerSettings.read(named).model == "demo"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("THINKER_MAX_STEPS", "many", "max_steps"),
+        ("THINKER_TOOL_CALLS", "magic", "tool_calls"),
+        ("THINKER_SKILLS_DIRS", "/a:/b", "skills_dirs"),
+        ("THINKER_SKILLS", "[unclosed", "skills"),
+        ("THINKER_HEARTBEAT_SECONDS", "0", "heartbeat_seconds"),
+    ],
+)
+def test_value_of_the_wrong_form_is_named(name: str, value: str, said: str) -> None:
+    """Every kind of mistake is one kind of error."""
+    with pytest.raises(ValueError, match=said):
+        ThinkerSettings.read({name: value})
+
+
+def test_only_the_given_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that the supervisor makes do not depend on its own environment."""
+    monkeypatch.setenv("THINKER_AGENT_ID", "other")
+    assert ThinkerSettings().agent_id == "thinker"
+    assert ThinkerSettings.read({}).agent_id == "thinker"
+
+
+def test_a_child_inherits_a_few_variables_and_no_key() -> None:
+    """The rest of the environment, secrets above all, is the supervisor's own."""
+    kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "TZ": "UTC", "LC_ALL": "C"}
+    dropped = {"GROQ_API_KEY": "k", "PYTHONPATH": "/x", "LD_PRELOAD": "x", "THINKER_MODEL": "m"}
+    assert inherited({**kept, **dropped}) == kept

@@ -1,0 +1,124 @@
+"""The log format of both processes."""
+
+import sys
+from collections.abc import Iterator
+
+import orjson
+import pytest
+import structlog
+
+from thinker.protocol import logs
+
+
+@pytest.fixture(autouse=True)
+def _default_logs_afterwards() -> Iterator[None]:
+    """Other tests log as if none of this had been."""
+    yield
+    structlog.reset_defaults()
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    """What was logged to stderr; nothing goes to stdout."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return [orjson.loads(line) for line in captured.err.split("\n")[:-1]]
+
+
+def test_each_event_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Name, level, time and facts."""
+    logs.configure()
+    structlog.get_logger().info("started", agents=2, text="two\nlines\u2028")
+    (line,) = lines(capsys)
+    assert line.pop("timestamp")
+    assert line == {
+        "event": "started",
+        "level": "info",
+        "agents": 2,
+        "text": "two\nlines\u2028",
+    }
+
+
+@pytest.mark.parametrize(
+    ("level", "logged"),
+    [("debug", 4), ("info", 3), ("Warning", 2), ("error", 1), ("nonsense", 3)],
+)
+def test_level_is_the_least_that_is_logged(
+    level: str, logged: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A level that does not exist means info."""
+    logs.configure(level)
+    log = structlog.get_logger()
+    for name in ("debug", "info", "warning", "error"):
+        getattr(log, name)("event")
+    assert len(lines(capsys)) == logged
+
+
+def test_bound_facts_stand_in_every_event_inside(capsys: pytest.CaptureFixture[str]) -> None:
+    """They nest, and end with their block."""
+    logs.configure()
+    log = structlog.get_logger()
+    with logs.bound(agent_id="work"):
+        with logs.bound(turn_id="t1"):
+            log.info("inside")
+        log.info("between")
+    log.info("outside")
+    found = [(line.get("agent_id"), line.get("turn_id")) for line in lines(capsys)]
+    assert found == [("work", "t1"), ("work", None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    "key", ["token", "bot_token", "GROQ_API_KEY", "apiKey", "x-api-key", "password", "secret"]
+)
+def test_value_of_a_secret_is_hidden(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the value is."""
+    logs.configure()
+    structlog.get_logger().info("event", **{key: "s3cret"})
+    (line,) = lines(capsys)
+    assert line[key] == "[hidden]"
+
+
+@pytest.mark.parametrize("key", ["tokens", "max_tokens", "prompt_tokens"])
+def test_number_of_tokens_is_no_secret(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Usage is logged everywhere."""
+    logs.configure()
+    structlog.get_logger().info("event", **{key: 12})
+    (line,) = lines(capsys)
+    assert line[key] == 12
+
+
+@pytest.mark.parametrize(
+    "value", ["caf\udce9", 2**80, object(), {1: {2, 3}}, {(1, 2): 3}, b"\xff"], ids=str
+)
+def test_any_value_can_be_logged(value: object, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log line never fails the one who writes it."""
+    logs.configure()
+    structlog.get_logger().info("event", value=value)
+    (line,) = lines(capsys)
+    assert line["event"] == "event"
+
+
+def test_exception_is_part_of_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """One event, one line, with the traceback in it."""
+    logs.configure()
+    try:
+        int("gone")
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    (line,) = lines(capsys)
+    assert "ValueError: invalid literal" in str(line["exception"])
+
+
+def test_traceback_on_a_terminal_shows_no_local_variables(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold prompts and keys."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    logs.configure()
+    local = "s3" + "cret"
+    try:
+        int("gone", base=len(local))
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    shown = capsys.readouterr().err
+    assert "ValueError" in shown
+    assert local not in shown
