@@ -144,21 +144,25 @@ class Delivery:
         """Show that a turn is being answered: typing, and the answer as it grows.
 
         When the block ends, the row of the preview, if there is one, waits for its text (T6).
+        What the block raises comes out as it is, not in an exception group.
         """
         adapter = self._adapters.get(address.channel)
         preview = Preview()
-        async with anyio.create_task_group() as tasks:
-            if adapter is not None:
-                tasks.start_soon(self._typing, adapter, address)
-                if self.mode(address) == "edit":
-                    tasks.start_soon(self._stream, adapter, turn_id, address, preview)
-                else:
-                    preview.view = lambda text: adapter.view(address.chat_id, text)
-            try:
-                yield preview
-            finally:
-                preview.close()
-                tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                if adapter is not None:
+                    tasks.start_soon(self._typing, adapter, address)
+                    if self.mode(address) == "edit":
+                        tasks.start_soon(self._stream, adapter, turn_id, address, preview)
+                    else:
+                        preview.view = lambda text: adapter.view(address.chat_id, text)
+                try:
+                    yield preview
+                finally:
+                    preview.close()
+                    tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
 
     async def _typing(self, adapter: Adapter, address: Address) -> None:
         while True:

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from orchestrator.adapter import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
 from orchestrator.channels import telegram_text, telegram_updates
 from orchestrator.channels.telegram_api import (
+    POLL_WAIT,
     BotApi,
     BotApiError,
     Result,
@@ -85,12 +86,14 @@ class Telegram:
         bot = self._bot = self._bot or await self._introduce()
         if self._offset is None:
             self._offset = await intake.offset(self.name, self.bot_id)
-        began = self._clock()
-        updates = await self._api.poll(self._offset, telegram_updates.KINDS)
+        began, first = self._clock(), self.status.state == "starting"
+        # The first poll comes back at once, so that a quiet bot is known to be ready.
+        wait = 0 if first else POLL_WAIT
+        updates = await self._api.poll(self._offset, telegram_updates.KINDS, wait)
         if updates:
             await self._store(updates, bot, intake)
         self._succeeded()
-        if not updates and self._clock() - began < 1:
+        if not updates and not first and self._clock() - began < 1:
             await self._sleep(1)  # a server that does not hold polls open
 
     async def _introduce(self) -> Bot:

@@ -186,15 +186,19 @@ class BotApi:
         await self._polling.aclose()
         await self._sending.aclose()
 
-    async def poll(self, offset: int, kinds: tuple[str, ...]) -> list[JsonValue]:
-        """Wait for updates from ``offset`` on; each is returned unread, since one may be broken.
+    async def poll(
+        self, offset: int, kinds: tuple[str, ...], wait: int = POLL_WAIT
+    ) -> list[JsonValue]:
+        """Updates from ``offset`` on, waited for at most ``wait`` seconds.
+
+        Each is returned unread, since one may be broken.
 
         Raises:
             BotApiError: nothing was confirmed by this call.
         """
         wanted: JsonObject = {
             "offset": offset,
-            "timeout": POLL_WAIT,
+            "timeout": wait,
             "limit": 100,
             # Sent every time: the server remembers the last list (reliability.md §5).
             "allowed_updates": list(kinds),

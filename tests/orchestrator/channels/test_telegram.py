@@ -115,10 +115,13 @@ async def test_polling_names_the_kinds_it_wants_and_goes_on_at_the_stored_offset
         server.user_says(7, "old")
         number = server.user_says(7, "new")
         await server.called("getUpdates")
-        params = server.calls("getUpdates")[0].params
+        server.user_says(7, "newer")
+        await server.called("getUpdates", 2)
+        params, later = (call.params for call in server.calls("getUpdates")[:2])
     assert params["offset"] == number
     assert params["allowed_updates"] == ["message", "edited_message"]
-    assert (params["timeout"], params["limit"]) == (30, 100)
+    assert (params["timeout"], params["limit"]) == (0, 100)
+    assert (later["timeout"], later["offset"]) == (30, number + 1)
 
 
 async def test_nothing_is_confirmed_while_storage_is_full_and_nothing_is_lost() -> None:

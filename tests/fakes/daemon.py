@@ -1,0 +1,225 @@
+"""A real daemon process on a home of its own: started, asked, watched, and seen to leave nothing.
+
+``async with running_daemon(home, config, bot) as daemon``. What belongs to a daemon is known by
+``HOME`` in its environment, which workers inherit, so that strays are found whoever started them.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes.bot_api import BotApiServer
+from pydantic import BaseModel
+
+from orchestrator import control
+from orchestrator.control import StatusReport
+from orchestrator.settings import Settings
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import Params
+
+COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
+TOKEN = "123456:integration-token"
+WITHIN = 15.0  # seconds for anything that a daemon does on a busy machine
+MAX_LINE = 1 << 20  # bytes of one log line
+GLANCE = 0.1  # seconds until a status is asked for again when the log is silent
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass
+class RunningDaemon:
+    """One daemon. ``log`` holds its log and its workers'; ``noise`` what was no JSON."""
+
+    home: Path
+    process: Process
+    settings: Settings
+    log: list[dict[str, Any]] = field(default_factory=list)
+    noise: list[str] = field(default_factory=list)
+    killed: bool = False
+    _changed: anyio.Event = field(default_factory=anyio.Event)
+
+    async def ask(self, method: str, params: Params, result: type[R]) -> R:
+        """One request over the control socket."""
+        async with control.connect(self.settings) as peer:
+            return await peer.call(method, params, result, timeout=WITHIN)
+
+    async def status(self) -> StatusReport:
+        """What ``orchestrator status`` shows."""
+        return await self.ask(control.STATUS, None, StatusReport)
+
+    async def until(self, condition: Callable[[StatusReport], bool]) -> StatusReport:
+        """The first status of which ``condition`` holds.
+
+        Raises:
+            TimeoutError: it never did.
+        """
+        with anyio.fail_after(WITHIN):
+            while not condition(report := await self.status()):
+                with anyio.move_on_after(GLANCE):
+                    await self._changed.wait()
+        return report
+
+    async def logged(self, event: str, times: int = 1, **facts: object) -> dict[str, Any]:
+        """The ``times``-th line of an event with these facts, waited for.
+
+        Raises:
+            TimeoutError: it never came.
+        """
+        with anyio.fail_after(WITHIN):
+            while len(found := self._lines(event, facts)) < times:
+                await self._changed.wait()
+        return found[times - 1]
+
+    async def pid(self, agent_id: str) -> int:
+        """The process of an agent, waited for."""
+
+        def found(report: StatusReport) -> list[int]:
+            return [a.pid for a in report.agents if a.agent_id == agent_id and a.pid]
+
+        return found(await self.until(lambda report: bool(found(report))))[0]
+
+    async def kill(self) -> None:
+        """``kill -9``; returns when its process is gone, and not its children."""
+        self.killed = True
+        self.process.kill()
+        await self.ended()
+
+    async def ended(self) -> int:
+        """The exit code, waited for."""
+        with anyio.fail_after(WITHIN):
+            return await self.process.wait()
+
+    def write(self, config: JsonObject | str) -> None:
+        """Replace agents.json as an editor does."""
+        write_config(self.home, config)
+
+    async def read(self, stderr: ByteReceiveStream) -> None:
+        """Keep the log, line by line, until the last process that holds it ends."""
+        lines = BufferedByteReceiveStream(stderr)
+        while True:
+            try:
+                line = (await lines.receive_until(b"\n", MAX_LINE)).decode()
+            except (anyio.EndOfStream, anyio.IncompleteRead):
+                return
+            try:
+                self.log.append(json.loads(line))
+            except ValueError:
+                self.noise.append(line)
+            self._changed.set()
+            self._changed = anyio.Event()
+
+    def _lines(self, event: str, facts: Mapping[str, object]) -> list[dict[str, Any]]:
+        wanted = {"event": event, **facts}
+        return [line for line in self.log if wanted.items() <= line.items()]
+
+
+@asynccontextmanager
+async def running_daemon(
+    home: Path,
+    config: JsonObject | str | None,
+    bot: BotApiServer | None = None,
+    env: Mapping[str, str] | None = None,
+) -> AsyncIterator[RunningDaemon]:
+    """A ready daemon; None leaves the agents.json of an earlier one.
+
+    At the end it is stopped, unless it was killed: it must exit 0, have logged nothing but JSON
+    and leave no process.
+    """
+    environ = environment(home, bot, env)
+    if config is not None:
+        write_config(home, config)
+    process = await anyio.open_process(
+        COMMAND, env=environ, cwd=home, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
+    )
+    daemon = RunningDaemon(home, process, Settings.read(environ))
+    assert process.stderr is not None
+    try:
+        async with process, anyio.create_task_group() as tasks:
+            tasks.start_soon(daemon.read, process.stderr)
+            with _killed_on_failure(process):
+                await daemon.logged("ready")
+                yield daemon
+                await _stop(daemon)
+            tasks.cancel_scope.cancel()
+    except BaseException as error:
+        error.add_note("\n".join([*map(str, daemon.log[-40:]), *daemon.noise[-40:]]))
+        raise
+    finally:
+        for pid in processes(home):
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def _killed_on_failure(process: Process) -> Iterator[None]:
+    """A test that failed must not wait for a daemon that nobody asked to stop."""
+    try:
+        yield
+    except BaseException:
+        with suppress(ProcessLookupError):
+            process.kill()
+        raise
+
+
+async def _stop(daemon: RunningDaemon) -> None:
+    if daemon.killed:
+        return
+    if daemon.process.returncode is None:
+        daemon.process.terminate()
+    assert await daemon.ended() == 0
+    assert daemon.noise == []
+    assert processes(daemon.home) == {}
+
+
+async def run_to_its_end(
+    home: Path, env: Mapping[str, str] | None = None, bot: BotApiServer | None = None
+) -> tuple[int, str]:
+    """Exit code and stderr of a daemon that cannot start."""
+    with anyio.fail_after(WITHIN):
+        done = await anyio.run_process(
+            COMMAND, env=environment(home, bot, env), cwd=home, check=False, stdin=DEVNULL
+        )
+    return done.returncode, done.stderr.decode()
+
+
+def environment(
+    home: Path, bot: BotApiServer | None, env: Mapping[str, str] | None
+) -> dict[str, str]:
+    """A daemon's whole environment: its home, the fake Telegram, nothing of ours but PATH."""
+    telegram = {"TELEGRAM_BOT_TOKEN": bot.token, "TELEGRAM_API_URL": bot.url} if bot else {}
+    own = {"PATH": os.environ["PATH"], "HOME": str(home), "ORCHESTRATOR_HOME": str(home)}
+    return {**own, **telegram, **(env or {})}
+
+
+def write_config(home: Path, config: JsonObject | str) -> None:
+    """Write agents.json whole."""
+    fresh = home / "agents.json.new"
+    fresh.write_text(config if isinstance(config, str) else json.dumps(config, indent=2), "utf-8")
+    fresh.replace(home / "agents.json")
+
+
+def processes(home: Path) -> dict[int, tuple[str, ...]]:
+    """Every living process with this HOME, with its argv."""
+    mark = b"HOME=" + bytes(home)
+    found = {}
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
+                argv = (folder / "cmdline").read_bytes().decode().split("\0")
+                found[int(folder.name)] = tuple(argv[:-1])
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # it ended meanwhile, or is another user's
+    return found
+
+
+def journal_bytes(home: Path) -> bytes:
+    """Everything that the journal's files hold."""
+    return b"".join(path.read_bytes() for path in home.glob("journal.db*"))

@@ -1,0 +1,133 @@
+"""A person talks to agents over Telegram: the whole path, with real processes."""
+
+from pathlib import Path
+
+import pytest
+from fakes.bot_api import BotApiServer
+from fakes.daemon import TOKEN, journal_bytes, running_daemon
+from fakes.held_model import HeldModel, agent, system, two_agents
+
+from orchestrator import control
+from orchestrator.control import PairCode, PairedChat, PairingList
+
+pytestmark = pytest.mark.process
+
+
+async def test_each_chat_is_answered_by_its_agent_with_its_own_prompt(tmp_path: Path) -> None:
+    """Bindings decide; neither agent sees the other's prompt."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        bot.user_says(123, "one")
+        bot.user_says(456, "two")
+        assert await bot.reply_in(123, within=15) == "work-model: one"
+        assert await bot.reply_in(456, within=15) == "home-model: two"
+        assert system(await model.asked("one")).startswith("You are work.\n\n")
+        assert system(await model.asked("two")).startswith("You are home.\n\n")
+        report = await daemon.until(lambda report: report.open_turns == 0)
+    assert report.inbox["done"] == 2
+    assert {turn.agent_id: turn.stop_reason for turn in report.recent_turns} == {
+        "work": "done",
+        "home": "done",
+    }
+
+
+async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
+    """A bot that nobody writes to is heard all the same: its first poll need not end."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        report = await daemon.until(lambda report: report.ready)
+    assert {channel.name: channel.state for channel in report.channels} == {
+        "console": "ok",
+        "telegram": "ok",
+    }
+    assert [item.pid for item in report.agents] == [None, None]
+
+
+async def test_messages_of_a_chat_wait_in_line_and_other_chats_do_not(tmp_path: Path) -> None:
+    """The second message is asked about after the first was answered; a third chat meanwhile."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot),
+    ):
+        gate = model.hold("first")
+        bot.user_says(123, "first")
+        bot.user_says(123, "second")
+        await model.asked("first")
+        bot.user_says(124, "elsewhere")
+        bot.user_says(125, "and here")
+        assert await bot.reply_in(124, within=15) == "home-model: elsewhere"
+        assert await bot.reply_in(125, within=15) == "home-model: and here"
+        assert model.requests_about("second") == []
+        gate.set()
+        assert await bot.reply_in(123) == "work-model: first"
+        assert await bot.reply_in(123) == "work-model: second"
+        history = [
+            (message["role"], message["content"])
+            for message in (await model.asked("second")).body["messages"][1:]
+        ]
+    assert history == [
+        ("user", "first"),
+        ("assistant", "work-model: first"),
+        ("user", "second"),
+    ]
+
+
+async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
+    """A stranger gets a code and is not stored; once approved, the chat is answered."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model) | {"channels": {}}  # pairing is the default
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(999, "my secret words")
+            told = await bot.reply_in(999)
+            pairings = await daemon.ask(control.PAIR_LIST, None, PairingList)
+            (code,) = [item.code for item in pairings.pairings]
+            assert code is not None
+            assert told.endswith(f"orchestrator pair approve {code}")
+            await daemon.ask(control.PAIR_APPROVE, PairCode(code=code), PairedChat)
+            bot.user_says(999, "let me in")
+            assert await bot.reply_in(999, within=15) == "home-model: let me in"
+            assert bot.texts(999) == [told, "home-model: let me in"]
+    assert "my secret words" not in str([request.body for request in model.requests])
+    stored = journal_bytes(tmp_path)
+    assert b"let me in" in stored
+    assert b"my secret words" not in stored
+
+
+async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> None:
+    """What people say to each other is none of the bot's business, and is not kept."""
+    async with (
+        BotApiServer(TOKEN, "test_bot") as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        bot.user_says(-100, "pssst between us")
+        mention = {"type": "mention", "offset": 0, "length": 9}
+        bot.user_says(-100, "@test_bot what time is it?", entities=[mention])
+        assert await bot.reply_in(-100, within=15) == "home-model: what time is it?"
+        report = await daemon.until(lambda report: report.open_turns == 0)
+        assert len(bot.texts(-100)) == 1
+        assert report.inbox == {"new": 0, "claimed": 0, "done": 1, "dead": 0, "cancelled": 1}
+    stored = journal_bytes(tmp_path)
+    assert b"pssst" not in stored
+
+
+async def test_unbound_chat_is_told_and_starts_nothing(tmp_path: Path) -> None:
+    """There is no silent default: without a binding the chat is told, and no process starts."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model)
+        config["bindings"] = [{"channel": "telegram", "chatId": "123", "agentId": "work"}]
+        config["agents"] = [agent("work", model)]
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(456, "hello?")
+            assert "binding" in await bot.reply_in(456)
+            report = await daemon.status()
+            assert [item.pid for item in report.agents] == [None]
+            assert report.inbox["cancelled"] == 1
+    assert model.requests == []
