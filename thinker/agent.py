@@ -21,6 +21,7 @@ from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Message, ToolSpec
 from thinker.protocol.methods import PromptRecord, TurnResult, TurnRun
+from thinker.protocol.providers import PROVIDERS
 from thinker.skills import SkillCatalog
 from thinker.toolcalls.select import select
 
@@ -63,6 +64,7 @@ class Agent:
             ),
             temperature=self._settings.temperature,
             stream=turn.stream,
+            relax=PROVIDERS[self._settings.llm_provider].checks_arguments,
         )
         return await Loop(request, self._model, host).run(turn.steps)
 

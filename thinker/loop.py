@@ -33,7 +33,7 @@ from thinker.protocol.methods import (
     StopReason,
     TurnResult,
 )
-from thinker.toolcalls import leaked
+from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.plan import plan, recovered
 
 RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
@@ -81,6 +81,7 @@ class LoopRequest:
     limits: Limits
     temperature: float | None = None
     stream: bool = False
+    relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
 
 
 class Loop:
@@ -98,6 +99,7 @@ class Loop:
         self._host = host
         self._clock = clock
         self._tools = {tool.name: tool for tool in request.tools}
+        self._offered = request.tools if not request.relax else tuple(map(_relaxed, request.tools))
         self._transcript: list[Message] = list(request.messages)
         self._spent = Spent()
         self._used: list[str] = []
@@ -165,7 +167,7 @@ class Loop:
         return ModelRequest(
             system=self._request.system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
-            tools=self._request.tools,
+            tools=self._offered,
             tool_choice="none" if last else "auto",
             temperature=self._request.temperature,
             on_text=self._host.show if self._request.stream else None,
@@ -249,3 +251,7 @@ def _shortened(result: ToolResult) -> ToolResult:
         return result
     note = f"\n[shortened: the result has {len(result.content)} characters]"
     return result.model_copy(update={"content": result.content[:RESULT_LIMIT] + note})
+
+
+def _relaxed(tool: ToolSpec) -> ToolSpec:
+    return tool.model_copy(update={"parameters": arguments.relax(tool.parameters)})

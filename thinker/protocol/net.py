@@ -4,15 +4,12 @@ httpx 0.28 is the last release of its line and httpx2 continues it with the same
 the whole project reaches the client through the names below.
 """
 
-from collections.abc import Mapping
-
 import httpx
 
 HttpClient = httpx.AsyncClient
 HttpTransport = httpx.AsyncBaseTransport
 HttpResponse = httpx.Response
 HttpError = httpx.HTTPError
-HttpTimeout = httpx.TimeoutException
 
 # Failures before a request can have reached the other side: repeating it is always safe.
 NOT_SENT = (
@@ -27,17 +24,13 @@ NOT_SENT = (
 def open_client(
     base_url: str = "",
     *,
-    headers: Mapping[str, str] | None = None,
     connect: float = 10.0,
     read: float = 60.0,
-    connections: int = 100,
     transport: HttpTransport | None = None,
 ) -> HttpClient:
     """A client that keeps its connections alive; timeouts in seconds, redirects not followed."""
     return httpx.AsyncClient(
         base_url=base_url,
-        headers=dict(headers or {}),
         timeout=httpx.Timeout(read, connect=connect, pool=connect),
-        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=20),
         transport=transport,
     )

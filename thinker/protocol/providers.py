@@ -13,8 +13,9 @@ class Provider:
     """One provider: wire format, address, the names of its variables.
 
     ``model_var`` is the variable in which the worker is told its model (seed 002 fixes three of
-    them); ``default_model`` is used by ``"llmProvider": "auto"`` alone, empty where the running
-    server is asked which models it has.
+    them); ``checks_arguments`` is a server that refuses ``"5"`` for a number before we can mend it
+    (seed 002 relaxes schemas for it); ``default_model`` is used by ``"llmProvider": "auto"`` alone,
+    empty where the running server is asked which models it has.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Provider:
     model_var: str = "THINKER_MODEL"
     default_model: str = ""
     local: bool = False
+    checks_arguments: bool = False
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -50,6 +52,7 @@ PROVIDERS: dict[str, Provider] = {
             "GROQ_API_KEY",
             "GROQ_MODEL",
             default_model="qwen/qwen3-32b",  # the seed's own default
+            checks_arguments=True,
         ),
         Provider(
             "openrouter",
