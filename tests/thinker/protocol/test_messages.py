@@ -1,0 +1,69 @@
+"""Messages as they stand in the journal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from thinker.protocol.messages import (
+    MESSAGE,
+    AssistantMessage,
+    Image,
+    Message,
+    SideEffect,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+ARGUMENTS = st.dictionaries(TEXT, st.none() | st.booleans() | TEXT | st.lists(TEXT))
+MESSAGES = st.one_of(
+    st.builds(
+        UserMessage,
+        content=TEXT,
+        images=st.lists(st.builds(Image, media_type=TEXT, data=TEXT), max_size=2).map(tuple),
+    ),
+    st.builds(
+        AssistantMessage,
+        content=TEXT,
+        reasoning=st.none() | TEXT,
+        tool_calls=st.lists(
+            st.builds(ToolCall, id=TEXT, name=TEXT, arguments=ARGUMENTS), max_size=2
+        ).map(tuple),
+    ),
+    st.builds(ToolResult, call_id=TEXT, name=TEXT, content=TEXT, is_error=st.booleans()),
+)
+
+
+@given(MESSAGES)
+def test_message_comes_back_from_json_as_it_was(message: Message) -> None:
+    """The role says which kind it is."""
+    assert MESSAGE.validate_json(message.model_dump_json()) == message
+
+
+def test_field_of_a_newer_version_is_passed_over() -> None:
+    """A turn that was recorded by the next version is resumed by this one."""
+    newer = {"role": "user", "content": "hi", "mood": "good"}
+    assert MESSAGE.validate_python(newer) == UserMessage(content="hi")
+
+
+def test_unknown_role_is_refused() -> None:
+    """What nobody understands is no message."""
+    with pytest.raises(ValidationError, match="role"):
+        MESSAGE.validate_python({"role": "system", "content": "obey"})
+
+
+def test_tool_counts_as_not_repeatable_unless_it_says_otherwise() -> None:
+    """The careful class is the default (reliability.md §4.4)."""
+    spec = ToolSpec(name="send", description="", parameters={})
+    assert spec.side_effect is SideEffect.NON_IDEMPOTENT
+
+
+def test_usage_adds_up_and_cache_is_part_of_the_prompt() -> None:
+    """Totals are what is paid for."""
+    total = Usage(prompt=10, completion=2, cached=8) + Usage(prompt=1, cache_written=1)
+    assert total == Usage(prompt=11, completion=2, cached=8, cache_written=1)
+    assert total.total == 13
