@@ -1,0 +1,205 @@
+"""The worker as a real process: by hand on stdin, and on a socket below a supervisor."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import orjson
+import pytest
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes.scripted import MemoryHost, spec, turn_run
+from pydantic import JsonValue
+
+from thinker.protocol import methods
+from thinker.protocol.env import inherited
+from thinker.protocol.messages import ToolResult
+from thinker.protocol.methods import (
+    Ready,
+    StepCommit,
+    StepCommitted,
+    ToolCallParams,
+    TurnResult,
+)
+from thinker.protocol.peer import Peer, connected
+
+pytestmark = pytest.mark.process
+
+WORKER = (sys.executable, "-P", "-m", "thinker")
+STRAY = "print('stray', flush=True); import runpy; runpy.run_module('thinker', None, '__main__')"
+SECONDS = 60  # for a whole process on a busy machine; nothing here waits for a clock
+
+
+def by_hand(
+    typed: bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a worker whose stdin is this."""
+    return subprocess.run(
+        WORKER,
+        input=typed,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+        cwd=cwd,
+        env={**inherited(os.environ), **(env or {})},
+    )
+
+
+class Child:
+    """A worker on a socket, its supervisor's peer, and what it announced."""
+
+    def __init__(self, process: Process, peer: Peer) -> None:
+        self.process = process
+        self.peer = peer
+        self.host = MemoryHost()
+        self.ready: list[Ready] = []
+        self.announced = anyio.Event()
+        peer.requests |= {methods.STEP_COMMIT: self._commit, methods.TOOL_CALL: self._call_tool}
+        peer.notifications |= {methods.READY: self._ready, methods.HEARTBEAT: lambda _: None}
+
+    def _ready(self, params: JsonValue) -> None:
+        self.ready.append(Ready.model_validate(params))
+        self.announced.set()
+
+    async def _commit(self, params: JsonValue) -> StepCommitted:
+        return await self.host.commit(StepCommit.model_validate(params))
+
+    async def _call_tool(self, params: JsonValue) -> ToolResult:
+        return await self.host.call_tool(ToolCallParams.model_validate(params).seq)
+
+
+@asynccontextmanager
+async def started(
+    argv: tuple[str, ...] = WORKER, env: Mapping[str, str] | None = None
+) -> AsyncIterator[Child]:
+    """A worker on one end of a socketpair."""
+    ours, theirs = socket.socketpair()
+    fd = theirs.fileno()
+    told = {**inherited(os.environ), "THINKER_PEER_FD": str(fd), **(env or {})}
+    with anyio.fail_after(SECONDS):
+        async with await anyio.open_process(argv, env=told, pass_fds=(fd,)) as process:
+            theirs.close()
+            try:
+                async with connected(ours) as peer:
+                    yield Child(process, peer)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+
+
+def test_lines_typed_by_hand_are_answered_by_the_demo_model() -> None:
+    """No supervisor, no key, no configuration."""
+    done = by_hand(b"hello\n")
+    assert (done.returncode, done.stdout.decode().split("\n")[0]) == (0, "You said: hello")
+    assert b"[Demo model:" in done.stdout
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8"])
+def test_standard_streams_are_utf8_whatever_the_locale(locale: str) -> None:
+    """Bytes that are none are replaced, not fatal."""
+    done = by_hand("grüße \U0001f30d".encode() + b" \xff\n", {"LC_ALL": locale})
+    assert done.returncode == 0
+    assert done.stdout.decode().startswith("You said: grüße \U0001f30d \ufffd\n")
+
+
+@pytest.mark.parametrize(
+    ("env", "mend"),
+    [
+        ({"THINKER_LLM_PROVIDER": "groq"}, "set GROQ_API_KEY"),
+        ({"THINKER_LLM_PROVIDER": "ollama"}, 'set "model"'),
+        ({"THINKER_LLM_PROVIDER": "grok"}, "use one of anthropic"),
+        ({"THINKER_MAX_STEPS": "many"}, "max_steps"),
+        ({"THINKER_SKILLS_DIRS": "/a:/b"}, "skills_dirs"),
+    ],
+)
+def test_wrong_configuration_is_exit_code_78(env: dict[str, str], mend: str) -> None:
+    """The supervisor does not retry it; the operator reads what to mend, and no traceback."""
+    done = by_hand(b"hello\n", env)
+    assert (done.returncode, done.stdout) == (78, b"")
+    assert mend in done.stderr.decode().replace('\\"', '"')
+    assert b"Traceback" not in done.stderr
+
+
+def test_module_in_the_working_directory_is_not_imported(tmp_path: Path) -> None:
+    """A file that a model wrote must not become part of the worker."""
+    (tmp_path / "json.py").write_text("raise SystemExit('imported')", "utf-8")
+    done = by_hand(b"hello\n", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+async def test_interrupt_ends_it_at_once_and_quietly() -> None:
+    """Ctrl-C, while it waits for a line."""
+    with anyio.fail_after(SECONDS):
+        async with await anyio.open_process(WORKER, env=inherited(os.environ)) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            await process.stdin.send(b"hello\n")
+            await BufferedByteReceiveStream(process.stdout).receive_until(b"agents.json.]", 4096)
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 130
+            shown = b"".join([chunk async for chunk in process.stderr])
+            assert b"Traceback" not in shown
+
+
+async def test_worker_on_a_socket_runs_turns_with_tools() -> None:
+    """Ready with its own pid, then a turn of the demo model through commit and tool call."""
+    async with started() as child:
+        await child.announced.wait()
+        ready = Ready(pid=child.process.pid, provider="demo", model="demo")
+        assert child.ready == [ready]
+        turn = turn_run("what time is it?", spec("get_time"))
+        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
+        assert result.text.startswith("It is get_time.")
+        assert (len(child.host.commits), child.host.ran) == (2, [2])
+
+
+async def test_stray_output_cannot_corrupt_the_wire() -> None:
+    """A print of some library goes to stdout; the wire is the socket."""
+    async with started((sys.executable, "-P", "-c", STRAY)) as child:
+        turn = turn_run("hello")
+        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
+        assert result.text.startswith("You said: hello")
+        assert child.process.stdout is not None
+        assert await child.process.stdout.receive() == b"stray\n"
+
+
+async def test_worker_ends_when_its_socket_closes() -> None:
+    """End-of-file: the supervisor is dead or wants it so."""
+    async with started() as child:
+        await child.announced.wait()
+        child.peer.close()
+        assert await child.process.wait() == 0
+
+
+async def test_worker_dies_with_its_parent_though_the_socket_stays_open() -> None:
+    """A process that inherited the socket must not keep an orphan alive."""
+    ours, theirs = socket.socketpair()
+    fds = (ours.fileno(), theirs.fileno())
+    parent = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen({WORKER!r}, pass_fds={fds!r})\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+    env = {**inherited(os.environ), "THINKER_PEER_FD": str(fds[1])}
+    argv = (sys.executable, "-P", "-c", parent)
+    with anyio.fail_after(SECONDS):
+        async with await anyio.open_process(argv, env=env, pass_fds=fds) as process:
+            assert process.stdout is not None
+            pidfd = os.pidfd_open(int(await process.stdout.receive()))
+            try:
+                await anyio.wait_readable(ours)  # it announced itself, so it is watching
+                assert orjson.loads(ours.recv(4096).split(b"\n")[0])["method"] == methods.READY
+                process.kill()
+                await anyio.wait_readable(pidfd)
+            finally:
+                os.close(pidfd)
+                ours.close()
+                theirs.close()
