@@ -175,17 +175,9 @@ class Delivery:
         """Send the first words as a message and edit it while the answer grows."""
         text = await preview.longer_than(PREVIEW_START - 1)
         with anyio.CancelScope(shield=True):  # the row must say whether a message exists
-            row, message_id = await self._store.transact(
-                outbox.start_preview, turn_id, address, text + UNFINISHED, self._clock()
-            )
-            if message_id is None:
-                try:
-                    with _bounded():
-                        message_id = await adapter.send(_preview_part(address, adapter, text))
-                except SendError as error:
-                    log.info("preview_failed", chat=address.chat_key, problem=str(error))
-                    return
-                await self._store.transact(outbox.placeholder_sent, row, message_id)
+            message_id = await self._begin(adapter, turn_id, address, text)
+        if message_id is None:
+            return
         while True:
             await anyio.sleep(PREVIEW_INTERVAL)
             text = await preview.longer_than(len(text))
@@ -194,6 +186,23 @@ class Delivery:
             except SendError as error:
                 log.info("preview_failed", chat=address.chat_key, problem=str(error))
                 return
+
+    async def _begin(
+        self, adapter: Adapter, turn_id: str, address: Address, text: str
+    ) -> str | None:
+        """The platform's id of the turn's preview, sent unless an earlier process sent it."""
+        row, message_id = await self._store.transact(
+            outbox.start_preview, turn_id, address, text + UNFINISHED, self._clock()
+        )
+        if message_id is None:
+            try:
+                with _bounded():
+                    message_id = await adapter.send(_preview_part(address, adapter, text))
+            except SendError as error:
+                log.info("preview_failed", chat=address.chat_key, problem=str(error))
+                return None
+            await self._store.transact(outbox.placeholder_sent, row, message_id)
+        return message_id
 
 
 class Preview:

@@ -4,9 +4,10 @@ An edit with any error is refused whole and reported; the configuration in force
 broken file falls back to the last good copy, so that a bad edit cannot brick the daemon.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
+import anyio
 import structlog
 from watchfiles import awatch
 
@@ -96,11 +97,24 @@ class Configuration:
     async def watch(self, on_change: Callable[[], Awaitable[None]]) -> None:
         """Call ``on_change`` after each edit of the file; log what is wrong with edited skills."""
         self._scan_skills()
-        folders = (self.path.parent, self._settings.paths.skills, self._settings.paths.personas)
-        async for changes in awatch(*folders, debounce=DEBOUNCE, step=20, recursive=True):
-            paths = {Path(path) for _, path in changes}
-            if self.path in paths or self.path.resolve() in paths:
+        stopped = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_set_at_the_end, stopped)
+            tasks.start_soon(self._watch_file, on_change, stopped)
+            tasks.start_soon(self._watch_skills, stopped)
+
+    async def _watch_file(
+        self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event
+    ) -> None:
+        files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
+        folders = {file.parent for file in files}
+        async for paths in _edits(folders, stopped, recursive=False):
+            if not files.isdisjoint(paths):
                 await on_change()
+
+    async def _watch_skills(self, stopped: anyio.Event) -> None:
+        folders = {self._settings.paths.skills, self._settings.paths.personas}
+        async for paths in _edits(folders, stopped, recursive=True):
             if any(path.name == "SKILL.md" for path in paths):
                 self._scan_skills()
 
@@ -127,3 +141,27 @@ class Configuration:
             write_private(self._settings.paths.last_good, self.path.read_bytes())
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
+
+
+async def _set_at_the_end(stopped: anyio.Event) -> None:
+    """Set the event when the daemon stops: the watcher's thread looks at nothing else."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stopped.set()
+
+
+async def _edits(
+    folders: Iterable[Path], stopped: anyio.Event, *, recursive: bool
+) -> AsyncIterator[set[Path]]:
+    """The paths that changed, edit by edit."""
+    try:
+        async for changes in awatch(
+            *folders, debounce=DEBOUNCE, step=20, recursive=recursive, stop_event=stopped
+        ):
+            yield {Path(path) for _, path in changes}
+    except OSError as error:  # a folder is gone, or the kernel's limit of watches is reached
+        log.error(  # noqa: TRY400 - the text says it all
+            "edits_not_noticed",
+            problem=f"{error}; run 'orchestrator reload' after an edit",
+        )

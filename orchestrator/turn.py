@@ -56,6 +56,8 @@ POISON = (
     "I am sorry: answering this message stopped the agent's process {deaths} times, so I gave"
     " it up. Reference: {turn}"
 )
+UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
+LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
 log = structlog.get_logger()
 
@@ -152,7 +154,8 @@ class TurnRunner:
         said = "\n".join(row.text for row in context.messages)
         return (
             context,
-            memory.search(db, turn.agent_id, said, MEMORIES),
+            # Not what this very turn has stored: resumed, it must see the prompt it began with.
+            memory.search(db, turn.agent_id, said, MEMORIES, turn.started_at),
             memory.profile_prompt(db, turn.agent_id),
         )
 
@@ -204,13 +207,22 @@ class TurnRunner:
 
     def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
         services, turn = self._with, self._turn
-        text = result.text.strip() or NOTHING
-        unsure = steps.unconfirmed(db, turn.id)
-        if unsure:
-            names = ", ".join(unsure)
-            text += f"\n\n⚠️ I couldn't confirm whether this happened: {names}."
-        address = turns.address(db, turn.id)
-        parts = [Part(part) for part in services.delivery.split(address.channel, text)]
+        origin = turns.origin(db, turn.id)
+        address = origin.address()
+        text = "\n\n".join(
+            [
+                *(
+                    LATE.format(text=body)
+                    for body in outbox.take_unconfirmed(db, address.chat_key, services.clock())
+                ),
+                result.text.strip() or NOTHING,
+                *(UNSURE.format(tool=tool) for tool in steps.unconfirmed(db, turn.id)),
+            ]
+        )
+        reply_to = None if address.private else origin.message_id
+        parts = [
+            Part(part, reply_to=reply_to) for part in services.delivery.split(address.channel, text)
+        ]
         mode = services.delivery.mode(address)
         turns.reply(db, turn, parts, mode, (result.stop_reason, result.error), services.clock())
 
@@ -236,7 +248,7 @@ class TurnRunner:
         await self._with.store.transact(turns.extend, self._turn, self._with.clock())
 
     def _tell(self, db: apsw.Connection, text: str) -> None:
-        outbox.add_notice(db, turns.address(db, self._turn.id), text, self._with.clock())
+        outbox.add_notice(db, turns.origin(db, self._turn.id).address(), text, self._with.clock())
 
     # --- what the worker asks (TurnHost) ---------------------------------------------------
 
