@@ -12,7 +12,7 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, router
+from orchestrator import __version__, replies, router
 from orchestrator.errors import JournalError
 from orchestrator.journal import inbox, turns
 from orchestrator.journal.inbox import InboxRow
@@ -22,7 +22,6 @@ from thinker.protocol.logs import bound
 
 UNBOUND = "no agent is bound to this chat"
 UNKNOWN = "there is no agent {agent!r} that can answer"
-NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
 log = structlog.get_logger()
 
 
@@ -129,7 +128,7 @@ class Dispatcher:
                 return turns.admit(db, row, admission, now)
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)
-            inbox.refuse(db, row, reason, NO_AGENT if row.private else None, now)
+            inbox.refuse(db, row, reason, replies.NO_AGENT if row.private else None, now)
         return None
 
     def _agent_for(self, row: InboxRow) -> str | None:

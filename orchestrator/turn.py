@@ -11,6 +11,8 @@ import anyio
 import apsw
 import structlog
 
+from orchestrator import replies
+from orchestrator.crashpoints import boundary
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery, Preview
 from orchestrator.errors import (
@@ -47,18 +49,6 @@ WINDOW = 50  # messages of history; seed 002
 MEMORIES = 5  # facts in the prompt; seed 002
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
 STORAGE_RETRY = 2.0  # seconds between two tries to write what cannot be written
-NOTHING = "I have nothing to say to that."
-GONE = "This agent was removed from the configuration while it was answering you."
-BROKEN = (
-    "Something went wrong inside the agent, so I could not answer. The operator's log says what."
-)
-POISON = (
-    "I am sorry: answering this message stopped the agent's process {deaths} times, so I gave"
-    " it up. Reference: {turn}"
-)
-UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
-LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
-QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
 log = structlog.get_logger()
 
 
@@ -110,17 +100,17 @@ class TurnRunner:
             result = await self._attempt()
         except UnknownAgentError:
             self._over = self._with.supervisor.stopping
-            result = None if self._over else _ended(GONE)
+            result = None if self._over else _ended(replies.GONE)
         except WorkerLostError as error:
             await self._worker_died(error)
         except QuarantinedError as error:
             if error.final:
-                result = _ended(f"The agent cannot start: {error}")
+                result = _ended(replies.NO_START.format(problem=error))
             else:
                 await self._wait_out_quarantine(error)
         except WorkerError as error:
             log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
-            result = _ended(BROKEN, str(error))
+            result = _ended(replies.BROKEN, str(error))
         if result is not None and result.stop_reason is StopReason.DRAINED:
             self._over = self._with.supervisor.stopping
             return None
@@ -141,7 +131,10 @@ class TurnRunner:
 
     async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
         try:
-            return await worker.run_turn(run, self, self._with.clock() / 1000)
+            boundary("run_turn:before")
+            result = await worker.run_turn(run, self, self._with.clock() / 1000)
+            boundary("run_turn:after")
+            return result
         except WorkerLostError:
             if worker.asked and not worker.hung:
                 return TurnResult(text="", stop_reason=StopReason.DRAINED)
@@ -209,16 +202,8 @@ class TurnRunner:
         services, turn = self._with, self._turn
         origin = turns.origin(db, turn.id)
         address = origin.address()
-        text = "\n\n".join(
-            [
-                *(
-                    LATE.format(text=body)
-                    for body in outbox.take_unconfirmed(db, address.chat_key, services.clock())
-                ),
-                result.text.strip() or NOTHING,
-                *(UNSURE.format(tool=tool) for tool in steps.unconfirmed(db, turn.id)),
-            ]
-        )
+        late = outbox.take_unconfirmed(db, address.chat_key, services.clock())
+        text = replies.compose(result.text, late, steps.unconfirmed(db, turn.id))
         reply_to = None if address.private else origin.message_id
         parts = [
             Part(part, reply_to=reply_to) for part in services.delivery.split(address.channel, text)
@@ -233,7 +218,7 @@ class TurnRunner:
         log.warning("turn_lost_its_worker", deaths=deaths, problem=str(error))
         if deaths < MAX_DEATHS:
             return
-        notice = POISON.format(deaths=deaths, turn=turn.id)
+        notice = replies.POISON.format(deaths=deaths, turn=turn.id)
         await services.store.transact(turns.bury, turn, str(error), notice, services.clock())
         self._over = True
         services.delivery.wake()
@@ -242,7 +227,7 @@ class TurnRunner:
         log.warning("turn_waits", problem=str(error))
         if not self._told_quarantine:
             self._told_quarantine = True
-            await self._with.store.transact(self._tell, QUARANTINE)
+            await self._with.store.transact(self._tell, replies.QUARANTINE)
             self._with.delivery.wake()
         await self._with.supervisor.available(self._turn.agent_id)
         await self._with.store.transact(turns.extend, self._turn, self._with.clock())

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from orchestrator.adapter import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
 from orchestrator.channels import telegram_text, telegram_updates
+from orchestrator.channels.pacing import Pacer
 from orchestrator.channels.telegram_api import (
     POLL_WAIT,
     BotApi,
@@ -25,6 +26,7 @@ from orchestrator.channels.telegram_api import (
     WebhookInfo,
 )
 from orchestrator.channels.telegram_updates import Bot
+from orchestrator.crashpoints import boundary
 from thinker.protocol.messages import JsonObject
 
 log = structlog.get_logger()
@@ -64,6 +66,7 @@ class Telegram:
         self._offset: int | None = None
         self._failures = 0
         self._conflict_since: float | None = None
+        self._pacer = Pacer(clock, sleep)
 
     @property
     def bot_id(self) -> str:
@@ -89,7 +92,9 @@ class Telegram:
         began, first = self._clock(), self.status.state == "starting"
         # The first poll comes back at once, so that a quiet bot is known to be ready.
         wait = 0 if first else POLL_WAIT
+        boundary("poll:before")
         updates = await self._api.poll(self._offset, telegram_updates.KINDS, wait)
+        boundary("poll:after")
         if updates:
             await self._store(updates, bot, intake)
         self._succeeded()
@@ -213,6 +218,7 @@ class Telegram:
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
     ) -> Result:
         """Send or edit with formatting, or without it where Telegram refuses the formatting."""
+        await self._pacer.wait(part.chat_id, group=part.chat_id.startswith("-"))
         body: JsonObject = {
             "chat_id": _number(part.chat_id),
             "link_preview_options": {"is_disabled": True},

@@ -186,6 +186,18 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
     return [_row(row) for row in rows]
 
 
+def take_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
+    """The direct messages of a chat that may or may not have arrived; telling settles them."""
+    rows = db.execute(
+        "SELECT id, body FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id",
+        (chat_key,),
+    )
+    told = list(rows)
+    for row_id, _ in told:
+        _end(db, row_id, "abandoned", "the chat was told with its next reply", now)
+    return [str(body) for _, body in told]
+
+
 def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
     """The messages of a turn in order, whatever became of their delivery."""
     rows = db.execute(

@@ -183,12 +183,15 @@ def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) ->
 
 def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
     """Give a turn that could not run its whole time again."""
-    db.execute("UPDATE turn SET deadline = ? + allowed WHERE id = ?", (now, turn.id))
+    db.execute(
+        "UPDATE turn SET deadline = ? + allowed WHERE id = ? AND epoch = ?",
+        (now, turn.id, turn.epoch),
+    )
 
 
-def address(db: apsw.Connection, turn_id: str) -> outbox.Address:
-    """Where a turn's reply goes."""
-    return inbox.of_turn(db, turn_id)[0].address()
+def origin(db: apsw.Connection, turn_id: str) -> InboxRow:
+    """The message that a turn answers."""
+    return inbox.of_turn(db, turn_id)[0]
 
 
 def open_count(db: apsw.Connection) -> int:

@@ -1,0 +1,69 @@
+"""How fast a platform may be written to: token buckets, pure but for the waiting.
+
+Telegram names about one message a second in a chat, 20 a minute in a group and 30 a second for a
+bot, and publishes no exact limits (reference/reliability.md §5); short bursts are tolerated.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import anyio
+
+IDLE = 120.0  # seconds after which a chat's bucket is full again whatever its rate
+
+
+@dataclass(frozen=True)
+class Rate:
+    """``burst`` calls at once, then ``per_second``."""
+
+    per_second: float
+    burst: int
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """``tokens`` were left at ``at`` (seconds); below zero, calls have been promised ahead."""
+
+    tokens: float
+    at: float
+
+
+CHAT = Rate(1.0, 4)
+GROUP = Rate(20 / 60, 4)
+BOT = Rate(30.0, 30)
+
+
+def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
+    """Use one token; the bucket afterwards and the seconds to wait before the call."""
+    left = float(rate.burst)
+    if bucket is not None:
+        left = min(left, bucket.tokens + (now - bucket.at) * rate.per_second)
+    left -= 1
+    return Bucket(left, now), max(0.0, -left / rate.per_second)
+
+
+class Pacer:
+    """Delays calls so that neither a chat nor the bot goes over its rate."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = anyio.current_time,
+        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._bot: Bucket | None = None
+        self._chats: dict[str, Bucket] = {}
+
+    async def wait(self, chat_id: str, *, group: bool) -> None:
+        """Wait until one more call to the chat is in order."""
+        now = self._clock()
+        rate = GROUP if group else CHAT
+        self._bot, bot_wait = take(BOT, self._bot, now)
+        self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now)
+        self._chats = {
+            chat: bucket for chat, bucket in self._chats.items() if now - bucket.at < IDLE
+        }
+        delay = max(bot_wait, chat_wait)
+        if delay:
+            await self._sleep(delay)

@@ -1,0 +1,35 @@
+"""What a chat is told by the daemon itself, and how a reply is put together. Pure."""
+
+from collections.abc import Sequence
+
+NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
+NOTHING = "I have nothing to say to that."
+GONE = "This agent was removed from the configuration while it was answering you."
+BROKEN = (
+    "Something went wrong inside the agent, so I could not answer. The operator's log says what."
+)
+POISON = (
+    "I am sorry: answering this message stopped the agent's process {deaths} times, so I gave"
+    " it up. Reference: {turn}"
+)
+UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
+LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
+QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
+NO_START = "The agent cannot start: {problem}"
+
+
+def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:
+    """The whole text of a reply.
+
+    Args:
+        answer: what the model said.
+        unconfirmed: earlier messages of the chat of which nobody knows whether they arrived.
+        unsure_tools: tools of this turn of which nobody knows whether they ran.
+    """
+    return "\n\n".join(
+        [
+            *(LATE.format(text=text) for text in unconfirmed),
+            answer.strip() or NOTHING,
+            *(UNSURE.format(tool=tool) for tool in unsure_tools),
+        ]
+    )
