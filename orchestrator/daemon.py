@@ -17,7 +17,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, control_server, status
+from orchestrator import __version__, control_server, crashpoints, status
 from orchestrator.adapter import Adapter
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
@@ -86,6 +86,7 @@ class Daemon:
             await self._open_channels(stack, console)
             supervisor = Supervisor(tasks)
             self._supervisor = supervisor
+            crashpoints.watch_workers(supervisor.pids)
             await self._configuration.apply(supervisor)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
             services = Services(
@@ -121,6 +122,7 @@ class Daemon:
                 for adapter in self._adapters.values():
                     channels.start_soon(adapter.run, intake)
                 self._announce()
+                crashpoints.boundary("ready")
                 await self._until_stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)

@@ -102,6 +102,10 @@ class Supervisor:
         """Every agent's slot, for `orchestrator status`."""
         return self._slots
 
+    def pids(self) -> list[int]:
+        """The processes of the workers that run."""
+        return [slot.worker.pid for slot in list(self._slots.values()) if slot.worker is not None]
+
     @asynccontextmanager
     async def using(self, agent_id: str) -> AsyncIterator[Worker]:
         """The agent's running worker, started if need be, and kept while the block lasts.

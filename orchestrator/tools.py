@@ -14,6 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import policy
+from orchestrator.crashpoints import boundary
 from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.hosttools.base import JournalTool, PlainTool, ToolContext, ToolFailure
@@ -96,7 +97,9 @@ class ToolRunner:
                 steps.finish_local, call, _effect(tool, call, context), epoch, self._clock()
             )
         await self._store.transact(steps.intend, call.turn_id, call.seq, epoch, self._clock())
+        boundary("effect:before")
         result = await _outcome(tool, call, context)
+        boundary("effect:after")
         return await self._store.transact(steps.finish, call, result, self._clock())
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:

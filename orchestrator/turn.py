@@ -12,7 +12,6 @@ import apsw
 import structlog
 
 from orchestrator import replies
-from orchestrator.crashpoints import boundary
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery, Preview
 from orchestrator.errors import (
@@ -131,10 +130,7 @@ class TurnRunner:
 
     async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
         try:
-            boundary("run_turn:before")
-            result = await worker.run_turn(run, self, self._with.clock() / 1000)
-            boundary("run_turn:after")
-            return result
+            return await worker.run_turn(run, self, self._with.clock() / 1000)
         except WorkerLostError:
             if worker.asked and not worker.hung:
                 return TurnResult(text="", stop_reason=StopReason.DRAINED)

@@ -19,6 +19,7 @@ import anyio
 import structlog
 from pydantic import JsonValue, ValidationError
 
+from orchestrator.crashpoints import boundary
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.launch import LaunchSpec
 from thinker.protocol import methods
@@ -84,8 +85,9 @@ class Worker:
             WorkerError: it answered with an error.
         """
         self.turns[run.turn_id] = host
+        boundary("run_turn:before")
         try:
-            return await self.peer.call(
+            result = await self.peer.call(
                 methods.TURN_RUN,
                 run,
                 TurnResult,
@@ -101,6 +103,8 @@ class Worker:
         finally:
             del self.turns[run.turn_id]
             self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
+        boundary("run_turn:after")
+        return result
 
     def drain(self) -> None:
         """Ask the child to leave each turn at its next step boundary."""

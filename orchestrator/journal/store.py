@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import apsw
 import structlog
 
+from orchestrator.crashpoints import boundary
 from orchestrator.errors import ExitCode, JournalError, OrchestratorError
 from orchestrator.journal.migrations import migrate
 
@@ -50,6 +51,7 @@ class _Job(Generic[T]):
     loop: asyncio.AbstractEventLoop
     value: T | None = None
     error: BaseException | None = None
+    wrote: bool = False
 
     def settle(self) -> None:
         if self.future.done():
@@ -170,7 +172,9 @@ def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError |
         db.execute("BEGIN IMMEDIATE")
         for job in group:
             _run(db, job)
+        _pass(group, "before")
         db.execute("COMMIT")
+        _pass(group, "after")
     except (apsw.IOError, apsw.CorruptError) as error:
         return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
     except apsw.Error as error:
@@ -183,14 +187,23 @@ def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError |
 
 def _run(db: apsw.Connection, job: _Job[Any]) -> None:
     db.execute("SAVEPOINT job")
+    changes = db.total_changes()
     try:
         job.value = job.work(db, *job.args)
+        job.wrote = db.total_changes() > changes
     except (apsw.FullError, apsw.IOError, apsw.CorruptError):
         raise  # the whole transaction is gone with it
     except Exception as error:  # noqa: BLE001 - it is the caller's, who gets it
         job.error = error
         db.execute("ROLLBACK TO job")
     db.execute("RELEASE job")
+
+
+def _pass(group: list[_Job[Any]], side: str) -> None:
+    """A boundary for each function that has written."""
+    for job in group:
+        if job.wrote:
+            boundary(f"{job.work.__name__.lstrip('_')}:{side}")
 
 
 def _translated(error: apsw.Error) -> JournalError:

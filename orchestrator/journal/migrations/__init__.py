@@ -4,6 +4,7 @@ from importlib import resources
 
 import apsw
 
+from orchestrator.crashpoints import boundary
 from orchestrator.errors import JournalError
 
 
@@ -34,3 +35,5 @@ def migrate(db: apsw.Connection) -> None:
         with db:
             db.execute(known[number])
             db.execute(f"PRAGMA user_version={number:d}")
+            boundary("migrate:before")
+        boundary("migrate:after")
