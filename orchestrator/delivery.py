@@ -14,6 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.adapter import Adapter, OutboundPart, SendError, SendOutcome
+from orchestrator.crashpoints import boundary
 from orchestrator.journal import outbox
 from orchestrator.journal.outbox import Address, OutboxRow
 from orchestrator.journal.store import Store
@@ -105,7 +106,7 @@ class Delivery:
 
     async def _direct(self, adapter: Adapter, row: OutboxRow) -> None:
         await self._store.transact(outbox.sending, row.id, "sending", self._clock())
-        with _bounded():
+        with _bounded("send"):
             message_id = await adapter.send(_part(row))
         await self._store.transact(outbox.delivered, row.id, message_id, self._clock())
 
@@ -113,11 +114,11 @@ class Delivery:
         message_id = row.ph_id
         if message_id is None:
             await self._store.transact(outbox.sending, row.id, "ph_sending", self._clock())
-            with _bounded():
+            with _bounded("placeholder"):
                 message_id = await adapter.send(_part(row, PLACEHOLDER))
             await self._store.transact(outbox.placeholder_sent, row.id, message_id)
         await self._store.transact(outbox.sending, row.id, "sending", self._clock())
-        with _bounded():
+        with _bounded("edit"):
             await adapter.edit(_part(row), message_id)
         await self._store.transact(outbox.delivered, row.id, message_id, self._clock())
 
@@ -196,7 +197,7 @@ class Delivery:
         )
         if message_id is None:
             try:
-                with _bounded():
+                with _bounded("preview"):
                     message_id = await adapter.send(_preview_part(address, adapter, text))
             except SendError as error:
                 log.info("preview_failed", chat=address.chat_key, problem=str(error))
@@ -236,11 +237,13 @@ class Preview:
 
 
 @contextmanager
-def _bounded() -> Iterator[None]:
-    """A platform call that takes too long may still have worked."""
+def _bounded(name: str) -> Iterator[None]:
+    """A platform call between two boundaries; one that takes too long may still have worked."""
+    boundary(f"{name}:before")
     try:
         with anyio.fail_after(CALL_TIMEOUT):
             yield
+        boundary(f"{name}:after")
     except TimeoutError:
         raise SendError("the platform did not answer", SendOutcome.UNKNOWN) from None
 
