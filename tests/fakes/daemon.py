@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
-from fakes.bot_api import BotApiServer
 from pydantic import BaseModel
 
 from orchestrator import control
 from orchestrator.control import StatusReport
+from orchestrator.selftest.bot_api import BotApiServer
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import Params

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from fakes.bot_api import BotApiServer
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
 from fakes.held_model import HeldModel, agent, system, two_agents
 
 from orchestrator import control
 from orchestrator.control import PairCode, PairedChat, PairingList
+from orchestrator.selftest.bot_api import BotApiServer
 
 pytestmark = pytest.mark.process
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.bot_api import BotApiServer
 from fakes.daemon import TOKEN, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
+
+from orchestrator.selftest.bot_api import BotApiServer
 
 pytestmark = pytest.mark.process
 

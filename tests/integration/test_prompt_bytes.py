@@ -5,10 +5,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from fakes.bot_api import BotApiServer
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, system, two_agents
 from fakes.model_api import Reply
+
+from orchestrator.selftest.bot_api import BotApiServer
 
 pytestmark = pytest.mark.process
 

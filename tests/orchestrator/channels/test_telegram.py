@@ -5,7 +5,12 @@ from contextlib import asynccontextmanager
 
 import anyio
 import httpx
-from fakes.bot_api import (
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.channels.telegram import Telegram
+from orchestrator.channels.telegram_api import BotApi
+from orchestrator.errors import JournalError
+from orchestrator.selftest.bot_api import (
     CONFLICT,
     HANG,
     LOST_ANSWER,
@@ -14,11 +19,6 @@ from fakes.bot_api import (
     Fault,
     too_many,
 )
-
-from orchestrator.adapter import InboundMessage
-from orchestrator.channels.telegram import Telegram
-from orchestrator.channels.telegram_api import BotApi
-from orchestrator.errors import JournalError
 
 TOKEN = "123456:ABC-DEF"
 

@@ -7,11 +7,18 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from fakes.bot_api import HANG, LOST_ANSWER, LOST_REQUEST, BotApiServer, Fault, too_many
 
 from orchestrator.adapter import SendOutcome
 from orchestrator.channels.telegram_api import BotApi, BotApiError, Sent, User
 from orchestrator.errors import ConfigError
+from orchestrator.selftest.bot_api import (
+    HANG,
+    LOST_ANSWER,
+    LOST_REQUEST,
+    BotApiServer,
+    Fault,
+    too_many,
+)
 from thinker.protocol.messages import JsonObject
 
 TOKEN = "123456:CANARY-token_0"

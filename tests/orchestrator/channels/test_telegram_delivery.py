@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from fakes.bot_api import BLOCKED, LOST_ANSWER, BotApiServer, Fault
 
 from orchestrator.adapter import OutboundPart, SendError, SendOutcome
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
+from orchestrator.selftest.bot_api import BLOCKED, LOST_ANSWER, BotApiServer, Fault
 
 TOKEN = "123456:ABC-DEF"
 UNPARSED = Fault(400, "Bad Request: can't parse entities: Unsupported start tag")

@@ -1,11 +1,11 @@
 """Markdown becomes valid Telegram HTML, in parts of a size that Telegram takes."""
 
 import pytest
-from fakes.bot_world import parse_html
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.channels.telegram_text import clean, split, to_html, units, visible
+from orchestrator.selftest.bot_world import parse_html
 
 MARKDOWN = st.text(st.sampled_from("ab1 \n*_`~#>|-[](){}!.:\\<&\"'+=\tß👍\ud83d"), max_size=300)
 PROSE = st.text(st.sampled_from("abc \n*_>#-.👍é"), max_size=600)

@@ -4,11 +4,10 @@ import html
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import anyio
 
-JsonObject = dict[str, Any]
+from orchestrator.selftest.loopback import ForeignJson
 
 LIMIT = 4096  # UTF-16 code units, after entity parsing
 _TAGS = {"b", "i", "u", "s", "code", "pre", "a", "blockquote"}
@@ -57,12 +56,12 @@ class BotWorld:
         self.webhook = ""
         self._next_update_id = 1000
         self._next_message_id = 1
-        self._updates: dict[int, JsonObject] = {}
-        self._pending: list[JsonObject] = []
-        self._again: list[JsonObject] = []
+        self._updates: dict[int, ForeignJson] = {}
+        self._pending: list[ForeignJson] = []
+        self._again: list[ForeignJson] = []
         self._visible: dict[int, dict[int, str]] = defaultdict(dict)
         self._changed = anyio.Event()
-        self._methods: dict[str, Callable[[JsonObject], Awaitable[Any]]] = {
+        self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
             "getWebhookInfo": self._get_webhook_info,
             "deleteWebhook": self._delete_webhook,
@@ -73,7 +72,7 @@ class BotWorld:
             "getFile": self._get_file,
         }
 
-    def push(self, update: JsonObject) -> int:
+    def push(self, update: ForeignJson) -> int:
         """Queue an update; it gets the next number unless it has one. Returns its number."""
         update = {"update_id": self._next_update_id, **update}
         number = int(update["update_id"])
@@ -83,7 +82,7 @@ class BotWorld:
         self._notify()
         return number
 
-    def user_says(self, chat_id: int, text: str | None, **fields: Any) -> int:
+    def user_says(self, chat_id: int, text: str | None, **fields: object) -> int:
         """A person writes in a chat; ``fields`` go into the message. Returns the update's number.
 
         A negative chat is a group, in which person 1 writes unless ``fields`` has ``from``.
@@ -117,8 +116,8 @@ class BotWorld:
         self._changed.set()
         self._changed = anyio.Event()
 
-    def _message(self, chat_id: int, text: str | None, fields: JsonObject) -> JsonObject:
-        message: JsonObject = {
+    def _message(self, chat_id: int, text: str | None, fields: ForeignJson) -> ForeignJson:
+        message: ForeignJson = {
             "message_id": self._next_message_id,
             "date": 1_800_000_000,
             "chat": {"id": chat_id, "type": "private" if chat_id > 0 else "supergroup"},
@@ -131,19 +130,19 @@ class BotWorld:
             message["is_topic_message"] = True
         return message | fields
 
-    async def _get_me(self, _params: JsonObject) -> Any:
+    async def _get_me(self, _params: ForeignJson) -> object:
         return self.bot
 
-    async def _get_webhook_info(self, _params: JsonObject) -> Any:
+    async def _get_webhook_info(self, _params: ForeignJson) -> object:
         return {"url": self.webhook, "pending_update_count": len(self._pending)}
 
-    async def _delete_webhook(self, params: JsonObject) -> Any:
+    async def _delete_webhook(self, params: ForeignJson) -> object:
         self.webhook = ""
         if params.get("drop_pending_updates"):
             self._pending.clear()
         return True
 
-    async def _get_updates(self, params: JsonObject) -> Any:
+    async def _get_updates(self, params: ForeignJson) -> object:
         if self.webhook:
             raise RefusedError(409, "Conflict: can't use getUpdates while webhook is active")
         offset = params.get("offset", 0)
@@ -155,12 +154,12 @@ class BotWorld:
         again, self._again = self._again, []
         return [*again, *self._pending][: params.get("limit", 100)]
 
-    async def _send_message(self, params: JsonObject) -> Any:
+    async def _send_message(self, params: ForeignJson) -> object:
         text = self._checked(params)
         message_id, self._next_message_id = self._next_message_id, self._next_message_id + 1
         return self._show(int(params["chat_id"]), message_id, text)
 
-    async def _edit_message_text(self, params: JsonObject) -> Any:
+    async def _edit_message_text(self, params: ForeignJson) -> object:
         chat, message_id = self._visible[int(params["chat_id"])], int(params["message_id"])
         if message_id not in chat:
             raise RefusedError(400, "Bad Request: message to edit not found")
@@ -169,15 +168,15 @@ class BotWorld:
             raise RefusedError(400, "Bad Request: message is not modified: nothing changed")
         return self._show(int(params["chat_id"]), message_id, text)
 
-    async def _send_chat_action(self, params: JsonObject) -> Any:
+    async def _send_chat_action(self, params: ForeignJson) -> object:
         if not params.get("action"):
             raise RefusedError(400, "Bad Request: wrong parameter action in request")
         return True
 
-    async def _get_file(self, params: JsonObject) -> Any:
+    async def _get_file(self, params: ForeignJson) -> object:
         return {"file_id": params["file_id"], "file_path": f"files/{params['file_id']}"}
 
-    def _checked(self, params: JsonObject) -> str:
+    def _checked(self, params: ForeignJson) -> str:
         """The visible text of a message to send."""
         text = str(params.get("text", ""))
         if params.get("parse_mode") == "HTML":
@@ -188,7 +187,7 @@ class BotWorld:
             raise RefusedError(400, "Bad Request: message is too long")
         return text.strip()
 
-    def _show(self, chat_id: int, message_id: int, text: str) -> JsonObject:
+    def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._visible[chat_id][message_id] = text
         self._notify()
         return self._message(chat_id, text, {"message_id": message_id, "from": self.bot})

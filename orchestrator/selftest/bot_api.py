@@ -5,15 +5,17 @@ from collections import defaultdict, deque
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
-from fakes.bot_world import BotWorld, JsonObject, RefusedError
+
+from orchestrator.selftest.bot_world import BotWorld, RefusedError
+from orchestrator.selftest.loopback import ForeignJson, request, response
 
 PREVIEW_MARK = "…"  # a text that ends with it is taken for a preview of a longer one
-_MAX_HEAD = 65_536  # bytes of a request's head
+_DONE = 200
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Call:
     """
 
     method: str
-    params: JsonObject
+    params: ForeignJson
     done: bool
     status: int
 
@@ -44,7 +46,7 @@ class Fault:
 
     status: int = 0
     description: str | None = "Internal Server Error"
-    parameters: JsonObject | None = None
+    parameters: ForeignJson | None = None
     delay: float = 0.0
     drop: str = ""
     hang: bool = False
@@ -144,22 +146,14 @@ class BotApiServer(BotWorld):
         try:
             async with stream:
                 while True:
-                    head = (await received.receive_until(b"\r\n\r\n", _MAX_HEAD)).decode("latin-1")
-                    request, *lines = head.split("\r\n")
-                    headers = {
-                        name.lower(): value.strip()
-                        for name, _, value in (line.partition(":") for line in lines)
-                    }
-                    body = await received.receive_exactly(int(headers.get("content-length", 0)))
-                    params = json.loads(body) if body else {}
-                    status, answer = await self._answer(request.split()[1], params)
+                    status, answer = await self._answer(*await request(received))
                     if not status:
                         return
-                    await stream.send(_response(status, answer))
+                    await stream.send(response(status, answer))
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
             return
 
-    async def _answer(self, path: str, params: JsonObject) -> tuple[int, bytes]:
+    async def _answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
         """Status and body; status 0 ends the connection."""
         prefix, _, method = path.rpartition("/")
         fault = self._faults[method].popleft() if self._faults[method] else Fault()
@@ -171,13 +165,13 @@ class BotApiServer(BotWorld):
         status, answer = fault.status, _error(fault.status, fault.description, fault.parameters)
         if not status:
             status, answer = await self._perform(prefix, method, params)
-        done = status == 200
+        done = status == _DONE
         if fault.drop == "after":
             status = 0
         self._record(method, params, done=done, status=status)
         return status, answer
 
-    async def _perform(self, prefix: str, method: str, params: JsonObject) -> tuple[int, bytes]:
+    async def _perform(self, prefix: str, method: str, params: ForeignJson) -> tuple[int, bytes]:
         if prefix != f"/bot{self.token}":
             return 401, _error(401, "Unauthorized", None)
         if method not in self._methods:
@@ -190,20 +184,15 @@ class BotApiServer(BotWorld):
             return 400, _error(400, "Bad Request: chat not found", None)
         return 200, json.dumps({"ok": True, "result": result}).encode()
 
-    def _record(self, method: str, params: JsonObject, *, done: bool, status: int) -> None:
+    def _record(self, method: str, params: ForeignJson, *, done: bool, status: int) -> None:
         self.ledger.append(Call(method, params, done, status))
         self._notify()
 
 
-def _error(status: int, description: str | None, parameters: JsonObject | None) -> bytes:
+def _error(status: int, description: str | None, parameters: ForeignJson | None) -> bytes:
     if description is None:
         return b"<html>no Bot API here</html>"
-    answer: dict[str, Any] = {"ok": False, "error_code": status, "description": description}
+    answer: ForeignJson = {"ok": False, "error_code": status, "description": description}
     if parameters:
         answer["parameters"] = parameters
     return json.dumps(answer).encode()
-
-
-def _response(status: int, body: bytes) -> bytes:
-    head = f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
