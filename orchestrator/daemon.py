@@ -8,6 +8,7 @@ in the outbox, journal, lock.
 import fcntl
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -81,9 +82,15 @@ class Daemon:
         """Start, wait for a signal to stop, stop in order."""
         self._configuration.boot()
         epoch = await self._store.transact(turns.boot, _now())
-        async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+        async with AsyncExitStack() as stack:
             console = Console(self._store)
             await self._open_channels(stack, console)
+            listener = stack.enter_context(control_server.listen(self._settings))
+            await self._serve(console, listener, epoch)
+
+    async def _serve(self, console: Console, listener: socket.socket, epoch: int) -> None:
+        """Everything that runs, from the workers' supervisor to the channels."""
+        async with anyio.create_task_group() as tasks:
             supervisor = Supervisor(tasks)
             self._supervisor = supervisor
             crashpoints.watch_workers(supervisor.pids)
@@ -111,7 +118,6 @@ class Daemon:
             server = ControlServer(
                 self._store, supervisor, console, intake, self._status, self._reload, _now
             )
-            listener = stack.enter_context(control_server.listen(self._settings))
             tasks.start_soon(dispatcher.run)
             tasks.start_soon(server.run, listener)
             tasks.start_soon(self._configuration.watch, self._reload_quietly)
@@ -146,6 +152,8 @@ class Daemon:
             agents=sorted(self._supervisor.slots()),
             channels=sorted(self._adapters),
         )
+        for hint in status.hints(self._configuration, self._supervisor):
+            log.info("hint", text=hint)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots())} agents")
 
     async def _until_stopped(self) -> None:

@@ -58,7 +58,7 @@ async def report(
         open_turns=open_turns,
         inbox=counts,
         recent_turns=recent,
-        hints=tuple(_hints(configuration, supervisor)),
+        hints=tuple(hints(configuration, supervisor)),
     )
 
 
@@ -104,7 +104,8 @@ def _agent(slot: Slot) -> AgentReport:
     )
 
 
-def _hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
+def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
+    """What an operator should know: demo models, a broken file, broken skills."""
     if configuration.fallen_back:
         yield f"{configuration.path} is broken; the last good copy of it is in force"
     for slot in supervisor.slots().values():
