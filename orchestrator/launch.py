@@ -7,7 +7,7 @@ table, the key of the agent's own provider and the agent's own ``env`` (design Â
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -53,10 +53,11 @@ def resolve(
         model = definition.model or PROVIDERS[definition.llm_provider].default_model
         return Endpoint(definition.llm_provider, model, definition.base_url or "")
     for provider in PROVIDERS.values():
-        if provider.key_var is not None and environ.get(provider.key_var):
+        key = provider.key_var
+        if key is not None and (definition.env.get(key) or environ.get(key)):
             return Endpoint(provider.name, definition.model or provider.default_model)
     if local:
-        return Endpoint(local[0].provider, definition.model or local[0].model)
+        return replace(local[0], model=definition.model or local[0].model)
     return Endpoint("demo", PROVIDERS["demo"].default_model)
 
 
@@ -99,7 +100,7 @@ def prepare(
     return LaunchSpec(
         agent_id=definition.agent_id,
         argv=(sys.executable, "-P", "-m", "thinker"),
-        env={**inherited(environ), **definition.env, **keys, **thinker.to_env()},
+        env={**inherited(environ), **keys, **definition.env, **thinker.to_env()},
         cwd=settings.home,
         endpoint=endpoint,
         prompt_path=prompt_path,
@@ -131,7 +132,7 @@ def write_prompt(spec: LaunchSpec) -> None:
     if spec.prompt is None:
         spec.prompt_path.unlink(missing_ok=True)
     else:
-        write_private(spec.prompt_path, spec.prompt.encode())
+        write_private(spec.prompt_path, spec.prompt.encode("utf-8", "replace"))
 
 
 def write_private(path: Path, data: bytes) -> None:

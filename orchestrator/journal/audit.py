@@ -3,26 +3,29 @@
 import hashlib
 
 import apsw
+import orjson
 
 
 def record(db: apsw.Connection, actor: str, act: str, subject: str, now: int) -> None:
     """Append one decision; ``now`` in milliseconds."""
     previous: str = db.execute("SELECT hash FROM audit ORDER BY id DESC LIMIT 1").get or ""
-    digest = hashlib.sha256(f"{previous}|{now}|{actor}|{act}|{subject}".encode()).hexdigest()
     db.execute(
         "INSERT INTO audit(at, actor, act, object, prev_hash, hash) VALUES(?,?,?,?,?,?)",
-        (now, actor, act, subject, previous, digest),
+        (now, actor, act, subject, previous, _digest(previous, now, actor, act, subject)),
     )
 
 
 def verify(db: apsw.Connection) -> int | None:
     """The id of the first entry whose chain is broken, or None."""
     previous = ""
-    for row, at, actor, act, subject, before, stored in db.execute(
-        "SELECT id, at, actor, act, object, prev_hash, hash FROM audit ORDER BY id"
+    for row, before, stored, *entry in db.execute(
+        "SELECT id, prev_hash, hash, at, actor, act, object FROM audit ORDER BY id"
     ):
-        digest = hashlib.sha256(f"{previous}|{at}|{actor}|{act}|{subject}".encode()).hexdigest()
-        if before != previous or stored != digest:
+        if before != previous or stored != _digest(previous, *entry):
             return int(row)
         previous = stored
     return None
+
+
+def _digest(previous: str, *entry: object) -> str:
+    return hashlib.sha256(orjson.dumps([previous, *entry])).hexdigest()

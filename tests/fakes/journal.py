@@ -1,0 +1,116 @@
+"""A journal in a file of its own, and rows to begin with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.journal import inbox, steps, turns
+from orchestrator.journal.inbox import Arrival, InboxRow, Offset
+from orchestrator.journal.steps import Call
+from orchestrator.journal.store import open_database
+from orchestrator.journal.turns import Admission, Turn
+from thinker.protocol.messages import AssistantMessage, SideEffect, ToolCall
+from thinker.protocol.methods import PlannedCall, StepCommit
+
+CLASSES = {
+    "read": SideEffect.PURE,
+    "note": SideEffect.LOCAL_TX,
+    "pay": SideEffect.KEYED,
+    "check": SideEffect.VERIFIABLE,
+}  # every other tool is non-idempotent
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[apsw.Connection]:
+    """The journal of a folder."""
+    db = open_database(folder / "journal.db")
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+@contextmanager
+def job(db: apsw.Connection) -> Iterator[None]:
+    """A transaction, as `Store` makes one."""
+    with db:
+        yield
+
+
+def update(number: int, text: str = "hello", chat_id: str = "7") -> InboundMessage:
+    """A private Telegram message; ``number`` is its update and message id."""
+    return InboundMessage(
+        channel="telegram",
+        bot_id="1",
+        chat_id=chat_id,
+        message_id=str(number),
+        sender_id=chat_id,
+        text=text,
+        update_id=number,
+        sender_name="Ann",
+    )
+
+
+def receive(db: apsw.Connection, *messages: InboundMessage, now: int = 0) -> list[int]:
+    """T1 of admitted messages."""
+    offset = Offset("telegram", "1", max(message.update_id or 0 for message in messages) + 1)
+    with job(db):
+        return inbox.ingest(db, [Arrival(message) for message in messages], offset, now)
+
+
+def next_turn(
+    db: apsw.Connection, turn_id: str, chat_id: str = "7", *, epoch: int = 1, now: int = 0
+) -> Turn | None:
+    """T2 for the message of a chat that is next in line, for the agent ``work``."""
+    with job(db):
+        row = inbox.oldest_new(db, inbox.chat_key("telegram", "1", chat_id, None))
+        assert row is not None
+        return turns.admit(db, row, Admission(turn_id, "work", epoch, 15, "1"), now)
+
+
+def open_turn(db: apsw.Connection, turn_id: str = "t1", text: str = "hello") -> Turn:
+    """A turn that has just begun, under a fresh epoch of 1."""
+    if not db.execute("SELECT 1 FROM meta").get:
+        with job(db):
+            turns.boot(db, 0)
+    receive(db, update(int(turn_id.strip("t")), text))
+    turn = next_turn(db, turn_id)
+    assert turn is not None
+    return turn
+
+
+def step(turn_id: str, *tools: str, content: str = "", rejected: str | None = None) -> StepCommit:
+    """A response that calls tools; all of them rejected if ``rejected`` is given."""
+    calls = [ToolCall(id=f"c{n}", name=name) for n, name in enumerate(tools)]
+    return StepCommit(
+        turn_id=turn_id,
+        response=AssistantMessage(content=content, tool_calls=tuple(calls)),
+        calls=tuple(
+            PlannedCall(id=call.id, name=call.name, arguments={"n": n}, rejected=rejected)
+            for n, call in enumerate(calls)
+        ),
+        model="demo/demo",
+    )
+
+
+def planned(db: apsw.Connection, turn_id: str, *tools: str) -> list[Call]:
+    """T3 of a response that calls tools; the calls as the journal holds them."""
+    with job(db):
+        committed = steps.plan(db, step(turn_id, *tools), CLASSES, 1, 1)
+    return [call(db, turn_id, seq) for seq in committed.call_seqs]
+
+
+def call(db: apsw.Connection, turn_id: str, seq: int) -> Call:
+    """A tool call that exists."""
+    found = steps.load_call(db, turn_id, seq)
+    assert found is not None
+    return found
+
+
+def row_of(db: apsw.Connection, turn_id: str) -> InboxRow:
+    """The one message of a turn."""
+    (row,) = inbox.of_turn(db, turn_id)
+    return row

@@ -1,0 +1,38 @@
+"""Schema changes: once, in order, never backwards."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import JournalError
+from orchestrator.journal.migrations import scripts
+from orchestrator.journal.store import open_database
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    """Two developers cannot take the same number unnoticed."""
+    assert sorted(scripts()) == list(range(1, len(scripts()) + 1))
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    """Every migration is applied once."""
+    path = tmp_path / "journal.db"
+    schemas = []
+    for _ in range(2):
+        db = open_database(path)
+        assert db.execute("PRAGMA user_version").get == max(scripts())
+        schemas.append(db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall())
+        db.close()
+    assert schemas[0] == schemas[1]
+
+
+def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
+    """The message names both ways out."""
+    path = tmp_path / "journal.db"
+    db = open_database(path)
+    db.execute("PRAGMA user_version=999")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=r"schema 999.*install the newer version.*backup"):
+        open_database(path)
+    assert path.read_bytes() == before
