@@ -10,6 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator import child
 from orchestrator.child import Child, Program
+from orchestrator.crashpoints import boundary
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.launch import LaunchSpec
 from thinker.protocol import methods
@@ -47,6 +48,7 @@ class Worker(Child):
 
     spec: LaunchSpec = field(kw_only=True)
     turns: dict[str, TurnHost] = field(default_factory=dict)
+    turn_grace: float = TURN_GRACE  # seconds
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
