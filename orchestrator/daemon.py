@@ -11,8 +11,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from functools import partial
 
 import anyio
 import structlog
@@ -80,16 +81,27 @@ class Daemon:
 
     async def run(self) -> None:
         """Start, wait for a signal to stop, stop in order."""
-        self._configuration.boot()
-        epoch = await self._store.transact(turns.boot, _now())
         async with AsyncExitStack() as stack:
+            # From the beginning, so that a signal during the start is an orderly stop as well.
+            handled = stack.enter_context(ExitStack())
+            signals = handled.enter_context(
+                anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+            )
+            self._configuration.boot()
+            epoch = await self._store.transact(turns.boot, _now())
             console = Console(self._store)
             await self._open_channels(stack, console)
             listener = stack.enter_context(control_server.listen(self._settings))
-            await self._serve(console, listener, epoch)
+            await self._serve(console, listener, epoch, partial(self._stopped, signals, handled))
 
-    async def _serve(self, console: Console, listener: socket.socket, epoch: int) -> None:
-        """Everything that runs, from the workers' supervisor to the channels."""
+    async def _serve(
+        self,
+        console: Console,
+        listener: socket.socket,
+        epoch: int,
+        stopped: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Everything that runs, from the workers' supervisor to the channels, until ``stopped``."""
         async with anyio.create_task_group() as tasks:
             supervisor = Supervisor(tasks)
             self._supervisor = supervisor
@@ -129,7 +141,7 @@ class Daemon:
                     channels.start_soon(adapter.run, intake)
                 self._announce()
                 crashpoints.boundary("ready")
-                await self._until_stopped()
+                await stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)
 
@@ -156,13 +168,14 @@ class Daemon:
             log.info("hint", text=hint)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots())} agents")
 
-    async def _until_stopped(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-            async for number in signals:
-                if number is not signal.SIGHUP:
-                    log.info("stopping", signal=number.name)
-                    return
-                await self._reload_quietly()
+    async def _stopped(self, signals: AsyncIterator[signal.Signals], handled: ExitStack) -> None:
+        """Wait for a signal to stop; the next one ends the process at once."""
+        async for number in signals:
+            if number is not signal.SIGHUP:
+                log.info("stopping", signal=number.name)
+                handled.close()
+                return
+            await self._reload_quietly()
 
     async def _stop(self, tasks: TaskGroup, dispatcher: Dispatcher, delivery: Delivery) -> None:
         self._notifier.tell("STOPPING=1")

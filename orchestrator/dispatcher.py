@@ -87,6 +87,9 @@ class Dispatcher:
         except JournalError as error:
             log.error("journal_failed", chat=chat, problem=str(error))  # noqa: TRY400 - tried again
             await anyio.sleep(STORAGE_RETRY)
+        except Exception:  # a fault in one chat must not end the others; it is tried again
+            log.exception("chat_failed", chat=chat)
+            await anyio.sleep(STORAGE_RETRY)
         finally:
             self._lanes.discard(chat)
             self._ended.set()

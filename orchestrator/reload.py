@@ -42,6 +42,7 @@ class Configuration:
         self.problems: tuple[Problem, ...] = ()
         self.skill_problems: tuple[str, ...] = ()
         self.fallen_back = False
+        self._version: tuple[int, ...] = ()
 
     def boot(self) -> None:
         """Read the file, or the last good copy of it.
@@ -49,6 +50,7 @@ class Configuration:
         Raises:
             ConfigError: neither can be used.
         """
+        self._version = _version(self.path)
         try:
             loaded = definitions.load(self.path, self._environ)
         except ConfigError as error:
@@ -102,6 +104,13 @@ class Configuration:
             tasks.start_soon(_set_at_the_end, stopped)
             tasks.start_soon(self._watch_file, on_change, stopped)
             tasks.start_soon(self._watch_skills, stopped)
+            # Tasks begin in order, and a watcher watches before it first waits.
+            tasks.start_soon(self._notice_earlier_edit, on_change)
+
+    async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[None]]) -> None:
+        """An edit between the reading of the file and the watching of it."""
+        if _version(self.path) != self._version:
+            await on_change()
 
     async def _watch_file(
         self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event
@@ -141,6 +150,15 @@ class Configuration:
             write_private(self._settings.paths.last_good, self.path.read_bytes())
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """What changes with every edit of a file; empty when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 async def _set_at_the_end(stopped: anyio.Event) -> None:

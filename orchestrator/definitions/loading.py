@@ -69,7 +69,7 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> LoadedConfig:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = f"cannot be read ({error.strerror}); check the path or run: orchestrator init"
-        raise AgentsFileError([Problem("error", path.name, 0, None, "", reason)]) from error
+        raise AgentsFileError([Problem("error", str(path), 0, None, "", reason)]) from error
     return parse(data, path.name, environ)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.daemon import TOKEN, run_to_its_end, running_daemon, write_config
 from fakes.held_model import HeldModel, agent, system, two_agents
+from pydantic import JsonValue
 
 from orchestrator import control
 from orchestrator.control import ReloadReport
@@ -18,13 +19,17 @@ pytestmark = pytest.mark.process
 def with_third(model: HeldModel, **work: object) -> JsonObject:
     """The two agents, and one more for chat 789."""
     config = two_agents(model, **work)
-    bindings = [
+    bindings: list[JsonValue] = [
         {"channel": "telegram", "chatId": "789", "agentId": "new"},
         {"channel": "telegram", "chatId": "123", "agentId": "work"},
         {"channel": "telegram", "chatId": "*", "agentId": "home"},
     ]
-    agents = [agent("work", model, **work), agent("home", model), agent("new", model)]
-    return config | {"agents": [*agents], "bindings": [*bindings]}
+    agents: list[JsonValue] = [
+        agent("work", model, **work),
+        agent("home", model),
+        agent("new", model),
+    ]
+    return config | {"agents": agents, "bindings": bindings}
 
 
 async def test_edit_during_a_turn_loses_nothing_and_spares_the_unchanged(tmp_path: Path) -> None:
@@ -108,7 +113,9 @@ async def test_broken_edit_is_refused_with_its_line_and_the_old_one_goes_on(
 EDITS: dict[str, JsonObject] = {
     "agents": {"agents": "all of them"},
     "../etc/passwd": {"agents": [{"agentId": "../etc/passwd", "model": "m"}]},
-    "duplicate": {"agents": [{"agentId": "work", "model": "m"}, {"agentId": "work", "model": "n"}]},
+    "second time": {
+        "agents": [{"agentId": "work", "model": "m"}, {"agentId": "work", "model": "n"}]
+    },
     "nobody": {"bindings": [{"channel": "telegram", "chatId": "*", "agentId": "nobody"}]},
     "temperature": {"agents": [{"agentId": "work", "model": "m", "temperature": "warm"}]},
     "agentz": {"agentz": []},
@@ -146,8 +153,8 @@ async def test_file_broken_at_boot_is_replaced_by_the_last_good_one(tmp_path: Pa
             report = await daemon.status()
             assert any("last good copy" in hint for hint in report.hints)
             assert report.config_errors != ()
-            report = await daemon.ask(control.RELOAD, None, ReloadReport)
-            assert not report.applied
+            answer = await daemon.ask(control.RELOAD, None, ReloadReport)
+            assert not answer.applied
 
 
 @pytest.mark.parametrize(
