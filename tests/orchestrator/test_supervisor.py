@@ -114,15 +114,18 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(tmp_path:
         assert not alive(pids[0])
 
 
-@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize(
+    ("removed", "ending"),
+    [(True, f"{READY}wire.recv(1)"), (False, f"{READY}wire.recv(1)"), (False, "exit(78)")],
+)
 async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
-    tmp_path: Path, *, removed: bool
+    tmp_path: Path, *, removed: bool, ending: str
 ) -> None:
-    """Nobody ever gets the worker of the definition that is gone."""
+    """Nobody gets the worker of a definition that is gone, nor are its failures the new one's."""
     async with supervised(Clock()) as (supervisor, tasks):
         gate = tmp_path / "gate"
         os.mkfifo(gate)
-        late = program(tmp_path, f"open({str(gate)!r}).read()\n{READY}wire.recv(1)\n")
+        late = program(tmp_path, f"open({str(gate)!r}).read()\n{ending}\n")
         supervisor.define(late, 30)
         ended = anyio.Event()
         outcome: list[object] = []

@@ -184,7 +184,6 @@ time.sleep(600)
 """
     with anyio.fail_after(20):
         async with started(program(tmp_path, code)) as worker:
-            worker.term_timeout = 0.1
             watch = os.pidfd_open(int(pid_file.read_text("utf-8")))
         await anyio.wait_readable(watch)
         os.close(watch)
