@@ -184,13 +184,13 @@ def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
         f"SELECT {COLUMNS} FROM inbox WHERE chat_key = ? AND state = 'new' ORDER BY id LIMIT 1",
         (key,),
     ).fetchone()
-    return _row(found) if found else None
+    return from_values(found) if found else None
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
     """The messages that a turn answers, in order."""
     rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE turn_id = ? ORDER BY id", (turn_id,))
-    return [_row(row) for row in rows]
+    return [from_values(row) for row in rows]
 
 
 def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
@@ -198,7 +198,7 @@ def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow |
     found = db.execute(
         f"SELECT {COLUMNS} FROM inbox WHERE channel = ? AND message_id = ?", (channel, message_id)
     ).fetchone()
-    return _row(found) if found else None
+    return from_values(found) if found else None
 
 
 def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
@@ -222,7 +222,8 @@ def counts(db: apsw.Connection) -> dict[str, int]:
     return states
 
 
-def _row(values: Sequence[object]) -> InboxRow:
+def from_values(values: Sequence[object]) -> InboxRow:
+    """A row from the values of `COLUMNS`."""
     row = dict(zip(InboxRow.__dataclass_fields__, values, strict=True))
     row["private"] = bool(row["private"])
     return InboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

@@ -12,7 +12,7 @@ import apsw
 
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 CLOSE = (  # T9: when all rows of a turn have ended
-    "UPDATE turn SET state = 'closed', ended_at = ? WHERE state = 'replied'"
+    "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
     f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})"
 )
 COLUMNS = (
@@ -237,7 +237,7 @@ def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
         "UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE turn_id = ? AND final = 0",
         (now, turn_id),
     )
-    db.execute(f"{CLOSE} AND id = ?", (now, turn_id))
+    db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
 def failed(db: apsw.Connection, row_id: int, state: str, error: str, now: int) -> None:
@@ -279,10 +279,7 @@ def _end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: i
         "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?",
         (state, error, now, row_id),
     )
-    db.execute(
-        f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)",
-        (now, row_id),
-    )
+    db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
 def _row(values: Sequence[object]) -> OutboxRow:

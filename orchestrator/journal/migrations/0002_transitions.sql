@@ -18,7 +18,7 @@ INSERT INTO transition(at, kind, number, turn_id, state, note)  -- what is known
   UNION ALL SELECT ended_at, 'inbox', id, turn_id, state, error FROM inbox
     WHERE ended_at IS NOT NULL
   UNION ALL SELECT started_at, 'turn', 0, id, 'running', NULL FROM turn
-  UNION ALL SELECT ended_at, 'turn', 0, id, state, stop_reason FROM turn
+  UNION ALL SELECT ended_at, 'turn', 0, id, state, error FROM turn
     WHERE ended_at IS NOT NULL
   UNION ALL SELECT t_plan, 'step', seq, turn_id, 'planned', NULL FROM step WHERE kind = 'tool'
   UNION ALL SELECT t_intent, 'step', seq, turn_id, 'intent', NULL FROM step
@@ -29,7 +29,7 @@ INSERT INTO transition(at, kind, number, turn_id, state, note)  -- what is known
     WHERE t_sending IS NOT NULL
   UNION ALL SELECT ended_at, 'outbox', id, turn_id, state, error FROM outbox
     WHERE ended_at IS NOT NULL
-  ORDER BY at;
+  ORDER BY at, kind, number;
 
 CREATE TRIGGER inbox_came AFTER INSERT ON inbox BEGIN
   INSERT INTO transition(at, kind, number, state, note)
