@@ -29,7 +29,7 @@ INSERT INTO transition(at, kind, number, turn_id, state, note)  -- what is known
     WHERE t_sending IS NOT NULL
   UNION ALL SELECT ended_at, 'outbox', id, turn_id, state, error FROM outbox
     WHERE ended_at IS NOT NULL
-  ORDER BY at, kind, number;
+  ORDER BY 1, 2, 3;
 
 CREATE TRIGGER inbox_came AFTER INSERT ON inbox BEGIN
   INSERT INTO transition(at, kind, number, state, note)
