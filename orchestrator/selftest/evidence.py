@@ -1,0 +1,202 @@
+"""What is left of a history: the journal's rows and what the world saw. The checks read no more."""
+
+import re
+from contextlib import closing
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from orchestrator.journal import invariants
+from orchestrator.selftest.bot_api import PREVIEW_MARK
+from orchestrator.selftest.ledger import Event
+from orchestrator.selftest.scenario import Scenario
+
+MARK = re.compile(r"\b\w+#\w+\b")
+LATE = "⚠️ I couldn't confirm that this reached you"  # begins a quote of an earlier reply
+OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
+TERMINAL = ("done", "dead", "cancelled")
+Row = TypeVar("Row", "Inbox", "Turn", "Step", "Out")
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """A row of ``inbox``."""
+
+    id: int
+    update_id: int
+    chat_id: str
+    text: str
+    state: str
+    turn_id: str | None
+    claims: int
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A row of ``turn``; ``number`` is its place in the order of admission."""
+
+    number: int
+    id: str
+    chat_key: str
+    state: str
+    epoch: int
+    stop_reason: str | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row of ``step``; ``side_effect`` is its class; times in milliseconds."""
+
+    turn_id: str
+    seq: int
+    kind: str
+    name: str
+    side_effect: str
+    args: str | None
+    idem_key: str | None
+    state: str
+    result: str | None
+    usage: str | None
+    epoch: int
+    t_intent: int | None
+    t_end: int | None
+
+
+@dataclass(frozen=True)
+class Out:
+    """A row of ``outbox``."""
+
+    id: int
+    turn_id: str | None
+    chat_id: str
+    mode: str
+    body: str
+    final: int
+    state: str
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal at one moment. ``violations`` are those of `orchestrator.journal.invariants`."""
+
+    inbox: tuple[Inbox, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    steps: tuple[Step, ...] = ()
+    outbox: tuple[Out, ...] = ()
+    offset: int = 0
+    epoch: int = 0
+    facts: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+
+    def unsettled(self) -> str:
+        """What is not finished yet, in words; empty when everything is."""
+        open_rows = [row.text for row in self.inbox if row.state not in TERMINAL]
+        open_turns = [turn.state for turn in self.turns if turn.state in ("running", "replied")]
+        open_out = [row.body[:20] for row in self.outbox if row.state in OPEN_OUTBOX]
+        if not (open_rows or open_turns or open_out):
+            return ""
+        return f"messages {open_rows}, turns {open_turns}, outbox {open_out}"
+
+
+@dataclass(frozen=True)
+class Death:
+    """What was on disk when a supervisor had died, and what Telegram held confirmed then.
+
+    ``plans`` are what two recoveries of two copies made of it.
+    """
+
+    journal: Journal
+    confirmed: int
+    plans: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All about one history. ``kills`` were verified; ``boots`` counts the daemon's lives."""
+
+    scenario: Scenario
+    journal: Journal
+    events: tuple[Event, ...]
+    deaths: tuple[Death, ...] = ()
+    kills: int = 0
+    boots: int = 1
+
+    def visible(self) -> dict[int, dict[int, str]]:
+        """What each chat shows in the end: texts by message, by chat."""
+        chats: dict[int, dict[int, str]] = {}
+        for event in self.events:
+            if event.kind == "shown":
+                chats.setdefault(event.chat, {})[event.number] = event.text
+        return chats
+
+    def marks(self, chat: int) -> list[str]:
+        """The marks that a chat shows in the end, without previews and quotes of what was late."""
+        shown = self.visible().get(chat, {}).values()
+        return [mark for text in shown for mark in marks_of(text)]
+
+    def strays(self) -> int:
+        """How many placeholders and previews are left that never became a message."""
+        return sum(
+            text.endswith(PREVIEW_MARK)
+            for messages in self.visible().values()
+            for text in messages.values()
+        )
+
+    def unknown(self) -> list[Step]:
+        """The calls of which nobody knows whether they ran."""
+        return [step for step in self.journal.steps if step.state == "unknown"]
+
+
+def marks_of(text: str) -> list[str]:
+    """The marks of a finished message; a preview has none, and a quote does not count."""
+    if text.endswith(PREVIEW_MARK):
+        return []
+    said = [part for part in text.split("\n\n") if not part.startswith(LATE)]
+    return MARK.findall("\n\n".join(said))
+
+
+def read(path: Path, *, check: bool = False) -> Journal:
+    """The rows of a journal, read-only; an empty one when it has none yet.
+
+    ``check`` looks for violations, too.
+    """
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.set_busy_timeout(1000)  # milliseconds
+            db.execute("BEGIN")  # one snapshot
+            return _journal(db, check=check)
+    except (apsw.SQLError, apsw.CantOpenError, apsw.BusyError):
+        return Journal()  # not migrated yet, or being opened
+
+
+def _journal(db: apsw.Connection, *, check: bool) -> Journal:
+    offset = db.execute("SELECT max(next) FROM channel_offset").get
+    return Journal(
+        inbox=_rows(
+            db, Inbox, "SELECT id, update_id, chat_id, text, state, turn_id, claims FROM inbox"
+        ),
+        turns=_rows(
+            db, Turn, "SELECT rowid, id, chat_key, state, epoch, stop_reason FROM turn ORDER BY 1"
+        ),
+        steps=_rows(
+            db,
+            Step,
+            "SELECT turn_id, seq, kind, name, class, args, idem_key, state, result, usage, epoch,"
+            " t_intent, t_end FROM step",
+        ),
+        outbox=_rows(
+            db, Out, "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1"
+        ),
+        offset=int(offset or 0),
+        epoch=int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0),
+        facts=tuple(str(fact) for (fact,) in db.execute("SELECT fact FROM fact")),
+        violations=tuple(invariants.violations(db)) if check else (),
+    )
+
+
+def _rows(db: apsw.Connection, kind: type[Row], query: str) -> tuple[Row, ...]:
+    names = [field.name for field in fields(kind)]
+    rows = (dict(zip(names, row, strict=True)) for row in db.execute(query))
+    return tuple(kind(**row) for row in rows)

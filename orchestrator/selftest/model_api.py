@@ -1,0 +1,143 @@
+"""A model on loopback that follows scripts: OpenAI's chat completions, whole or streamed."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Self
+
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from orchestrator.selftest.ledger import Ledger
+from orchestrator.selftest.loopback import ForeignJson, request, response
+from orchestrator.selftest.scenario import Scenario, Script
+
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+
+
+class ScriptedModel:
+    """``async with ScriptedModel(…) as model`` serves at ``model.url``.
+
+    ``asked`` is told of every request before it is answered; ``pause`` is awaited between the
+    first piece of a streamed answer and the rest.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        ledger: Ledger,
+        asked: Callable[[Script], None],
+        pause: Callable[[Script], Awaitable[None]],
+    ) -> None:
+        self._scenario = scenario
+        self._ledger = ledger
+        self._asked = asked
+        self._pause = pause
+        self._stack = AsyncExitStack()
+        self.url = ""
+
+    async def __aenter__(self) -> Self:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = listener.extra_attributes[SocketAttribute.local_port]()
+        self.url = f"http://127.0.0.1:{port}"
+        await self._stack.enter_async_context(listener)
+        tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(listener.serve, self._serve)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._stack.aclose()
+
+    async def _serve(self, stream: SocketStream) -> None:
+        received = BufferedByteReceiveStream(stream)
+        try:
+            async with stream:
+                while True:
+                    _, body = await request(received)
+                    await self._answer(stream, body)
+        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+            return  # the worker that asked is dead
+
+    async def _answer(self, stream: SocketStream, body: ForeignJson) -> None:
+        messages: list[ForeignJson] = body["messages"]
+        for problem in malformed(messages):
+            self._ledger.append("broken", problem)
+        last = max(i for i, message in enumerate(messages) if message["role"] == "user")
+        script = self._scenario[str(messages[last]["content"]).strip()]
+        step = sum(message["role"] == "assistant" for message in messages[last:])
+        self._ledger.append("asked", script.name, step)
+        self._asked(script)
+        calls = _calls(script, step)
+        parts = () if calls else script.parts()
+        if body.get("stream"):
+            await self._stream(stream, script, parts, calls)
+        else:
+            message = {"role": "assistant", "content": "".join(parts) or None, "tool_calls": calls}
+            choice = {"index": 0, "message": message, "finish_reason": _finish(calls)}
+            whole = {"id": "x", "model": "scripted", "choices": [choice], "usage": USAGE}
+            await stream.send(response(200, json.dumps(whole).encode()))
+
+    async def _stream(
+        self,
+        stream: SocketStream,
+        script: Script,
+        parts: Sequence[str],
+        calls: list[ForeignJson],
+    ) -> None:
+        await stream.send(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        for number, part in enumerate(parts):
+            if number and script.style == "streamed":
+                await self._pause(script)
+            await stream.send(_chunk({"delta": {"content": part}}))
+        if calls:
+            indexed = [{"index": index, **call} for index, call in enumerate(calls)]
+            await stream.send(_chunk({"delta": {"tool_calls": indexed}}))
+        await stream.send(_chunk({"delta": {}, "finish_reason": _finish(calls)}))
+        await stream.send(_frame("[DONE]") + b"0\r\n\r\n")
+
+
+def malformed(messages: Sequence[ForeignJson]) -> list[str]:
+    """What is wrong with a transcript: each call needs exactly one result, in order."""
+    problems: list[str] = []
+    open_calls: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in open_calls[:1]:
+                problems.append(f"a result for {message['tool_call_id']} came out of order")
+            open_calls = open_calls[1:]
+            continue
+        problems += [f"call {call} has no result" for call in open_calls]
+        open_calls = [call["id"] for call in message.get("tool_calls", ())]
+    return problems + [f"call {call} has no result" for call in open_calls]
+
+
+def _calls(script: Script, step: int) -> list[ForeignJson]:
+    if step >= len(script.steps):
+        return []
+    return [
+        {
+            "id": f"call_{script.name}_{step}_{number}",
+            "type": "function",
+            "function": {"name": tool, "arguments": json.dumps(script.arguments(step, tool))},
+        }
+        for number, tool in enumerate(script.steps[step])
+    ]
+
+
+def _finish(calls: list[ForeignJson]) -> str:
+    return "tool_calls" if calls else "stop"
+
+
+def _chunk(choice: ForeignJson) -> bytes:
+    chunk = {"id": "x", "model": "scripted", "choices": [{"index": 0, **choice}], "usage": USAGE}
+    return _frame(json.dumps(chunk))
+
+
+def _frame(text: str) -> bytes:
+    data = f"data: {text}\n\n".encode()
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"

@@ -1,0 +1,269 @@
+"""Runs one history: daemons that are killed and started again until all is settled."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio.abc import Process
+
+from orchestrator.crashpoints import SUPERVISOR, WORKER
+from orchestrator.selftest import evidence, invariants, processes, recovery
+from orchestrator.selftest.evidence import Death, Evidence
+from orchestrator.selftest.history import History, Kill, Life, spell
+from orchestrator.selftest.invariants import Violation
+from orchestrator.selftest.scenario import Scenario, config
+from orchestrator.selftest.world import TOKEN, World, open_world
+
+COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
+SETTLED_WITHIN = 45.0  # seconds; a worker that is killed often waits before it starts again
+STOPPED_WITHIN = 20.0  # seconds from SIGTERM to the end
+ORPHANS_WITHIN = 2.0  # seconds (P1)
+ZOMBIES_WITHIN = 5.0  # seconds (P2)
+GLANCE = 0.05  # seconds between two looks at the journal while the world is silent
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A boundary that a daemon reached, with its living workers and whom it killed there."""
+
+    place: str
+    workers: int
+    killed: tuple[int, ...]
+
+
+@dataclass
+class Result:
+    """What became of one history."""
+
+    history: str
+    home: Path
+    verified: int = 0
+    unreached: list[str] = field(default_factory=list)
+    strays: int = 0
+    unknown: int = 0
+    seconds: float = 0.0
+    reached: list[Reached] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+
+class Runner:
+    """One history on a home of its own. ``environ`` is added to the daemon's environment."""
+
+    def __init__(
+        self, history: History, scenario: Scenario, home: Path, environ: Mapping[str, str]
+    ) -> None:
+        self._history = history
+        self._scenario = scenario
+        self._home = home
+        self._environ = environ
+        self._deaths: list[Death] = []
+        self._lives = 0
+        self._result = Result(spell(history), home)
+
+    async def run(self) -> Result:
+        """Live every life, then check all."""
+        began = time.monotonic()
+        self._home.mkdir(mode=0o700)
+        async with open_world(self._scenario, self._home) as world:
+            (self._home / "agents.json").write_text(json.dumps(config(world.model.url)), "utf-8")
+            async with anyio.create_task_group() as watchers:
+                settled = False
+                for life in self._history:
+                    settled = await self._live(life, world, watchers)
+                if not settled:
+                    await self._live((), world, watchers)
+            left = await processes.outlived(processes.of_home(self._home), ORPHANS_WITHIN)
+            if left:
+                self._violated("orphans", f"processes {left} are alive after the end")
+        self._judge(world)
+        self._result.seconds = time.monotonic() - began
+        return self._result
+
+    def _judge(self, world: World) -> None:
+        found = Evidence(
+            scenario=self._scenario,
+            journal=evidence.read(self._home / "journal.db", check=True),
+            events=world.ledger.events(),
+            deaths=tuple(self._deaths),
+            kills=self._result.verified,
+            boots=self._lives,
+        )
+        self._result.strays = found.strays()
+        self._result.unknown = len(found.unknown())
+        self._result.violations += invariants.check(found)
+
+    async def _live(self, life: Life, world: World, watchers: anyio.abc.TaskGroup) -> bool:
+        """One life; whether everything was settled in it."""
+        self._lives += 1
+        async with self._daemon(life, world) as process:
+            try:
+                with anyio.fail_after(SETTLED_WITHIN):
+                    settled = await self._until_settled_or_dead(life, world, process)
+            except TimeoutError:
+                why = evidence.read(self._home / "journal.db").unsettled() or "all said"
+                self._violated("settled", f"life {self._lives} was not settled: {why}")
+                process.kill()
+                return False
+            if settled:
+                await self._stop(process)
+            else:
+                watchers.start_soon(self._no_orphans, processes.of_home(self._home))
+            self._account(life, process.returncode)
+            if not settled:
+                self._deaths.append(self._death(world))
+        return settled
+
+    @asynccontextmanager
+    async def _daemon(self, life: Life, world: World) -> AsyncIterator[Process]:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._home),
+            "ORCHESTRATOR_HOME": str(self._home),
+            "ORCHESTRATOR_CRASH_AT": ",".join(str(kill) for kill in life if kill.place),
+            "ORCHESTRATOR_CRASH_LOG": str(self._file("boundaries")),
+            "TELEGRAM_BOT_TOKEN": TOKEN,
+            "TELEGRAM_API_URL": world.bot.url,
+            **self._environ,
+        }
+        with self._file("log").open("wb") as log:
+            process = await anyio.open_process(
+                COMMAND,
+                env=environ,
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            yield process
+        finally:
+            with anyio.CancelScope(shield=True):
+                if process.returncode is None:
+                    process.kill()
+                await process.aclose()
+
+    async def _until_settled_or_dead(self, life: Life, world: World, process: Process) -> bool:
+        """True when everything is settled and false when the daemon has ended."""
+        settled = False
+
+        async def settle() -> None:
+            nonlocal settled
+            await self._settled(world)
+            settled = True
+            tasks.cancel_scope.cancel()
+
+        async def end() -> None:
+            await process.wait()
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(settle)
+            tasks.start_soon(end)
+            for kill in life:
+                if not kill.place:
+                    tasks.start_soon(self._kill_later, kill, process)
+        return settled
+
+    async def _settled(self, world: World) -> None:
+        while True:
+            journal = evidence.read(self._home / "journal.db")
+            if not journal.unsettled() and not world.bot.unconfirmed:
+                if world.all_said:
+                    return
+                world.say_rest()
+            with anyio.move_on_after(GLANCE):
+                await world.bot.shown()
+
+    async def _kill_later(self, kill: Kill, process: Process) -> None:
+        await anyio.sleep(kill.ms / 1000)
+        if kill.victim == SUPERVISOR:
+            process.kill()
+            return
+        workers = processes.children(process.pid)
+        if workers:
+            with suppress(ProcessLookupError):
+                os.kill(random.Random(kill.ms).choice(workers), signal.SIGKILL)  # noqa: S311 - a victim
+                self._result.verified += 1
+
+    async def _stop(self, process: Process) -> None:
+        undead = await processes.zombies(process.pid, ZOMBIES_WITHIN)
+        if undead:
+            self._violated("zombies", f"children {undead} were not reaped")
+        process.terminate()
+        try:
+            with anyio.fail_after(STOPPED_WITHIN):
+                code = await process.wait()
+        except TimeoutError:
+            self._violated("stop", f"life {self._lives} did not end {STOPPED_WITHIN} s after TERM")
+            return
+        if code:
+            self._violated("stop", f"life {self._lives} ended with exit code {code}; {self._log()}")
+
+    def _account(self, life: Life, code: int | None) -> None:
+        """Which of the kills happened, by the log of boundaries and the exit status."""
+        reached = read_boundaries(self._file("boundaries"))
+        self._result.reached += reached
+        killed = {item.place: item.killed for item in reached if item.killed}
+        at_random = any(kill.victim == SUPERVISOR and not kill.place for kill in life)
+        died = code == -signal.SIGKILL
+        expected = at_random or any(
+            kill.victim == SUPERVISOR and kill.place in killed for kill in life
+        )
+        if died:
+            self._result.verified += 1
+        if code and not (died and expected):
+            self._violated("death", f"life {self._lives} ended with {code}; {self._log()}")
+        for kill in life:
+            if not kill.place or (kill.victim == SUPERVISOR and died and kill.place in killed):
+                continue
+            if kill.victim == WORKER and kill.place in killed:
+                self._result.verified += 1
+            else:
+                self._result.unreached.append(str(kill))
+
+    def _death(self, world: World) -> Death:
+        confirmed = max((e.number for e in world.ledger.events() if e.kind == "confirm"), default=0)
+        journal, plans = recovery.inspect(self._home)
+        return Death(journal, confirmed, plans)
+
+    async def _no_orphans(self, pids: list[int]) -> None:
+        left = await processes.outlived(pids, ORPHANS_WITHIN)
+        if left:
+            self._violated("orphans", f"processes {left} outlived their supervisor")
+
+    def _file(self, name: str) -> Path:
+        return self._home / f"{name}-{self._lives}"
+
+    def _log(self) -> str:
+        return f"see {self._file('log')}"
+
+    def _violated(self, check: str, sentence: str) -> None:
+        self._result.violations.append(Violation(check, sentence))
+
+
+def read_boundaries(path: Path) -> list[Reached]:
+    """What a daemon wrote of the boundaries that it reached."""
+    if not path.exists():
+        return []
+    lines = (line.split() for line in path.read_text("utf-8").splitlines())
+    return [Reached(place, int(n), tuple(map(int, killed))) for place, n, *killed in lines]
+
+
+async def run_history(
+    history: History, scenario: Scenario, home: Path, environ: Mapping[str, str], *, keep: bool
+) -> Result:
+    """Run one history; its home stays when something went wrong and ``keep`` is wanted."""
+    result = await Runner(history, scenario, home, environ).run()
+    if not (keep and result.violations):
+        shutil.rmtree(home, ignore_errors=True)
+    return result

@@ -1,0 +1,114 @@
+"""What people say in the self-test, and what the model answers.
+
+A message's text is the name of its script. A reply holds marks such as ``four#2``, each of which
+has to be visible exactly once in the end.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from thinker.protocol.messages import JsonObject
+
+MENTION = "@selftest_bot"
+TOOLS = ("get_time", "store_fact", "send_message")
+FILLER = "word " * 560  # 2,800 characters: two of them are more than one message of Telegram
+Style: TypeAlias = Literal["short", "long", "streamed"]
+
+
+@dataclass(frozen=True)
+class Script:
+    """One message: where it is said, the tools of each model call, and the reply's form.
+
+    ``follows`` names the message of the same chat during whose turn this one is said.
+    """
+
+    name: str
+    chat: int
+    steps: tuple[tuple[str, ...], ...] = ()
+    style: Style = "short"
+    follows: str = ""
+
+    @property
+    def direct(self) -> bool:
+        """Whether the reply is sent once, without a placeholder that could be repaired."""
+        return self.chat < 0
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The marks of the reply, in order."""
+        count = 1 if self.style == "short" else 2
+        return tuple(f"{self.name}#{number}" for number in range(1, count + 1))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The marks of what its tools send, in order."""
+        return tuple(
+            f"{self.name}#note{step}"
+            for step, tools in enumerate(self.steps)
+            if "send_message" in tools
+        )
+
+    def parts(self) -> tuple[str, ...]:
+        """The reply in the pieces in which it is streamed."""
+        first, *rest = self.marks
+        if self.style == "short":
+            return (f"{first} done",)
+        if self.style == "long":
+            return (first, f" {FILLER}\n\n{rest[0]} {FILLER}")
+        return (f"{first} is the beginning of an answer that grows,", f" and {rest[0]} its end")
+
+    def arguments(self, step: int, tool: str) -> JsonObject:
+        """What the model calls a tool with."""
+        name = f"{self.name}.{step}.{tool}"
+        if tool == "store_fact":
+            return {"fact": name}
+        if tool == "send_message":
+            return {"message": f"{self.name}#note{step}"}
+        return {} if tool == "get_time" else {"name": name}
+
+
+Scenario: TypeAlias = Mapping[str, Script]
+
+
+def scenario(*scripts: Script) -> Scenario:
+    """Scripts by name."""
+    return {script.name: script for script in scripts}
+
+
+# At most four calls to a chat: more would wait for Telegram's pace of one a second.
+STANDARD = scenario(
+    Script("one", 101, (("get_time", "store_fact"),)),
+    Script("two", 101, follows="one"),
+    Script("three", 102, (("send_message",), ("store_fact", "get_time", "get_time"))),
+    Script("four", 103, style="long"),
+    Script("five", 104, (("store_fact",),), style="streamed"),
+    Script("six", 104, (("get_time",),), follows="five"),
+    Script("seven", -105),
+    Script("eight", -105, (("store_fact",),), follows="seven"),
+)
+POISON = scenario(Script("one", 101), Script("two", 101, follows=""))
+
+
+def config(model_url: str) -> JsonObject:
+    """agents.json: two agents, every chat bound, nobody else admitted."""
+
+    def agent(agent_id: str) -> JsonObject:
+        return {
+            "agentId": agent_id,
+            "llmProvider": "openai",
+            "baseUrl": f"{model_url}/v1",
+            "model": "scripted",
+            "systemPrompt": f"You are {agent_id}.",
+        }
+
+    def binding(chat: int, agent_id: str) -> JsonObject:
+        return {"channel": "telegram", "chatId": str(chat), "agentId": agent_id}
+
+    return {
+        "agents": [agent("work"), agent("home")],
+        "bindings": [
+            *(binding(chat, "work") for chat in (101, 102, 103, -105)),
+            binding(104, "home"),
+        ],
+    }

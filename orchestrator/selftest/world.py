@@ -1,0 +1,101 @@
+"""The world outside: people, Telegram and the model, all of which survive the daemon's deaths."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from orchestrator.selftest.bot_api import PREVIEW_MARK, BotApiServer
+from orchestrator.selftest.ledger import Ledger
+from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.selftest.model_api import ScriptedModel
+from orchestrator.selftest.scenario import MENTION, Scenario, Script
+
+TOKEN = "1000:selftest"  # noqa: S105 - of a bot that exists in this process alone
+PREVIEW_WITHIN = 2.0  # seconds until the daemon shows what it has of a streamed answer
+
+
+class LedgerBot(BotApiServer):
+    """A Bot API that writes down what it shows and what was confirmed to it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(TOKEN, MENTION.removeprefix("@"))
+        self._events = ledger
+        self._confirmed = 0
+
+    def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
+        self._events.append("shown", text, message_id, chat_id)
+        return super()._show(chat_id, message_id, text)
+
+    async def _get_updates(self, params: ForeignJson) -> object:
+        offset = int(params.get("offset", 0))
+        if offset > self._confirmed:
+            self._confirmed = offset
+            self._events.append("confirm", number=offset)
+        return await super()._get_updates(params)
+
+    async def shown(self) -> None:
+        """Wait until anything changes in the chats or the queue."""
+        await self._changed.wait()
+
+    async def previewed(self, chat_id: int) -> None:
+        """Wait until a chat shows an unfinished message."""
+        while not any(text.endswith(PREVIEW_MARK) for text in self.texts(chat_id)):
+            await self._changed.wait()
+
+
+class World:
+    """Everything outside the daemon, for one history."""
+
+    def __init__(self, scenario: Scenario, ledger: Ledger) -> None:
+        self.scenario = scenario
+        self.ledger = ledger
+        self.bot = LedgerBot(ledger)
+        self.model = ScriptedModel(scenario, ledger, self._during, self._pause)
+        self._said: set[str] = set()
+
+    @property
+    def all_said(self) -> bool:
+        """Whether every message was said."""
+        return self._said == set(self.scenario)
+
+    def begin(self) -> None:
+        """Say what waits for nothing."""
+        self._during(None)
+
+    def say_rest(self) -> None:
+        """Say what still waits: the turn that it was to follow never came to the model."""
+        for script in self.scenario.values():
+            self._say(script)
+
+    def _during(self, current: Script | None) -> None:
+        name = "" if current is None else current.name
+        for script in self.scenario.values():
+            if script.follows == name:
+                self._say(script)
+
+    def _say(self, script: Script) -> None:
+        if script.name in self._said:
+            return
+        self._said.add(script.name)
+        fields: ForeignJson = {}
+        text = script.name
+        if script.direct:
+            text = f"{MENTION} {text}"
+            fields["entities"] = [{"type": "mention", "offset": 0, "length": len(MENTION)}]
+        number = self.bot.user_says(script.chat, text, **fields)
+        self.ledger.append("said", script.name, number, script.chat)
+
+    async def _pause(self, script: Script) -> None:
+        with anyio.move_on_after(PREVIEW_WITHIN):
+            await self.bot.previewed(script.chat)
+
+
+@asynccontextmanager
+async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
+    """A world with its ledger in ``folder``, in which the first messages have been said."""
+    world = World(scenario, Ledger(folder / "ledger.jsonl"))
+    async with world.bot, world.model:
+        world.begin()
+        yield world
