@@ -15,7 +15,10 @@ POISON = (
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
-NO_START = "The agent cannot start: {problem}"
+NO_START = (
+    "I cannot answer: this agent cannot start with its configuration, perhaps for want of a key."
+    " My operator finds what to set with: orchestrator status"
+)
 
 
 def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:

@@ -104,7 +104,7 @@ class TurnRunner:
             await self._worker_died(error)
         except QuarantinedError as error:
             if error.final:
-                result = _ended(replies.NO_START.format(problem=error))
+                result = _ended(replies.NO_START, str(error))
             else:
                 await self._wait_out_quarantine(error)
         except WorkerError as error:

@@ -45,6 +45,7 @@ class RunningDaemon:
     log: list[dict[str, Any]] = field(default_factory=list)
     noise: list[str] = field(default_factory=list)
     killed: bool = False
+    silent: bool = False  # nobody can log any more
     _changed: anyio.Event = field(default_factory=anyio.Event)
 
     async def ask(self, method: str, params: Params, result: type[R]) -> R:
@@ -76,6 +77,7 @@ class RunningDaemon:
         """
         with anyio.fail_after(WITHIN):
             while len(found := self._lines(event, facts)) < times:
+                assert not self.silent, f"the daemon ended without {event}"
                 await self._changed.wait()
         return found[times - 1]
 
@@ -109,13 +111,18 @@ class RunningDaemon:
             try:
                 line = (await lines.receive_until(b"\n", MAX_LINE)).decode()
             except (anyio.EndOfStream, anyio.IncompleteRead):
+                self.silent = True
+                self._notify()
                 return
             try:
                 self.log.append(json.loads(line))
             except ValueError:
                 self.noise.append(line)
-            self._changed.set()
-            self._changed = anyio.Event()
+            self._notify()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _lines(self, event: str, facts: Mapping[str, object]) -> list[dict[str, Any]]:
         wanted = {"event": event, **facts}

@@ -1,0 +1,162 @@
+"""Whatever comes in from outside: a clear answer each time, nothing lost, nothing down."""
+
+from pathlib import Path
+
+import pytest
+from fakes.daemon import TOKEN, journal_bytes, running_daemon
+from fakes.held_model import HeldModel, agent, two_agents
+from fakes.model_api import Reply
+
+from orchestrator.selftest.bot_api import LOST_ANSWER, BotApiServer, too_many
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+
+HUGE = 20_000_000  # characters
+NOW = {"retry-after": "0"}  # keeps the tests short; the wait itself is tested in tests/thinker
+UNWELCOME: tuple[object, ...] = (
+    None,
+    [],
+    "hello",
+    {"message": None},
+    {"message": {"chat": {"id": "no number", "type": "private"}, "message_id": 1}},
+    {"message": {"chat": {"id": 123, "type": "private"}, "message_id": 10**30, "text": "x"}},
+    {"message": {"text": "x"}},
+    {"poll_answer": {"option_ids": [1]}},
+    {"my_chat_member": {"chat": {"id": 123}}},
+)
+
+
+async def test_updates_of_every_form_are_confirmed_and_the_next_message_is_answered(
+    tmp_path: Path,
+) -> None:
+    """What cannot be read is skipped, once; media and giants are told so in private."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        for update in UNWELCOME:
+            bot.push(update if isinstance(update, dict) else {"message": update})
+        bot.user_says(123, None)
+        bot.user_says(123, None, sticker={"file_id": "s"})
+        bot.user_says(123, "x" * HUGE)
+        bot.user_says(123, " \n ")
+        bot.user_says(123, "half a surrogate: \ud83d, NUL: \0, end")
+        bot.user_says(123, "and now?")
+        assert "only read text" in await bot.reply_in(123, within=15)
+        assert "too long" in await bot.reply_in(123)
+        assert (await bot.reply_in(123, within=15)).startswith("work-model: half a surrogate")
+        assert await bot.reply_in(123) == "work-model: and now?"
+        await bot.confirmed()
+        report = await daemon.until(lambda report: report.open_turns == 0)
+    assert (report.inbox["done"], report.inbox["cancelled"]) == (2, len(UNWELCOME) + 4)
+    assert len(journal_bytes(tmp_path)) < HUGE
+
+
+async def test_same_update_delivered_twice_is_answered_once(tmp_path: Path) -> None:
+    """Telegram repeats what it is not sure about; the inbox knows it."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        number = bot.user_says(123, "once")
+        assert await bot.reply_in(123, within=15) == "work-model: once"
+        bot.deliver_again(number)
+        bot.user_says(123, "twice?")
+        assert await bot.reply_in(123) == "work-model: twice?"
+        await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.texts(123) == ["work-model: once", "work-model: twice?"]
+        assert len(model.requests_about("once")) == 1
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        (Reply("overloaded", status=500, headers=NOW),),
+        (Reply("slow down", status=429, headers=NOW),),
+        (Reply(status=200, fault="broken_json"),),
+        (Reply("cut off in the middle of it all", fault="cut"),),
+        (Reply("an answer that ends in an error", fault="error_event"),),
+        (Reply(""),),
+        (Reply(tool_calls=(("store_fact", '{"fact": "tea", "cat'),)),),
+        (Reply(tool_calls=(("format_disk", {"now": True}),)),),
+        (Reply(tool_calls=(("get_time", "[1, 2]"),)),),
+    ],
+    ids=["500", "429", "json", "cut", "error", "empty", "half-arguments", "no-tool", "list"],
+)
+async def test_model_that_stumbles_is_asked_again(
+    tmp_path: Path, replies: tuple[Reply, ...]
+) -> None:
+    """One bad answer costs a moment, not the reply."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        model.script.extend(replies)
+        bot.user_says(123, "hello")
+        assert await bot.reply_in(123, within=15) == "work-model: hello"
+        await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.texts(123) == ["work-model: hello"]
+
+
+async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works(
+    tmp_path: Path,
+) -> None:
+    """A refused key, a long rate limit and an outage are each told to the chat."""
+    failures = {
+        "refused": [Reply("bad key sk-hidden", status=401)],
+        "limited": [Reply("wait", status=429, headers={"retry-after": "3600"})],
+        "outage": [Reply("down", status=503, headers=NOW)] * 4,
+    }
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        for text, replies in failures.items():
+            model.script.extend(replies)
+            bot.user_says(123, text)
+            assert "couldn't get an answer" in await bot.reply_in(123, within=15)
+        bot.user_says(123, "better?")
+        assert await bot.reply_in(123) == "work-model: better?"
+        report = await daemon.until(lambda report: report.open_turns == 0)
+    assert [turn.stop_reason for turn in report.recent_turns] == ["done", *["model_error"] * 3]
+
+
+async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path: Path) -> None:
+    """Exit 78 of a worker is not tried again; the chat is told what to set."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model)
+        keyless: JsonObject = {"agentId": "work", "llmProvider": "groq", "model": "m"}
+        config["agents"] = [keyless, agent("home", model)]
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "hi")
+            bot.user_says(456, "hi you")
+            assert "orchestrator status" in await bot.reply_in(123, within=15)
+            assert await bot.reply_in(456, within=15) == "home-model: hi you"
+            report = await daemon.until(lambda report: report.open_turns == 0)
+    states = {item.agent_id: (item.state, item.restarts) for item in report.agents}
+    assert states == {"work": ("fatal", 0), "home": ("running", 0)}
+    assert ["GROQ_API_KEY" in item.message for item in report.config_errors] == [True]
+
+
+async def test_telegram_that_fails_loses_and_doubles_no_reply(tmp_path: Path) -> None:
+    """A rate limit, and an answer that got lost on the way: one message each."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        bot.break_next("sendMessage", too_many(1))
+        bot.break_next("editMessageText", LOST_ANSWER)
+        bot.user_says(123, "one")
+        bot.user_says(456, "two")
+        assert await bot.reply_in(123, within=15) == "work-model: one"
+        assert await bot.reply_in(456, within=15) == "home-model: two"
+        await daemon.until(lambda report: report.open_turns == 0)
+        await daemon.logged("send_failed", 2)
+    assert bot.texts(123) == ["work-model: one"]
+    assert bot.texts(456) == ["home-model: two"]

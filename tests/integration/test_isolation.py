@@ -1,0 +1,105 @@
+"""One agent's secrets and faults are nobody else's."""
+
+from pathlib import Path
+
+import pytest
+from fakes.daemon import TOKEN, processes, running_daemon
+from fakes.held_model import HeldModel, agent, two_agents
+
+from orchestrator import control
+from orchestrator.control import AgentName, Done
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+
+SECRETS = {
+    "OPENAI_API_KEY": "sk-the-openai-key",
+    "ANTHROPIC_API_KEY": "sk-the-anthropic-key",
+    "GROQ_API_KEY": "gsk-the-groq-key",
+    "AWS_SECRET_ACCESS_KEY": "canary-in-the-coal-mine",
+}
+
+
+async def test_worker_has_no_secret_but_its_own_key_and_the_log_has_none(tmp_path: Path) -> None:
+    """Neither the bot's token nor other keys nor anything unlisted reaches a worker or a log."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot, SECRETS) as daemon,
+    ):
+        bot.user_says(123, "my own words")
+        assert await bot.reply_in(123, within=15) == "work-model: my own words"
+        pid = await daemon.pid("work")
+        environ = environment_of(pid)
+        key = model.requests[0].headers["authorization"]
+        argv = processes(tmp_path)
+    assert key == f"Bearer {SECRETS['OPENAI_API_KEY']}"
+    told = [name for name, value in SECRETS.items() if value in environ]
+    assert told == ["OPENAI_API_KEY"]
+    written = str(daemon.log) + str(argv)
+    private = (*SECRETS.values(), TOKEN, "my own words", "You are work.")
+    assert [text for text in private if text in written] == []
+    assert TOKEN not in environ
+
+
+async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    """Conversations and prompts are nobody else's; the control socket least of all."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot),
+    ):
+        bot.user_says(123, "hi")
+        await bot.reply_in(123, within=15)
+        found = open_to_others(tmp_path)
+    assert {"journal.db", "control.sock", "work.txt", "lock"} <= found.keys()
+    written_by_the_test = {"agents.json"}
+    assert {name for name, mode in found.items() if mode} <= written_by_the_test
+
+
+async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_waits(
+    tmp_path: Path,
+) -> None:
+    """Five failures stop the tries; the chat is told; mended and resumed, it is answered."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        obstacle = tmp_path / "agent-prompts" / "work.txt"
+        (obstacle / "in the way").mkdir(parents=True)
+        bot.user_says(123, "anybody?")
+        bot.user_says(456, "and you?")
+        assert await bot.reply_in(456, within=15) == "home-model: and you?"
+        assert "Your message is kept" in await bot.reply_in(123, within=30)
+        work, home = (await daemon.status()).agents
+        assert (work.agent_id, work.state, home.state) == ("work", "quarantined", "running")
+        assert home.restarts == 0
+        (obstacle / "in the way").rmdir()
+        obstacle.rmdir()
+        await daemon.ask(control.AGENT_RESUME, AgentName(agent_id="work"), Done)
+        assert await bot.reply_in(123, within=15) == "work-model: anybody?"
+
+
+async def test_agent_of_the_first_run_needs_no_key(tmp_path: Path) -> None:
+    """The demo model answers over the real path, with a real tool call, and says what it is."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        demo: JsonObject = {"agentId": "work", "llmProvider": "demo"}
+        config = two_agents(model)
+        config["agents"] = [demo, agent("home", model)]
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "What time is it?")
+            assert "Demo model" in await bot.reply_in(123, within=15)
+            (turn,) = (await daemon.until(lambda report: report.open_turns == 0)).recent_turns
+    assert turn.tools == ("get_time",)
+
+
+def environment_of(pid: int) -> str:
+    """Every variable of a process."""
+    return Path(f"/proc/{pid}/environ").read_text("utf-8")
+
+
+def open_to_others(home: Path) -> dict[str, int]:
+    """What others than the owner may do with each file of a home."""
+    return {path.name: path.stat().st_mode & 0o077 for path in home.rglob("*")}
