@@ -17,6 +17,7 @@ from thinker.protocol.messages import Frozen
 from thinker.protocol.peer import NotificationHandler, Peer, connected
 
 STATUS = "status"  # → StatusReport
+HEALTH = "health"  # → HealthReport
 CHAT_SEND = "chat/send"  # ChatSend → Done
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
 CHAT_VIEW = "chat/view"  # notification ChatView, to whoever waits in that chat
@@ -25,6 +26,8 @@ PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
 RELOAD = "reload"  # → ReloadReport
 AGENT_RESUME = "agents/resume"  # AgentName → Done
+DLQ_RETRY = "dlq/retry"  # DeadLetter → Done
+DLQ_DROP = "dlq/drop"  # DeadLetter → Done
 
 
 class Camel(Frozen):
@@ -102,6 +105,16 @@ class StatusReport(Camel):
     hints: tuple[str, ...] = ()  # how to plug in a real model, what is degraded
 
 
+class HealthReport(Camel):
+    """The answer of `orchestrator health`; whoever gets it knows that the daemon is alive.
+
+    ``reasons`` say what keeps it from being ready.
+    """
+
+    ready: bool
+    reasons: tuple[str, ...] = ()
+
+
 class ChatSend(Camel):
     """Say something in a console chat. ``message`` is a fresh id: sending it twice is once."""
 
@@ -170,6 +183,12 @@ class AgentName(Camel):
     """An agent by its id."""
 
     agent_id: str
+
+
+class DeadLetter(Camel):
+    """A dead message by its inbox id."""
+
+    id: int
 
 
 class ReloadReport(Camel):

@@ -3,8 +3,10 @@
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import anyio
+import apsw
 import structlog
 from pydantic import JsonValue
 
@@ -17,7 +19,9 @@ from orchestrator.control import (
     ChatSend,
     ChatView,
     ChatWait,
+    DeadLetter,
     Done,
+    HealthReport,
     PairCode,
     PairedChat,
     PairingList,
@@ -25,14 +29,24 @@ from orchestrator.control import (
     ReloadReport,
     StatusReport,
 )
-from orchestrator.errors import AlreadyRunningError, UnknownAgentError
-from orchestrator.journal import pairing
+from orchestrator.errors import AlreadyRunningError, OrchestratorError, UnknownAgentError
+from orchestrator.journal import deadletters, pairing
 from orchestrator.journal.store import Store
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What the daemon does for its operator; ``wake`` after the inbox has changed."""
+
+    status: Callable[[], Awaitable[StatusReport]]
+    health: Callable[[], Awaitable[HealthReport]]
+    reload: Callable[[], Awaitable[ReloadReport]]
+    wake: Callable[[], None]
 
 
 class ControlServer:
@@ -44,16 +58,14 @@ class ControlServer:
         supervisor: Supervisor,
         console: Console,
         intake: Intake,
-        status: Callable[[], Awaitable[StatusReport]],
-        reload: Callable[[], Awaitable[ReloadReport]],
+        operations: Operations,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._supervisor = supervisor
         self._console = console
         self._intake = intake
-        self._status = status
-        self._reload = reload
+        self._operations = operations
         self._clock = clock
 
     async def run(self, listener: socket.socket) -> None:
@@ -84,14 +96,17 @@ class ControlServer:
             return await self._console.outcome(asked.message, asked.seconds, view)
 
         return {
-            control.STATUS: lambda _: self._status(),
+            control.STATUS: lambda _: self._operations.status(),
+            control.HEALTH: lambda _: self._operations.health(),
             control.CHAT_SEND: self._send,
             control.CHAT_WAIT: wait,
             control.PAIR_LIST: self._pairings,
             control.PAIR_APPROVE: self._approve,
             control.PAIR_REVOKE: self._revoke,
-            control.RELOAD: lambda _: self._reload(),
+            control.RELOAD: lambda _: self._operations.reload(),
             control.AGENT_RESUME: self._resume,
+            control.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
+            control.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
         }
 
     async def _send(self, params: JsonValue) -> Done:
@@ -135,6 +150,17 @@ class ControlServer:
             self._supervisor.resume(AgentName.model_validate(params).agent_id)
         except UnknownAgentError as error:
             raise RpcError(FAILED, str(error)) from error
+        return Done()
+
+    async def _dead_letter(
+        self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
+    ) -> Done:
+        row = DeadLetter.model_validate(params).id
+        try:
+            await self._store.transact(change, row, self._clock())
+        except OrchestratorError as error:
+            raise RpcError(FAILED, str(error)) from error
+        self._operations.wake()
         return Done()
 
 

@@ -24,8 +24,8 @@ from orchestrator.adapter import Adapter
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
-from orchestrator.control import ReloadReport, StatusReport
-from orchestrator.control_server import ControlServer
+from orchestrator.control import HealthReport, ReloadReport, StatusReport
+from orchestrator.control_server import ControlServer, Operations
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
 from orchestrator.errors import AlreadyRunningError, ConfigError
@@ -127,9 +127,8 @@ class Daemon:
                 delivery.wake()
 
             intake = JournalIntake(self._store, services.agents, arrived)
-            server = ControlServer(
-                self._store, supervisor, console, intake, self._status, self._reload, _now
-            )
+            operations = Operations(self._status, self._health, self._reload, arrived)
+            server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(dispatcher.run)
             tasks.start_soon(server.run, listener)
             tasks.start_soon(self._configuration.watch, self._reload_quietly)
@@ -194,6 +193,15 @@ class Daemon:
             self._configuration,
             self._supervisor,
             self._adapters.values(),
+            await self._health(),
+        )
+
+    async def _health(self) -> HealthReport:
+        return await status.health(
+            self._store,
+            self._adapters.values(),
+            _now() / 1000,
+            admitting=self._dispatcher.admitting,
         )
 
     async def _reload(self) -> ReloadReport:

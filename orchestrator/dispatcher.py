@@ -40,7 +40,7 @@ class Dispatcher:
         self._lanes: set[str] = set()
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._work = anyio.Event()
-        self._admitting = True
+        self.admitting = True
         self._ended = anyio.Event()
 
     def wake(self) -> None:
@@ -49,7 +49,7 @@ class Dispatcher:
 
     def stop_admitting(self) -> None:
         """Let lanes end after the turn they have."""
-        self._admitting = False
+        self.admitting = False
 
     async def settled(self) -> None:
         """Wait until no chat has a turn in hand."""
@@ -67,7 +67,7 @@ class Dispatcher:
                 await anyio.sleep(STORAGE_RETRY)
                 continue
             for chat in chats:
-                if chat not in self._lanes and self._admitting:
+                if chat not in self._lanes and self.admitting:
                     self._lanes.add(chat)
                     self._tasks.start_soon(self._lane, chat)
             await self._work.wait()
@@ -75,7 +75,7 @@ class Dispatcher:
     async def _lane(self, chat: str) -> None:
         try:
             turn = await self._with.store.transact(turns.open_in, chat)
-            while turn is not None or self._admitting:
+            while turn is not None or self.admitting:
                 if turn is None:
                     turn = await self._admit(chat)
                 if turn is None:

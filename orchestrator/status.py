@@ -1,7 +1,8 @@
-"""What `orchestrator status` shows, put together from every part of the daemon."""
+"""What `orchestrator status` and `orchestrator health` show, from every part of the daemon."""
 
 from collections.abc import Iterable
 
+import anyio
 import apsw
 
 from orchestrator import __version__
@@ -10,18 +11,22 @@ from orchestrator.control import (
     AgentReport,
     ChannelReport,
     ConfigProblem,
+    HealthReport,
     RecentTurn,
     StatusReport,
 )
 from orchestrator.definitions import Problem
+from orchestrator.errors import JournalError
 from orchestrator.journal import inbox, turns
-from orchestrator.journal.store import Store
+from orchestrator.journal.store import StorageFailedError, Store, prove_writable
 from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Slot, Supervisor
 
 RECENT = 5  # turns shown
+POLL_AGE = 120.0  # seconds since a channel's last successful poll (reliability.md §3.1, P11)
+WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model); set"
     " ANTHROPIC_API_KEY, OPENAI_API_KEY or GROQ_API_KEY and restart, start Ollama, or set"
@@ -35,6 +40,7 @@ async def report(
     configuration: Configuration,
     supervisor: Supervisor,
     adapters: Iterable[Adapter],
+    health: HealthReport,
 ) -> StatusReport:
     """The state of everything, at this moment."""
     counts, open_turns, recent = await store.transact(_journal)
@@ -48,7 +54,7 @@ async def report(
         for adapter in adapters
     )
     return StatusReport(
-        ready=not supervisor.stopping and all(item.state == "ok" for item in channels),
+        ready=health.ready,
         version=__version__,
         home=str(settings.home),
         config_file=str(configuration.path),
@@ -58,8 +64,38 @@ async def report(
         open_turns=open_turns,
         inbox=counts,
         recent_turns=recent,
-        hints=tuple(hints(configuration, supervisor)),
+        hints=(
+            *(f"not ready: {reason}" for reason in health.reasons),
+            *hints(configuration, supervisor),
+        ),
     )
+
+
+async def health(
+    store: Store, adapters: Iterable[Adapter], now: float, *, admitting: bool
+) -> HealthReport:
+    """Whether messages are heard, stored and answered; ``now`` in seconds since the epoch."""
+    reasons = [] if admitting else ["the daemon is stopping"]
+    reasons += [
+        f"channel {adapter.name} has not heard from its platform for {POLL_AGE:.0f} seconds"
+        f" ({adapter.status.detail or adapter.status.state})"
+        for adapter in adapters
+        if not _hears(adapter, now)
+    ]
+    try:
+        with anyio.fail_after(WRITE_TIMEOUT):
+            await store.transact(prove_writable, round(now * 1000))
+    except TimeoutError:
+        reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
+    except (JournalError, StorageFailedError) as error:
+        reasons.append(f"the journal cannot be written: {error}")
+    return HealthReport(ready=not reasons, reasons=tuple(reasons))
+
+
+def _hears(adapter: Adapter, now: float) -> bool:
+    """A channel that has nothing to poll is judged by its state."""
+    last_ok = adapter.status.last_ok
+    return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
 
 
 def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:

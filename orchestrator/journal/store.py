@@ -157,6 +157,14 @@ def open_database(path: Path) -> apsw.Connection:
     return db
 
 
+def prove_writable(db: apsw.Connection, now: int) -> None:
+    """A small write that changes nothing else; ``now`` in milliseconds."""
+    db.execute(
+        "INSERT INTO meta VALUES('checked_at', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
+        (str(now),),
+    )
+
+
 def _cannot_open(path: Path, problem: object) -> JournalError:
     return JournalError(
         f"{path}: cannot open the journal ({problem}); restore a backup or move the file away"
