@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import NotRunningError
@@ -188,7 +188,7 @@ class AgentName(Camel):
 class DeadLetter(Camel):
     """A dead message by its inbox id."""
 
-    id: int
+    id: int = Field(ge=1, lt=2**63)
 
 
 class ReloadReport(Camel):

@@ -58,7 +58,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
     logs.configure(settings.log_level)
     os.umask(0o077)
     settings.paths.prepare()
-    with _locked(settings):
+    with locked(settings):
         store = Store(settings.paths.journal)
         try:
             anyio.run(Daemon(settings, dict(environ), store).run)
@@ -221,7 +221,7 @@ class Daemon:
 
 
 @contextmanager
-def _locked(settings: Settings) -> Iterator[None]:
+def locked(settings: Settings) -> Iterator[None]:
     """Hold the home's lock; the kernel releases it however the process ends."""
     with settings.paths.lock.open("a") as file:
         try:

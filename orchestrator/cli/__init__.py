@@ -20,6 +20,9 @@ COMMANDS = {
     "init": "Prepare a home with an agents.json to edit.",
     "check": "Check agents.json and name everything that is wrong with it.",
     "status": "Show what the running daemon does.",
+    "health": "Say whether the running daemon does its work.",
+    "trace": "Show what became of a message.",
+    "dlq": "Decide about messages that were given up.",
     "send": "Send one message to an agent, print the reply and exit.",
     "chat": "Talk to an agent of the running daemon.",
     "pair": "Decide which chats may talk to the bot.",
@@ -28,6 +31,7 @@ COMMANDS = {
     "route": "Find out which agent answers a chat.",
     "prompt": "See what an agent's model would see.",
     "service": "Have systemd run the daemon.",
+    "selftest": "Prove on this machine that no crash loses or repeats anything.",
 }
 EPILOG = """\
 \b

@@ -6,7 +6,6 @@ not disturbed; the journal is only read.
 
 import dataclasses
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +13,11 @@ import apsw
 
 from orchestrator import launch
 from orchestrator.definitions import AgentDefinition
-from orchestrator.errors import JournalError, WorkerError
+from orchestrator.errors import WorkerError
 from orchestrator.hosttools.catalogue import offered
 from orchestrator.journal import memory, sessions
 from orchestrator.journal.outbox import Address
+from orchestrator.journal.store import reading
 from orchestrator.launch import Endpoint, LaunchSpec
 from orchestrator.settings import Settings
 from orchestrator.turn import MEMORIES
@@ -49,17 +49,12 @@ def recall(path: Path, agent_id: str, chat: ChatRef, text: str, now: float) -> R
     """
     if not path.exists():
         return Recollection()
-    try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
-            return Recollection(
-                memories=tuple(memory.search(db, agent_id, text, MEMORIES)),
-                profile=memory.profile_prompt(db, agent_id),
-                summary=_summary(db, agent_id, chat, int(now * 1000)),
-            )
-    except apsw.Error as error:
-        raise JournalError(
-            f"{path}: the journal cannot be read ({error}); start the daemon once, or restore it"
-        ) from error
+    with reading(path) as db:
+        return Recollection(
+            memories=tuple(memory.search(db, agent_id, text, MEMORIES)),
+            profile=memory.profile_prompt(db, agent_id),
+            summary=_summary(db, agent_id, chat, int(now * 1000)),
+        )
 
 
 def _summary(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> str | None:

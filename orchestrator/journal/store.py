@@ -7,8 +7,8 @@ A job's caller hears of it after the commit, never before.
 
 import asyncio
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -155,6 +155,25 @@ def open_database(path: Path) -> apsw.Connection:
         db.close()
         raise
     return db
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[apsw.Connection]:
+    """The journal to look at, whether or not a daemon runs on it; one state for the whole block.
+
+    Raises:
+        JournalError: there is none, or it cannot be read.
+    """
+    if not path.exists():
+        raise JournalError(f"{path}: there is no journal; start the daemon once")
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.execute("BEGIN")
+            yield db
+    except apsw.Error as error:
+        raise JournalError(
+            f"{path}: the journal cannot be read ({error}); start the daemon once, or restore it"
+        ) from error
 
 
 def prove_writable(db: apsw.Connection, now: int) -> None:

@@ -1,0 +1,139 @@
+"""``orchestrator dlq``: messages that kept ending their agent's process and were given up."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Annotated
+
+import apsw
+import typer
+
+from orchestrator import daemon
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.table import table
+from orchestrator.cli.text import printable
+from orchestrator.cli.trace import moment
+from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, DeadLetter, Done
+from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.journal import deadletters
+from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.store import open_database, reading
+from orchestrator.settings import Settings
+
+Number = Annotated[
+    int, typer.Argument(metavar="ID", help="The number that the list shows.", min=1, max=2**63 - 1)
+]
+
+app = command_group()
+
+
+class LetterReport(Camel):
+    """One dead letter in ``dlq list --json``; the time in milliseconds since the epoch."""
+
+    id: int
+    channel: str
+    chat_id: str
+    message_id: str
+    sender_id: str
+    agent_id: str | None
+    turn_id: str | None
+    claims: int
+    received_at: int
+    error: str | None
+    text: str
+
+
+class LetterList(Camel):
+    """What ``dlq list --json`` prints."""
+
+    letters: tuple[LetterReport, ...]
+
+
+@app.callback()
+def _group() -> None:
+    """Decide about messages that were given up."""
+
+
+@app.command("list")
+def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
+    """List the messages that were given up."""
+    letters = _letters(settings(home))
+    if as_json:
+        found = LetterList(letters=tuple(map(_report, letters)))
+        typer.echo(found.model_dump_json(by_alias=True, indent=2))
+        return
+    if not letters:
+        typer.echo("no message was given up")
+    table(
+        "Dead letters",
+        ("id", "received (UTC)", "channel", "chat", "agent", "deaths", "why"),
+        (_row(letter) for letter in letters),
+    )
+
+
+@app.command()
+def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
+    """Print one message that was given up."""
+    for letter in _letters(settings(home)):
+        if letter.id == number:
+            break
+    else:
+        raise OrchestratorError(f"message {number} is no dead letter; see 'orchestrator dlq list'")
+    if as_json:
+        typer.echo(_report(letter).model_dump_json(by_alias=True, indent=2))
+        return
+    typer.echo(f"received  {moment(letter.received_at)} UTC")
+    typer.echo(printable(f"from      {letter.sender_name} ({letter.sender_id})"))
+    typer.echo(printable(f"chat      {letter.channel} {letter.chat_id}"))
+    typer.echo(printable(f"agent     {letter.agent_id}, {letter.claims} process deaths"))
+    typer.echo(printable(f"why       {letter.error}"))
+    typer.echo(f"history   orchestrator trace {letter.id}\n")
+    typer.echo(printable(letter.text))
+
+
+@app.command()
+def retry(number: Number, *, home: Home = None) -> None:
+    """Put a message back into its chat's line, for a fresh turn."""
+    _change(settings(home), DLQ_RETRY, deadletters.retry, number)
+    typer.echo(f"message {number} is in line again")
+
+
+@app.command()
+def drop(number: Number, *, home: Home = None) -> None:
+    """End a message for good; its trace stays."""
+    _change(settings(home), DLQ_DROP, deadletters.drop, number)
+    typer.echo(f"message {number} is dropped")
+
+
+def _change(
+    where: Settings, method: str, change: Callable[[apsw.Connection, int, int], None], number: int
+) -> None:
+    """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
+    try:
+        ask(where, method, DeadLetter(id=number), Done)
+    except NotRunningError:
+        _letters(where)  # says so where there is no journal, and makes none
+        with daemon.locked(where), closing(open_database(where.paths.journal)) as db, db:
+            change(db, number, time.time_ns() // 1_000_000)
+
+
+def _letters(where: Settings) -> list[InboxRow]:
+    with reading(where.paths.journal) as db:
+        return deadletters.every(db)
+
+
+def _row(letter: InboxRow) -> tuple[object, ...]:
+    return (
+        letter.id,
+        moment(letter.received_at),
+        letter.channel,
+        letter.chat_id,
+        letter.agent_id,
+        letter.claims,
+        letter.error,
+    )
+
+
+def _report(letter: InboxRow) -> LetterReport:
+    return LetterReport.model_validate(letter, from_attributes=True)

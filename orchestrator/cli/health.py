@@ -1,0 +1,37 @@
+"""``orchestrator health``."""
+
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.text import printable
+from orchestrator.control import HEALTH, HealthReport
+from orchestrator.errors import ExitCode
+
+app = command_group()
+
+
+@app.command()
+def health(
+    *,
+    ready: Annotated[
+        bool, typer.Option("--ready", help="Exit 1 unless messages are heard, stored and answered.")
+    ] = False,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Say whether the running daemon does its work.
+
+    Exit 0 when it answers; with --ready, 1 when it is alive but not ready.
+    """
+    report = ask(settings(home), HEALTH, None, HealthReport)
+    if as_json:
+        typer.echo(report.model_dump_json(by_alias=True))
+    else:
+        typer.echo("ready" if report.ready else "alive, not ready")
+        for reason in report.reasons:
+            typer.echo(printable(reason))
+    if ready and not report.ready:
+        raise typer.Exit(ExitCode.FAILED)

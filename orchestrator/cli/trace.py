@@ -1,0 +1,88 @@
+"""``orchestrator trace``."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter
+
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.table import table
+from orchestrator.cli.text import count, printable
+from orchestrator.journal import trace as journal
+from orchestrator.journal.store import reading
+from orchestrator.journal.trace import Event, RecordedPrompt, Trace
+
+PROMPTS = TypeAdapter(list[RecordedPrompt])
+
+app = command_group()
+
+
+@app.command()
+def trace(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="MESSAGE|TURN",
+            help="A message's number or CHANNEL:MESSAGE_ID, or (the beginning of) a turn's id.",
+        ),
+    ],
+    *,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print what the model was sent instead.")
+    ] = False,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Show what became of a message.
+
+    Every state that it and its turns went through, with times; with or without a daemon.
+    """
+    with reading(settings(home).paths.journal) as db:
+        found = journal.find(db, name)
+        prompts = journal.prompts(db, found) if prompt else []
+    if as_json and prompt:
+        typer.echo(PROMPTS.dump_json(prompts, by_alias=True, indent=2))
+    elif as_json:
+        typer.echo(found.model_dump_json(by_alias=True, indent=2))
+    elif prompt:
+        _print_prompts(prompts)
+    else:
+        _print(found)
+
+
+def moment(milliseconds: int) -> str:
+    """A time for people, in UTC."""
+    at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03}"
+
+
+def _print(found: Trace) -> None:
+    messages = ", ".join(map(str, found.messages))
+    typer.echo(f"message {messages}, {count(len(found.turns), 'turn')} {' '.join(found.turns)}\n")
+    table(
+        "States",
+        ("time (UTC)", "what", "state", "ms", "detail"),
+        (_row(event) for event in found.events),
+    )
+
+
+def _row(event: Event) -> tuple[object, ...]:
+    name = {"inbox": "message", "outbox": "reply"}.get(event.kind, event.kind)
+    what = f"turn {event.turn_id}" if event.kind == "turn" else f"{name} {event.number}"
+    return (moment(event.at), what, event.state, event.ms, event.detail)
+
+
+def _print_prompts(prompts: list[RecordedPrompt]) -> None:
+    if not prompts:
+        typer.echo("no model was asked yet")
+    for record in prompts:
+        layers = record.prompt.layers
+        typer.echo(f"turn {record.turn_id}, {moment(record.at)} UTC")
+        for layer in layers:
+            size = f"{len(layer.text)} chars · ~{layer.tokens} tokens"
+            typer.echo(printable(f"── {layer.name} · {size} ──\n{layer.text}"))
+        total = sum(layer.tokens for layer in layers)
+        tools = ", ".join(record.prompt.tools) or "none"
+        typer.echo(printable(f"── total · {len(record.prompt.text)} chars · ~{total} tokens ──"))
+        typer.echo(printable(f"── tools · {tools} ──\n"))

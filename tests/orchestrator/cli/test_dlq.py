@@ -1,0 +1,107 @@
+"""``orchestrator dlq``: with a daemon through it, without one in the journal."""
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+from fakes.control_server import Answer, ask, command, serving
+from fakes.golden import restore
+
+from orchestrator import control
+from orchestrator.control import Done
+from orchestrator.errors import ExitCode
+from orchestrator.journal.store import open_database, reading
+from thinker.protocol.peer import FAILED, RpcError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with one dead letter, number 10, of a turn that is buried."""
+    restore(tmp_path / "journal.db")
+    open_database(tmp_path / "journal.db").close()
+    return tmp_path
+
+
+def row(home: Path) -> tuple[object, ...]:
+    """The message as it stands."""
+    with reading(home / "journal.db") as db:
+        query = "SELECT state, claims, turn_id, error FROM inbox WHERE id = 10"
+        found = db.execute(query).fetchone()
+    assert found is not None
+    return tuple(found)
+
+
+def audited(home: Path) -> str:
+    """The newest decision."""
+    with reading(home / "journal.db") as db:
+        return str(db.execute("SELECT act FROM audit ORDER BY id DESC LIMIT 1").get)
+
+
+def test_dead_letters_are_listed_and_shown(home: Path) -> None:
+    """With why they are dead and what they say."""
+    listed = " ".join(command(home, "dlq", "list").stdout.split())
+    assert "10 2026-01-01 00:00:10.000 telegram 110 work 3 signal 11" in listed
+    (letter,) = json.loads(command(home, "dlq", "list", "--json").stdout)["letters"]
+    assert (letter["id"], letter["chatId"], letter["turnId"]) == (10, "110", "turn-dead")
+    shown = command(home, "dlq", "show", "10").stdout
+    assert "Ann (110)" in shown
+    assert "orchestrator trace 10\n\nquestion 10\n" in shown
+    assert json.loads(command(home, "dlq", "show", "10", "--json").stdout) == letter
+
+
+def test_retried_letter_is_new_again_and_the_decision_is_audited(home: Path) -> None:
+    """Its deaths are forgotten, its first turn is not."""
+    done = command(home, "dlq", "retry", "10")
+    assert (done.exit_code, done.stdout) == (0, "message 10 is in line again\n")
+    assert row(home) == ("new", 0, None, None)
+    assert audited(home) == "dead letter put back"
+    assert command(home, "dlq", "list").stdout == "no message was given up\n"
+    assert "turn-dead" in command(home, "trace", "10").stdout
+
+
+def test_dropped_letter_stays_in_its_trace(home: Path) -> None:
+    """With who dropped it."""
+    assert command(home, "dlq", "drop", "10").exit_code == 0
+    assert row(home) == ("cancelled", 3, "turn-dead", "dropped by the operator")
+    assert audited(home) == "dead letter dropped"
+    assert "dropped by the operator" in command(home, "trace", "10").stdout
+
+
+def test_message_that_is_not_dead_is_left_alone(home: Path) -> None:
+    """Each command says where to look."""
+    for verb in ("show", "retry", "drop"):
+        refused = command(home, "dlq", verb, "1")
+        assert refused.exit_code == ExitCode.FAILED
+        assert refused.stderr == "message 1 is no dead letter; see 'orchestrator dlq list'\n"
+    assert command(home, "dlq", "retry", str(2**63)).exit_code != 0
+    assert command(home, "dlq", "retry", "--", "-1").exit_code != 0
+
+
+async def test_running_daemon_is_asked(home: Path) -> None:
+    """It has the journal, and has to wake its dispatcher."""
+    refusal = RpcError(FAILED, "no such letter")
+    answers: dict[str, Answer] = {control.DLQ_RETRY: Done(), control.DLQ_DROP: refusal}
+    async with serving(home, answers) as server:
+        retried = await ask(home, "dlq", "retry", "10")
+        dropped = await ask(home, "dlq", "drop", "11")
+    assert retried.exit_code == 0
+    assert server.params(control.DLQ_RETRY) == [{"id": 10}]
+    assert (dropped.exit_code, dropped.stderr) == (1, "no such letter\n")
+    assert row(home)[0] == "dead"
+
+
+def test_journal_of_a_daemon_that_starts_or_stops_is_not_touched(home: Path) -> None:
+    """It holds the lock and has no socket."""
+    with (home / "lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        refused = command(home, "dlq", "retry", "10")
+    assert refused.exit_code == ExitCode.ALREADY_RUNNING
+    assert row(home)[0] == "dead"
+
+
+def test_without_a_journal_there_is_nothing_to_decide(tmp_path: Path) -> None:
+    """And none is made."""
+    for arguments in (["list"], ["retry", "1"]):
+        assert command(tmp_path, "dlq", *arguments).exit_code == ExitCode.IO
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,38 @@
+"""``orchestrator health``: an exit code for whoever watches the daemon."""
+
+import json
+from pathlib import Path
+
+from fakes.control_server import ask, command, serving
+
+from orchestrator import control
+from orchestrator.control import HealthReport
+from orchestrator.errors import ExitCode
+
+READY = HealthReport(ready=True)
+DEAF = HealthReport(ready=False, reasons=("channel telegram has not heard",))
+
+
+async def test_ready_daemon_is_exit_0(tmp_path: Path) -> None:
+    """With and without --ready."""
+    async with serving(tmp_path, {control.HEALTH: READY}):
+        for arguments in ((), ("--ready",)):
+            shown = await ask(tmp_path, "health", *arguments)
+            assert (shown.exit_code, shown.stdout) == (0, "ready\n")
+
+
+async def test_daemon_that_is_not_ready_is_exit_1_only_when_that_was_asked(tmp_path: Path) -> None:
+    """The reasons are shown in both cases."""
+    async with serving(tmp_path, {control.HEALTH: DEAF}):
+        alive = await ask(tmp_path, "health")
+        ready = await ask(tmp_path, "health", "--ready")
+        as_json = await ask(tmp_path, "health", "--ready", "--json")
+    assert alive.exit_code == 0
+    assert ready.exit_code == as_json.exit_code == ExitCode.FAILED
+    assert alive.stdout == ready.stdout == "alive, not ready\nchannel telegram has not heard\n"
+    assert json.loads(as_json.stdout) == {"ready": False, "reasons": list(DEAF.reasons)}
+
+
+def test_no_daemon_is_not_healthy(tmp_path: Path) -> None:
+    """Exit 3, as everywhere."""
+    assert command(tmp_path, "health").exit_code == ExitCode.NOT_RUNNING

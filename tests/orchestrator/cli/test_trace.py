@@ -1,0 +1,130 @@
+"""``orchestrator trace``: from the journal alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.control_server import command
+from fakes.golden import restore
+
+from orchestrator.errors import ExitCode
+from orchestrator.journal import turns
+from orchestrator.journal.store import open_database
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose daemon of an older version was killed, and a new one, too."""
+    restore(tmp_path / "journal.db")
+    db = open_database(tmp_path / "journal.db")
+    with db:
+        turns.boot(db, 0)
+    db.close()
+    return tmp_path
+
+
+def states(home: Path, name: str) -> list[tuple[str, int, str]]:
+    """What a trace shows, as kind, number and state."""
+    shown = command(home, "trace", name, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    events = json.loads(shown.stdout)["events"]
+    return [(event["kind"], event["number"], event["state"]) for event in events]
+
+
+def test_trace_shows_every_state_from_arrival_to_close(home: Path) -> None:
+    """The message, its turn, each step and each message of the reply, in order."""
+    assert states(home, "6") == [
+        ("inbox", 6, "new"),
+        ("inbox", 6, "claimed"),
+        ("turn", 0, "running"),
+        ("step", 1, "done"),
+        ("step", 2, "planned"),
+        ("step", 2, "intent"),
+        ("step", 2, "done"),
+        ("step", 3, "done"),
+        ("inbox", 6, "done"),
+        ("outbox", 2, "queued"),
+        ("outbox", 2, "sending"),
+        ("outbox", 2, "delivered"),
+        ("turn", 0, "closed"),
+    ]
+
+
+def test_trace_for_people_names_tools_tokens_times_and_texts(home: Path) -> None:
+    """One line for each state."""
+    shown = command(home, "trace", "turn-closed").stdout
+    assert "message 6, 1 turn turn-closed" in shown
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "2026-01-01 00:00:24.000 step 2 done 1000 tool get_time, noon" in lines
+    assert (
+        "2026-01-01 00:00:25.000 step 3 done model demo/demo, 100 + 10 tokens,"
+        " request req_1, It is noon."
+    ) in lines
+    assert "2026-01-01 00:00:28.000 reply 2 delivered 1000 part 0, platform message 901" in lines
+
+
+def test_message_is_found_by_every_name_that_it_has(home: Path) -> None:
+    """Its number, the platform's id, its turn and the beginning of that."""
+    traces = [states(home, name) for name in ("6", "telegram:6", "turn-closed", "turn-c")]
+    assert traces[1:] == traces[:1] * 3
+
+
+def test_trace_says_why_a_message_was_refused_or_is_dead(home: Path) -> None:
+    """From the rows that ended it."""
+    refused = command(home, "trace", "2").stdout
+    assert "the chat is not paired" in refused
+    dead = command(home, "trace", "10").stdout
+    assert "signal 11" in dead
+
+
+def test_trace_shows_what_a_restart_did(home: Path) -> None:
+    """A turn that was adopted, and a message of which nobody knows whether it arrived."""
+    assert "adopted in epoch 2" in command(home, "trace", "turn-intent").stdout
+    assert ("outbox", 3, "unknown") in states(home, "turn-sending-direct")
+
+
+def test_unclear_name_lists_what_it_could_mean(home: Path) -> None:
+    """And a name that means nothing says which names there are."""
+    unclear = command(home, "trace", "turn-sending")
+    assert unclear.exit_code == ExitCode.FAILED
+    assert unclear.stderr.splitlines()[1:] == ["turn turn-sending-direct", "turn turn-sending-edit"]
+    unknown = command(home, "trace", "telegram:99")
+    assert unknown.exit_code == ExitCode.FAILED
+    assert "CHANNEL:MESSAGE_ID".lower() in unknown.stderr
+
+
+def test_message_ids_of_two_chats_are_told_apart(home: Path) -> None:
+    """Telegram numbers the messages of each chat from 1."""
+    db = open_database(home / "journal.db")
+    db.execute("UPDATE inbox SET message_id = '77' WHERE id IN(3, 4)")
+    db.close()
+    unclear = command(home, "trace", "telegram:77")
+    assert "3 (message 77 of telegram chat 103, claimed)" in unclear.stderr
+    assert "4 (message 77 of telegram chat 104, claimed)" in unclear.stderr
+
+
+def test_prompt_of_a_turn_is_shown_layer_by_layer(home: Path) -> None:
+    """As it was sent, with sizes; also as JSON."""
+    shown = command(home, "trace", "turn-closed", "--prompt").stdout
+    assert "── base · 13 chars · ~4 tokens ──\nYou are kind.\n" in shown
+    assert "── tools · get_time ──" in shown
+    found = json.loads(command(home, "trace", "6", "--prompt", "--json").stdout)
+    assert found[0]["turnId"] == "turn-closed"
+    assert found[0]["prompt"]["layers"] == [{"name": "base", "text": "You are kind."}]
+    assert command(home, "trace", "turn-fresh", "--prompt").stdout == "no model was asked yet\n"
+
+
+def test_home_without_a_journal_is_an_error_that_says_so(tmp_path: Path) -> None:
+    """And none is made."""
+    refused = command(tmp_path, "trace", "1")
+    assert refused.exit_code == ExitCode.IO
+    assert "there is no journal" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_journal_that_is_too_old_is_an_error_that_says_so(tmp_path: Path) -> None:
+    """Reading changes nothing, so the daemon has to migrate it first."""
+    restore(tmp_path / "journal.db")
+    refused = command(tmp_path, "trace", "1")
+    assert refused.exit_code == ExitCode.IO
+    assert "start the daemon once" in refused.stderr
