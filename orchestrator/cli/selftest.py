@@ -1,0 +1,175 @@
+"""``orchestrator selftest``."""
+
+import json
+import os
+import random
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from orchestrator.cli.options import AsJson, command_group
+from orchestrator.cli.table import table
+from orchestrator.cli.text import printable
+from orchestrator.errors import ExitCode, OrchestratorError
+from orchestrator.selftest import campaign
+from orchestrator.selftest.campaign import Bench, Plan, Tally
+from orchestrator.selftest.history import parse
+from orchestrator.selftest.invariants import CHECKS, NOT_APPLICABLE
+from orchestrator.selftest.runner import Result
+
+HISTORIES = 1000
+COLUMNS = [
+    "phase",
+    "histories",
+    "kills",
+    "not-reached",
+    "lost",
+    "duplicates",
+    "re-run",
+    "double-effects",
+    "strays",
+    "unknown-and-told",
+    "other-violations",
+    "seconds",
+]
+PROMISES = ("lost", "duplicate", "re-run", "double effect")
+app = command_group()
+
+
+@dataclass
+class _Report:
+    """What is printed in the end."""
+
+    seed: int
+    tallies: list[Tally] = field(default_factory=list)
+    failures: list[tuple[str, Result]] = field(default_factory=list)  # how to repeat it
+    seconds: float = 0.0
+
+    @property
+    def histories(self) -> int:
+        return sum(len(tally.results) for tally in self.tallies)
+
+    @property
+    def violations(self) -> int:
+        return sum(tally.broken() for tally in self.tallies)
+
+
+@app.callback()
+def _selftest() -> None:
+    """Prove on this machine that nothing is lost and nothing done twice."""
+
+
+@app.command()
+def crash(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="A sample, in two minutes.")] = False,
+    histories: Annotated[int, typer.Option(min=1, help="How many to run.")] = HISTORIES,
+    seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time.")] = None,
+    history: Annotated[
+        str | None, typer.Option(help="Run this one alone: supervisor@plan:before#2;worker@300ms")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the homes of what failed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Kill the real daemon and its workers with SIGKILL and check what the world saw.
+
+    It runs in a world of fakes on loopback and touches nothing of yours. First every boundary of
+    the journal and of the outside world, then pairs, then random histories.
+    """
+    report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
+    began = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="selftest-"))
+    bench = Bench(folder, jobs or os.cpu_count() or 1, keep=keep)
+    alone = None if history is None else Plan(campaign.RANDOM, parse(history))
+    try:
+        anyio.run(_run, report, bench, alone, (histories, quick))
+    finally:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    report.seconds = time.monotonic() - began
+    if as_json:
+        typer.echo(json.dumps(_as_json(report), indent=2))
+    else:
+        _show(report)
+    raise typer.Exit(ExitCode.FAILED if report.violations else ExitCode.OK)
+
+
+async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[int, bool]) -> None:
+    if alone is not None:
+        todo = [alone]
+    else:
+        counted = await campaign.count(bench)
+        if counted.violations:
+            raise OrchestratorError(
+                f"the self-test fails without any kill: {counted.violations[0].sentence}"
+            )
+        todo = campaign.plans(counted, size[0], report.seed, quick=size[1])
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    ) as progress:
+        bar = progress.add_task(f"seed {report.seed}", total=len(todo))
+
+        def done(plan: Plan, result: Result) -> None:
+            progress.advance(bar)
+            if result.violations:
+                report.failures.append((campaign.reproduce(plan), result))
+
+        report.tallies = await campaign.run_all(bench, todo, done)
+
+
+def _show(report: _Report) -> None:
+    table("Crash self-test", COLUMNS, (_row(tally) for tally in report.tallies))
+    for how, result in report.failures:
+        typer.echo(f"{how}  (home {result.home})")
+        for violation in result.violations:
+            typer.echo(printable(f"  {violation.check}: {violation.sentence}"))
+    for number, reason in NOT_APPLICABLE.items():
+        typer.echo(f"invariant {number} was not checked: {reason}")
+    typer.echo(f"{len(CHECKS)} checks, seed {report.seed}, {report.seconds:.0f} s")
+    typer.echo(f"{report.histories} histories, {report.violations} violations")
+
+
+def _row(tally: Tally) -> tuple[object, ...]:
+    promises = [tally.broken(name) for name in PROMISES]
+    return (
+        tally.phase,
+        len(tally.results),
+        tally.verified,
+        len(tally.unreached),
+        *promises,
+        tally.strays,
+        tally.unknown,
+        tally.broken() - sum(promises),
+        round(tally.seconds),
+    )
+
+
+def _as_json(report: _Report) -> dict[str, object]:
+    return {
+        "seed": report.seed,
+        "seconds": round(report.seconds, 1),
+        "histories": report.histories,
+        "violations": report.violations,
+        "phases": [dict(zip(COLUMNS, _row(tally), strict=True)) for tally in report.tallies],
+        "failures": [
+            {
+                "history": result.history,
+                "home": str(result.home),
+                "violations": [f"{v.check}: {v.sentence}" for v in result.violations],
+            }
+            for _, result in report.failures
+        ],
+        "notChecked": dict(NOT_APPLICABLE),
+    }
