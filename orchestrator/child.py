@@ -142,7 +142,7 @@ def _watch(child: Child, process: subprocess.Popen[bytes]) -> None:
 
     def reap() -> None:
         loop.remove_reader(child.pidfd)
-        for pid in session(child.pid):
+        for pid in members(child.pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         child.code = process.wait()
@@ -151,13 +151,13 @@ def _watch(child: Child, process: subprocess.Popen[bytes]) -> None:
     loop.add_reader(child.pidfd, reap)
 
 
-def session(leader: int) -> Iterator[int]:
-    """The processes of a session, as /proc tells (proc_pid_stat(5), field 6)."""
+def members(session: int, group: int | None = None) -> Iterator[int]:
+    """The processes of a session, or of one group in it (proc_pid_stat(5), fields 5 and 6)."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may hold anything.
             fields = stat.read_bytes().rpartition(b")")[2].split()
-            if int(fields[3]) == leader:
+            if int(fields[3]) == session and group in (None, int(fields[2])):
                 yield int(stat.parent.name)
 
 

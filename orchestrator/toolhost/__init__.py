@@ -1,0 +1,1 @@
+"""The tool host: a process of its own that holds the MCP client sessions (design §2)."""

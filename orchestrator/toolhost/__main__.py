@@ -1,0 +1,50 @@
+"""``python -P -m orchestrator.toolhost``: started by the supervisor, ends with its wire."""
+
+import faulthandler
+import logging
+import os
+import socket
+import sys
+
+import anyio
+import structlog
+
+from orchestrator.toolhost import wire
+from orchestrator.toolhost.host import Host
+from orchestrator.toolhost.launcher import die_with
+from thinker.protocol import logs
+from thinker.protocol.peer import connected
+
+log = structlog.get_logger()
+
+
+class _LibraryLog(logging.Handler):
+    """What the SDK logs, in our format: it would write to stderr as it likes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass it on, for those who look closely: what matters we find out ourselves."""
+        log.debug("mcp_library", logger=record.name, text=record.getMessage())
+
+
+async def _serve(fd: int) -> None:
+    async with anyio.create_task_group() as tasks:
+        host = Host(tasks)
+        async with connected(socket.socket(fileno=fd), host.requests) as peer:
+            await host.serve(peer)
+        tasks.cancel_scope.cancel()
+
+
+def main() -> None:
+    """Hold MCP servers until the supervisor goes."""
+    faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
+    logs.configure(os.environ.get(wire.LOG_VARIABLE, "info"))
+    logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING)
+    logging.captureWarnings(capture=True)
+    die_with(os.getppid())
+    anyio.run(_serve, int(os.environ[wire.FD_VARIABLE]))
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    os._exit(0)  # threads that still wait for a server would keep the process alive

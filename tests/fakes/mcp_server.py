@@ -1,0 +1,160 @@
+"""An MCP server with the official SDK: ``python mcp_server.py [http PORT]``.
+
+Its tools do what servers do wrong. Effects are appended as lines to the file that
+``EFFECTS`` names, so that a test can count them.
+"""
+
+import os
+import signal
+import sys
+import time
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context, Image
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+server = MCPServer("fake", version="1")
+effects = Path(os.environ.get("EFFECTS", "/dev/null"))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def happen(what: str) -> int:
+    """Have an effect; the number of effects so far."""
+    with effects.open("a", encoding="utf-8") as file:
+        file.write(f"{what}\n")
+    return len(effects.read_text("utf-8").splitlines())
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@server.tool()
+def fail() -> str:
+    """Fail in a way that the model should read."""
+    raise ToolError("the moon is in the wrong phase")
+
+
+@server.tool(structured_output=False)
+def picture() -> list[object]:
+    """Text and a picture."""
+    return ["here:", Image(data=PNG, format="png")]
+
+
+@server.tool()
+async def slow(seconds: float) -> str:
+    """Have an effect, then take a while."""
+    happen("slow")
+    await anyio.sleep(seconds)
+    return "done"
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def hiccup() -> str:
+    """Die the first time, answer the second."""
+    if happen("hiccup") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "here I am"
+
+
+@server.tool()
+def crash() -> str:
+    """Have an effect and die before it is answered."""
+    happen("crash")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ""
+
+
+@server.tool()
+def hang() -> str:
+    """Answer nothing any more, whoever asks."""
+    time.sleep(600)
+    return ""
+
+
+@server.tool()
+def flood() -> str:
+    """Write without end and without a line's end."""
+    while True:
+        os.write(1, b"x" * 65536)
+
+
+@server.tool()
+def counter(step: str = "count") -> int:
+    """Have an effect that must not happen twice."""
+    return happen(step)
+
+
+def keyed(**given: str) -> str:
+    """Have an effect once for each key."""
+    text, key = given["text"], given["_idempotency_key"]
+    done = effects.read_text("utf-8").splitlines() if effects.exists() else []
+    if f"{key} {text}" not in done:
+        happen(f"{key} {text}")
+        if text == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return f"{text} with {key}"
+
+
+# The SDK passes arguments by their aliases, and takes no parameter whose own name begins with "_".
+vars(keyed)["__signature__"] = Signature(
+    [
+        Parameter("text", Parameter.KEYWORD_ONLY, annotation=str),
+        Parameter(
+            "key",
+            Parameter.KEYWORD_ONLY,
+            annotation=Annotated[str, Field(alias="_idempotency_key")],
+            default="none",
+        ),
+    ],
+    return_annotation=str,
+)
+server.add_tool(keyed)
+
+
+@server.tool()
+async def grow(ctx: Context) -> str:
+    """Add a tool to the server, and say so."""
+    server.add_tool(add, name="added")
+    await ctx.notify_tools_changed()
+    await ctx.session.send_tool_list_changed()  # for clients of the older protocol
+    return "grown"
+
+
+@server.tool()
+def environment() -> str:
+    """The names of this process's variables."""
+    return " ".join(sorted(os.environ))
+
+
+@server.tool(name="_hidden")
+def hidden() -> str:
+    """Not for models."""
+    return ""
+
+
+@server.tool()
+def health() -> str:
+    """Not for models either."""
+    return "ok"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["http"]:
+        server.run(transport="streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+    else:
+        server.run()
