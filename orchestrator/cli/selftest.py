@@ -25,20 +25,20 @@ from orchestrator.selftest.invariants import CHECKS, NOT_APPLICABLE
 from orchestrator.selftest.runner import Result
 
 HISTORIES = 1000
-COLUMNS = [
+COLUMNS = (
     "phase",
     "histories",
     "kills",
-    "not-reached",
+    "not reached",
     "lost",
     "duplicates",
     "re-run",
-    "double-effects",
+    "double effects",
     "strays",
-    "unknown-and-told",
-    "other-violations",
+    "unknown and told",
+    "other violations",
     "seconds",
-]
+)
 PROMISES = ("lost", "duplicate", "re-run", "double effect")
 app = command_group()
 
