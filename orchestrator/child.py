@@ -161,15 +161,21 @@ def members(session: int, group: int | None = None) -> Iterator[int]:
                 yield int(stat.parent.name)
 
 
-async def _until_ready(child: Child) -> None:
-    async def wait(event: anyio.Event, scope: anyio.CancelScope) -> None:
-        await event.wait()
-        scope.cancel()
+async def first_of(*events: anyio.Event) -> None:
+    """Wait until one of the events is set."""
 
+    async def wait(event: anyio.Event) -> None:
+        await event.wait()
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for event in events:
+            tasks.start_soon(wait, event)
+
+
+async def _until_ready(child: Child) -> None:
     with anyio.move_on_after(READY_TIMEOUT):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait, child.ready, tasks.cancel_scope)
-            tasks.start_soon(wait, child.exited, tasks.cancel_scope)
+        await first_of(child.ready, child.exited)
     if child.exited.is_set():
         raise WorkerError(
             f"{child.name} ended at its start with exit code {child.code}; its log says why",

@@ -8,6 +8,8 @@
   - WorkerError          a worker could not be started or went away
     + WorkerLostError      its process died or was ended while it had work
     + QuarantinedError     it failed too often; its messages wait
+  - ToolUnavailableError a tool call that certainly never reached its server
+  - ToolLostError        a tool call of which nobody knows whether it ran
   - UnknownAgentError    a name that stands in no agents.json           exit 64 (EX_USAGE)
 """
 
@@ -77,6 +79,14 @@ class QuarantinedError(WorkerError):
     def __init__(self, message: str, *, final: bool) -> None:
         super().__init__(message)
         self.final = final
+
+
+class ToolUnavailableError(OrchestratorError):
+    """A tool call never reached its server."""
+
+
+class ToolLostError(OrchestratorError):
+    """A tool call was sent and not answered: it may have run, or not."""
 
 
 class UnknownAgentError(OrchestratorError):

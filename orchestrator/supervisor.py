@@ -15,6 +15,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import restarts
+from orchestrator.child import first_of
 from orchestrator.errors import (
     OrchestratorError,
     QuarantinedError,
@@ -252,14 +253,4 @@ class Supervisor:
                     await worker.exited.wait()
                 return
             with anyio.move_on_after(HEARTBEAT):
-                await _either(slot.changed, worker.exited, worker.peer.closed)
-
-
-async def _either(*events: anyio.Event) -> None:
-    async def wait(event: anyio.Event) -> None:
-        await event.wait()
-        tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        for event in events:
-            tasks.start_soon(wait, event)
+                await first_of(slot.changed, worker.exited, worker.peer.closed)

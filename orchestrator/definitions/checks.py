@@ -33,6 +33,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _fallback(draft, declared)
     _reachable(draft)
     _no_effect(draft)
+    _servers(draft)
     if environ is not None:
         _keys(draft, environ)
 
@@ -153,10 +154,18 @@ def _no_effect(draft: Draft) -> None:
                     f"agent '{agent.agent_id}': \"{place}\" is accepted but has no effect yet",
                     agent.agent_id,
                 )
-    for key, entries in (("mcpServers", draft.mcp_servers), ("models", draft.models)):
-        if entries:
-            draft.warn((key,), f'"{key}" is accepted but has no effect yet')
+    if draft.models:
+        draft.warn(("models",), '"models" is accepted but has no effect yet')
+
+
+def _servers(draft: Draft) -> None:
     for name, server in draft.mcp_servers.items():
+        if server.type == "sse":
+            draft.warn(
+                ("mcpServers", name, "type"),
+                f"MCP server '{name}': the transport \"sse\" is not supported, so it is not used; "
+                'set "url" to its streamable HTTP address and "type" to "http"',
+            )
         for extra in server.model_extra or {}:
             draft.warn(
                 ("mcpServers", name, extra),

@@ -19,6 +19,7 @@ from orchestrator.definitions.fields import (
 )
 from thinker.protocol.messages import JsonObject
 
+MAX_CALL = 900  # seconds that a tool may take (reliability.md §4.6)
 SCHEMA_ID = "urn:orchestrator:agents-schema:1"
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 
@@ -97,7 +98,11 @@ class McpServer(ConfigModel):
     headers: dict[str, str] = Field(default_factory=dict)
     """HTTP headers sent to `url`."""
     type: Text | None = None
-    """Transport: stdio, http or sse; known from `command` or `url` when absent."""
+    """Transport: stdio or http; known from `command` or `url` when absent."""
+    trusted: bool = False
+    """Whether to believe what it says about its tools: that they only read, or may run twice."""
+    timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)
+    """Seconds that one call may take."""
 
     @model_validator(mode="after")
     def _one_transport(self) -> "McpServer":

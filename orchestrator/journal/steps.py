@@ -152,8 +152,10 @@ def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) ->
         raise FencedError(f"call {turn_id}:{seq} is not waiting to run")
 
 
-def finish(db: apsw.Connection, call: Call, result: ToolResult, now: int) -> ToolResult:
-    """T5: the result of a call; a row that already ended keeps what it has.
+def finish(
+    db: apsw.Connection, call: Call, result: ToolResult, now: int, state: str | None = None
+) -> ToolResult:
+    """T5: the result of a call; ``state`` is "unknown" when nobody knows whether it ran.
 
     Raises:
         FencedError: it has ended, or its turn has a newer owner than when the call was read.
@@ -163,7 +165,7 @@ def finish(db: apsw.Connection, call: Call, result: ToolResult, now: int) -> Too
         " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')"
         " AND (SELECT epoch FROM turn WHERE id = turn_id) = ?",
         (
-            "failed" if result.is_error else "done",
+            state or ("failed" if result.is_error else "done"),
             result.model_dump_json(),
             now,
             call.turn_id,

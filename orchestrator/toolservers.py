@@ -1,0 +1,222 @@
+"""The tool host's process, what its servers offer, and calls to them.
+
+It runs while agents.json names a server, and is started again with back-off when it dies or
+hangs; only the calls in flight notice. Tools of a server that is away stay offered: a call waits a
+moment for it to come back.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+
+import anyio
+import structlog
+from pydantic import JsonValue, ValidationError
+
+from orchestrator import restarts
+from orchestrator.child import Child, Program, first_of, started
+from orchestrator.definitions import McpServer
+from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
+from orchestrator.mcptools import McpTool, catalogue
+from orchestrator.restarts import ExitKind, History
+from orchestrator.settings import Settings
+from orchestrator.toolhost import wire
+from orchestrator.toolhost.wire import (
+    Accepted,
+    ServerSpec,
+    ServersSet,
+    ServerState,
+    ToolAnswer,
+    ToolRequest,
+)
+from thinker.protocol.env import inherited
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import PeerClosedError, RpcError
+
+ARGV = (sys.executable, "-P", "-m", "orchestrator.toolhost")
+SETTLE = 5.0  # seconds after a change in which turns wait for the first answer of the servers
+AWAY = 10.0  # seconds that a call waits for the tool host
+GRACE = 15.0  # seconds beyond a call's own timeout: the tool host waits for its server first
+SET_TIMEOUT = 10.0  # seconds
+SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
+ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
+log = structlog.get_logger()
+
+
+class ToolServers:
+    """All MCP servers. `run` must be running; ``reserved`` are the names of built-in tools."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        reserved: Collection[str],
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - not a secret
+    ) -> None:
+        env = {**inherited(environ), wire.LOG_VARIABLE: settings.log_level}
+        self._program = Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
+        self._reserved = reserved
+        self._clock = clock
+        self._jitter = jitter
+        self._servers: dict[str, McpServer] = {}
+        self._states: dict[str, ServerState] = {}
+        self._problems: tuple[str, ...] = ()
+        self._child: Child | None = None
+        self._history = History()
+        self._news = anyio.Event()
+        self._set_at = 0.0
+        self._unset = False  # the tool host has not been told of the newest servers
+        self.tools: Mapping[str, McpTool] = {}
+
+    # --- what there is ---------------------------------------------------------------------
+
+    def define(self, servers: Mapping[str, McpServer]) -> None:
+        """The servers of the configuration; those that did not change are left alone."""
+        wanted = {name: server for name, server in servers.items() if server.type != "sse"}
+        if wanted == self._servers:
+            return
+        fresh = {name for name in wanted if wanted[name] != self._servers.get(name)}
+        self._states = {
+            name: ServerState(name=name, state="starting") if name in fresh else self._states[name]
+            for name in wanted
+        }
+        self._servers = wanted
+        self._history = restarts.forgiven(self._history)
+        self._set_at = self._clock()
+        self._unset = True
+        self._refresh()
+
+    def states(self) -> tuple[ServerState, ...]:
+        """Every server's state, in the order of agents.json."""
+        return tuple(self._states.values())
+
+    async def settled(self) -> None:
+        """Wait until each server has connected or failed, for `SETTLE` after a change at most."""
+        with anyio.move_on_after(max(0.0, self._set_at + SETTLE - self._clock())):
+            while any(state.state == "starting" for state in self._states.values()):
+                await self._news.wait()
+
+    async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
+        """Call a tool; ``key`` is the same whenever the same call is made again.
+
+        Raises:
+            ToolUnavailableError: it certainly did not run.
+            ToolLostError: nobody knows whether it ran.
+        """
+        with anyio.move_on_after(AWAY):
+            while (child := self._child) is None or child.peer.closed.is_set():
+                await self._news.wait()
+        if child is None or child.peer.closed.is_set():
+            raise ToolUnavailableError(f"the tool host is away: {self._history.reason}")
+        request = ToolRequest(
+            server=tool.server,
+            tool=tool.tool,
+            arguments=tool.arguments(arguments, key),
+            timeout=tool.timeout,
+        )
+        try:
+            return await child.peer.call(
+                wire.TOOLS_CALL, request, ToolAnswer, timeout=tool.timeout + GRACE
+            )
+        except RpcError as error:
+            if error.code == wire.NOT_SENT:
+                raise ToolUnavailableError(str(error)) from error
+            raise ToolLostError(str(error)) from error
+        except (PeerClosedError, TimeoutError, ValidationError) as error:
+            raise ToolLostError(f"the tool host gave no answer ({error})") from error
+
+    # --- the process -----------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep the tool host running while there are servers, until cancelled."""
+        while True:
+            delay = restarts.wait(self._history, self._clock()) if self._servers else None
+            if delay == 0.0:
+                await self._incarnate()
+                continue
+            with anyio.move_on_after(delay):
+                await self._news.wait()
+
+    async def _incarnate(self) -> None:
+        """From the start of a process to its end."""
+        self._history = restarts.starting(self._history, self._clock())
+        kind, reason = ExitKind.CLEAN, ""
+        try:
+            async with started(self._program, Child) as child:
+                self._history = restarts.ready(self._history)
+                child.peer.notifications |= {wire.SERVER_STATE: self._hear}
+                self._unset = True
+                await self._tend(child)
+            kind = restarts.classify(child.code, asked=child.asked, hung=child.hung, oom=False)
+            reason = f"the tool host ended with exit code {child.code}"
+        except (WorkerError, RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
+            kind, reason = ExitKind.CRASH, str(error) or "the tool host does not answer"
+        finally:
+            self._child = None
+        now = self._clock()
+        self._history = restarts.ended(self._history, kind, reason, now, self._jitter())
+        log.info("tool_host_ended", kind=kind, reason=reason)
+        if kind is not ExitKind.CLEAN:
+            for name, state in self._states.items():
+                self._states[name] = state.model_copy(update={"state": "failed", "error": reason})
+        self._notify()
+
+    async def _tend(self, child: Child) -> None:
+        """Tell it of changes; end it when it hangs or is not needed any more."""
+        beats = [self._clock()]
+        child.on_beat = lambda: beats.__setitem__(0, self._clock())
+        while not child.exited.is_set() and not child.peer.closed.is_set():
+            if not self._servers:
+                child.stop()
+                return
+            if self._clock() - beats[0] > SILENCE:
+                child.abort(f"no heartbeat for {SILENCE:.0f} s")
+                with anyio.move_on_after(ABORT_TIMEOUT):
+                    await child.exited.wait()
+                return
+            if self._unset:
+                self._unset = False
+                servers = tuple(_spec(name, server) for name, server in self._servers.items())
+                message = ServersSet(servers=servers)
+                await child.peer.call(wire.SERVERS_SET, message, Accepted, timeout=SET_TIMEOUT)
+                self._child = child
+                self._notify()
+            with anyio.move_on_after(wire.HEARTBEAT):
+                await first_of(self._news, child.exited, child.peer.closed)
+
+    def _hear(self, params: JsonValue) -> None:
+        state = ServerState.model_validate(params)
+        known = self._states.get(state.name)
+        if known is None:
+            return
+        if state.state == "failed" and known.state != "failed":
+            log.warning("mcp_server_away", server=state.name, problem=state.error)
+        tools = state.tools if state.state == "connected" else known.tools
+        self._states[state.name] = state.model_copy(update={"tools": tools})
+        self._refresh()
+
+    def _refresh(self) -> None:
+        listed = {name: state.tools for name, state in self._states.items()}
+        self.tools, problems = catalogue(listed, self._servers, self._reserved)
+        for problem in set(problems) - set(self._problems):
+            log.warning("mcp_tool_left_out", problem=problem)
+        self._problems = problems
+        self._notify()
+
+    def _notify(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+
+def _spec(name: str, server: McpServer) -> ServerSpec:
+    return ServerSpec(
+        name=name,
+        command=server.command or "",
+        args=server.args,
+        env=server.env,
+        cwd=server.cwd,
+        url=server.url or "",
+        headers=server.headers,
+    )
