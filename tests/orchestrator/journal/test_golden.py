@@ -1,0 +1,122 @@
+"""Journals of released versions: opened, migrated, and what is open in them finished."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.golden import FILES, restore
+from fakes.journal import CLASSES, job, step
+
+from orchestrator.errors import JournalError
+from orchestrator.journal import inbox, invariants, outbox, steps, trace, turns
+from orchestrator.journal.migrations import scripts
+from orchestrator.journal.outbox import Part
+from orchestrator.journal.store import open_database
+from orchestrator.journal.turns import Admission, Turn
+from thinker.protocol.messages import ToolResult
+
+NOW = 1_800_000_000_000
+ENDED = {"closed", "dead"}
+goldens = pytest.mark.parametrize("golden", FILES, ids=lambda path: str(path.stem))
+
+
+def finish(db: apsw.Connection, turn: Turn, epoch: int) -> None:
+    """What a worker and its supervisor do with a turn that they find: go on where it stopped."""
+    context = turns.context(db, turn.id, frozenset(), 50, NOW)
+    for recorded in context.steps:
+        for call in recorded.calls:
+            if call.result is None:
+                steps.intend(db, turn.id, call.seq, epoch, NOW)
+                waiting = steps.load_call(db, turn.id, call.seq)
+                assert waiting is not None
+                result = ToolResult(call_id=waiting.call_id, name=waiting.name, content="ok")
+                steps.finish(db, waiting, result, NOW)
+    steps.plan(db, step(turn.id, content="the end"), CLASSES, epoch, NOW)
+    turns.reply(db, turn, [Part("the end")], "direct", ("done", None), NOW)
+
+
+def deliver(db: apsw.Connection) -> None:
+    """The outbox until nothing is due."""
+    while due := outbox.due(db, "telegram"):
+        for row in due:
+            outbox.sending(db, row.id, "sending", NOW)
+            outbox.delivered(db, row.id, row.ph_id or "1", NOW)
+
+
+@goldens
+def test_journal_of_every_release_is_finished_by_this_version(golden: Path, tmp_path: Path) -> None:
+    """Each open turn goes on from its last step; nothing is asked or run again (invariant 19)."""
+    restore(tmp_path / "journal.db", golden)
+    db = open_database(tmp_path / "journal.db")
+    assert invariants.violations(db) == []
+    with job(db):
+        epoch = turns.boot(db, NOW)
+    assert invariants.violations(db) == []
+    number = 0
+    while chats := inbox.chats_with_work(db):
+        for chat in chats:
+            turn = turns.open_in(db, chat)
+            row = inbox.oldest_new(db, chat)
+            with job(db):
+                if turn is None and row is not None:
+                    number += 1
+                    admission = Admission(f"new-{number}", "work", epoch, 15, "2")
+                    turn = turns.admit(db, row, admission, NOW)
+                assert turn is not None
+                finish(db, turn, epoch)
+            assert invariants.violations(db) == []
+    with job(db):
+        deliver(db)
+    assert invariants.violations(db) == []
+    assert {state for (state,) in db.execute("SELECT state FROM turn")} == ENDED
+    assert inbox.counts(db) == {"new": 0, "claimed": 0, "done": 9, "dead": 1, "cancelled": 1}
+    db.close()
+
+
+def test_interrupted_calls_of_the_first_release_are_settled_by_class(tmp_path: Path) -> None:
+    """A result stays, a keyed call runs again, one that may have happened is unknown."""
+    restore(tmp_path / "journal.db", FILES[0])
+    db = open_database(tmp_path / "journal.db")
+    with job(db):
+        turns.boot(db, NOW)
+        context = turns.context(db, "turn-intent", frozenset(), 50, NOW)
+    query = "SELECT seq, state FROM step WHERE turn_id = 'turn-intent' ORDER BY seq"
+    assert db.execute(query).fetchall() == [
+        (1, "done"),
+        (2, "done"),
+        (3, "planned"),
+        (4, "unknown"),
+        (5, "planned"),
+    ]
+    assert [call.result.content for call in context.steps[0].calls if call.result] == [
+        "noon",
+        steps.UNKNOWN_OUTCOME,
+    ]
+    rows = db.execute("SELECT id, state FROM outbox WHERE id BETWEEN 3 AND 6").fetchall()
+    assert rows == [(3, "unknown"), (4, "queued"), (5, "ph_sent"), (6, "queued")]
+    db.close()
+
+
+@goldens
+def test_every_message_of_every_release_can_be_traced(golden: Path, tmp_path: Path) -> None:
+    """Its history ends with the state that it is in."""
+    restore(tmp_path / "journal.db", golden)
+    db = open_database(tmp_path / "journal.db")
+    for number, state in db.execute("SELECT id, state FROM inbox").fetchall():
+        events = [event for event in trace.find(db, str(number)).events if event.kind == "inbox"]
+        assert events[-1].state == state
+    db.close()
+
+
+@goldens
+def test_journal_of_a_later_release_is_refused_and_kept(golden: Path, tmp_path: Path) -> None:
+    """This version would not know what it means."""
+    path = tmp_path / "journal.db"
+    restore(path, golden)
+    db = apsw.Connection(str(path))
+    db.execute(f"PRAGMA user_version={max(scripts()) + 1:d}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="install the newer version"):
+        open_database(path)
+    assert path.read_bytes() == before

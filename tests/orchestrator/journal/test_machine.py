@@ -1,0 +1,135 @@
+"""The turn machine under every order of events that hypothesis can think of.
+
+The rules are what supervisors, workers, platforms and operators do to the journal, with deaths
+between any two transactions; after each the invariants of reference/reliability.md §4.8 hold.
+"""
+
+from collections import Counter, defaultdict
+
+import pytest
+from fakes.journal import job
+from fakes.turn_machine import TurnMachine, chance
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal import deadletters, inbox, invariants, outbox, trace
+from orchestrator.journal.outbox import OutboxRow
+from thinker.protocol.messages import SideEffect
+
+ENDS = ("ok", "ok", "ok", "not sent", "unknown", "gone", "blocked", "")
+SEEN = {"direct": ("ok", "unknown", ""), "edit": ("ok",)}  # ends after which a chat shows it
+ONCE = (SideEffect.LOCAL_TX, SideEffect.NON_IDEMPOTENT)
+
+
+class Journal(TurnMachine):
+    """Delivery, the operator, and what must hold."""
+
+    def __init__(self) -> None:
+        self.visible: Counter[int] = Counter()  # times that a direct message was shown
+        self.order: defaultdict[str, list[int]] = defaultdict(list)  # turns as chats saw them
+        self.ended: dict[tuple[object, ...], object] = {}  # results of finished steps
+        super().__init__()
+
+    # --- delivery ----------------------------------------------------------------------------
+
+    @precondition(lambda self: self.open_turns())
+    @rule(number=chance, arrives=st.booleans())
+    def an_answer_is_streamed(self, number: int, *, arrives: bool) -> None:
+        """A preview, of which the receipt may be lost."""
+        turn = self.pick(number)
+        with job(self.db):
+            address = inbox.of_turn(self.db, turn.id)[0].address()
+            row, sent = outbox.start_preview(self.db, turn.id, address, "I think …", self.now)
+        if arrives and sent is None:
+            with job(self.db):
+                outbox.placeholder_sent(self.db, row, f"p{row}")
+
+    @precondition(lambda self: self.due())
+    @rule(ends=st.lists(st.tuples(chance, st.sampled_from(ENDS)), min_size=1, max_size=6))
+    def messages_are_sent(self, ends: list[tuple[int, str]]) -> None:
+        """T7, the platform, T8; the empty end is one that this process never hears of."""
+        for number, end in ends:
+            if due := self.due():
+                self.send(due[number % len(due)], end)
+
+    def due(self) -> list[OutboxRow]:
+        """What this process may send now."""
+        return [row for row in outbox.due(self.db, "telegram") if row.id not in self.busy]
+
+    def send(self, row: OutboxRow, end: str) -> None:
+        """One row, once."""
+        placeholder = row.mode == "edit" and row.ph_id is None
+        with job(self.db):
+            outbox.sending(self.db, row.id, "ph_sending" if placeholder else "sending", self.now)
+        if not placeholder and end in SEEN[row.mode]:
+            self.visible[row.id] += row.mode == "direct"
+            self.order[row.chat_key].append(int((row.turn_id or "t0")[1:]))
+        if not end:
+            self.busy.add(row.id)
+            return
+        with job(self.db):
+            self.settle(row, end, placeholder=placeholder)
+
+    def settle(self, row: OutboxRow, end: str, *, placeholder: bool) -> None:
+        """What `Delivery` writes when a platform call has ended."""
+        if end == "ok" and placeholder:
+            outbox.placeholder_sent(self.db, row.id, f"p{row.id}")
+        elif end == "ok":
+            outbox.delivered(self.db, row.id, row.ph_id or f"m{row.id}", self.now)
+        elif end == "blocked" or (end == "unknown" and row.mode == "direct"):
+            state = "failed_permanent" if end == "blocked" else "unknown"
+            outbox.failed(self.db, row.id, state, end, self.now)
+        elif end == "gone":
+            outbox.forget_placeholder(self.db, row.id)
+        else:
+            outbox.requeue(self.db, row.id, end, self.now)
+
+    # --- the operator ------------------------------------------------------------------------
+
+    @rule(number=chance, again=st.booleans())
+    def an_operator_decides(self, number: int, *, again: bool) -> None:
+        """About a dead letter; about any other message there is nothing to decide."""
+        change = deadletters.retry if again else deadletters.drop
+        dead = [row.id for row in deadletters.every(self.db)]
+        if dead:
+            with job(self.db):
+                change(self.db, dead[number % len(dead)], self.now)
+        else:
+            with pytest.raises(OrchestratorError), job(self.db):
+                change(self.db, number, self.now)
+
+    # --- what must hold ----------------------------------------------------------------------
+
+    @invariant()
+    def the_journal_keeps_its_promises(self) -> None:
+        """What SQL can see."""
+        assert invariants.violations(self.db) == []
+
+    @invariant()
+    def the_world_sees_everything_once(self) -> None:
+        """4, 6 and 12; a keyed or pure tool may run again, with the same key."""
+        assert [key for key, times in self.effects.items() if key[0] in ONCE and times > 1] == []
+        assert [row for row, times in self.visible.items() if times > 1] == []
+        assert [seen for seen in self.order.values() if seen != sorted(seen)] == []
+
+    @invariant()
+    def what_has_ended_stays(self) -> None:
+        """5 and 15: the same results, and every message that ever came."""
+        for turn, seq, result in self.db.execute(
+            "SELECT turn_id, seq, result FROM step WHERE state IN('done','failed','unknown')"
+        ):
+            assert self.ended.setdefault((turn, seq), result) == result
+        assert sum(inbox.counts(self.db).values()) == len(self.updates)
+
+    @invariant()
+    def every_message_can_be_traced(self) -> None:
+        """To the state that it is in."""
+        for (number,) in self.db.execute("SELECT max(id) FROM inbox WHERE id > 0").fetchall():
+            if number is not None:
+                assert trace.find(self.db, str(number)).events
+
+
+TestJournal = Journal.TestCase
+TestJournal.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
