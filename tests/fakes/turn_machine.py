@@ -145,12 +145,9 @@ class TurnMachine(RuleBasedStateMachine):
     def a_model_answers(self, number: int, tools: list[str], *, wrong: bool) -> None:
         """T3, once the calls of the step before have ended."""
         turn = self.pick(number)
-        if (
-            turn is None
-            or self.db.execute(
-                "SELECT 1 FROM step WHERE turn_id = ? AND state IN('planned','intent')", (turn.id,)
-            ).get
-        ):
+        if self.db.execute(
+            "SELECT 1 FROM step WHERE turn_id = ? AND state IN('planned','intent')", (turn.id,)
+        ).get:
             return
         commit = step(turn.id, *tools, content="hm", rejected="no such tool" if wrong else None)
         with job(self.db):
