@@ -14,6 +14,7 @@ from orchestrator.selftest.ledger import Event
 from orchestrator.selftest.scenario import Scenario
 
 MARK = re.compile(r"\b\w+#\w+\b")
+WARNING = "⚠️"  # begins what the daemon adds to a reply
 LATE = "⚠️ I couldn't confirm that this reached you"  # begins a quote of an earlier reply
 OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
 TERMINAL = ("done", "dead", "cancelled")
@@ -114,7 +115,11 @@ class Death:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All about one history. ``kills`` were verified; ``boots`` counts the daemon's lives."""
+    """All about one history.
+
+    ``kills`` were verified, ``boots`` are the starts whose T0 was committed, ``worker_deaths``
+    those that certainly took a turn with them and were seen by a supervisor that lived on.
+    """
 
     scenario: Scenario
     journal: Journal
@@ -122,6 +127,7 @@ class Evidence:
     deaths: tuple[Death, ...] = ()
     kills: int = 0
     boots: int = 1
+    worker_deaths: int = 0
 
     def visible(self) -> dict[int, dict[int, str]]:
         """What each chat shows in the end: texts by message, by chat."""
@@ -153,8 +159,9 @@ def marks_of(text: str) -> list[str]:
     """The marks of a finished message; a preview has none, and a quote does not count."""
     if text.endswith(PREVIEW_MARK):
         return []
-    said = [part for part in text.split("\n\n") if not part.startswith(LATE)]
-    return MARK.findall("\n\n".join(said))
+    if text.startswith(LATE):  # a quote may hold paragraphs; our own short answer comes last
+        text = [part for part in text.split("\n\n") if not part.startswith(WARNING)][-1]
+    return MARK.findall(text)
 
 
 def read(path: Path, *, check: bool = False) -> Journal:

@@ -58,7 +58,8 @@ def _unanswered(evidence: Evidence, name: str) -> Iterator[str]:
         if mark in shown:
             continue
         rows = [row for row in evidence.journal.outbox if mark in row.body]
-        if not (script.direct and any(row.state == "unknown" for row in rows)):
+        quoted = any(mark in text for text in evidence.visible().get(script.chat, {}).values())
+        if not (script.direct and (quoted or (rows and rows[-1].state == "unknown"))):
             yield f"{mark} is not visible; outbox: {[row.state for row in rows]}"
 
 
@@ -178,6 +179,8 @@ def _outbox_ended(evidence: Evidence) -> Iterator[str]:
     for row in evidence.journal.outbox:
         if row.state in OPEN_OUTBOX:
             yield f"outbox row {row.id} ({row.body[:30]}) is {row.state} at the end"
+        if row.state == "failed_permanent":  # this world refuses nothing for good
+            yield f"outbox row {row.id} ({row.body[:30]}) was given up"
 
 
 def _model_calls(evidence: Evidence) -> Iterator[str]:
@@ -199,8 +202,18 @@ def _waiting(evidence: Evidence) -> Iterator[str]:
 
 
 def _starts(evidence: Evidence) -> Iterator[str]:
-    if evidence.journal.epoch > evidence.boots:
+    if evidence.journal.epoch != evidence.boots:
         yield f"the epoch is {evidence.journal.epoch} after {evidence.boots} starts"
+
+
+def _claims(evidence: Evidence) -> Iterator[str]:
+    """Deaths are counted, and the third is the last (reliability.md §4.6)."""
+    counted = sum(row.claims for row in evidence.journal.inbox)
+    if counted < evidence.worker_deaths:
+        yield f"{counted} deaths of workers were counted of {evidence.worker_deaths}"
+    for row in evidence.journal.inbox:
+        if row.claims >= MAX_DEATHS and row.state != "dead":
+            yield f"{row.text} is {row.state} after {row.claims} deaths"
 
 
 def _journal(evidence: Evidence) -> Iterator[str]:
@@ -232,6 +245,7 @@ CHECKS: Mapping[str, Check] = {
     "outbox (11)": _outbox_ended,
     "model calls (13)": _model_calls,
     "starts (14)": _starts,
+    "claims": _claims,
     "waiting (16)": _waiting,
     "recovery (20)": _recoveries_differ,
     "journal (2-15)": _journal,

@@ -29,6 +29,8 @@ SETTLED_WITHIN = 45.0  # seconds; a worker that is killed often waits before it 
 STOPPED_WITHIN = 20.0  # seconds from SIGTERM to the end
 ORPHANS_WITHIN = 2.0  # seconds (P1)
 ZOMBIES_WITHIN = 5.0  # seconds (P2)
+BOOTED = "boot:after#1"
+IN_HAND = "run_turn:before#"  # a worker that dies here has been given a turn
 GLANCE = 0.05  # seconds between two looks at the journal while the world is silent
 
 
@@ -68,6 +70,8 @@ class Runner:
         self._environ = environ
         self._deaths: list[Death] = []
         self._lives = 0
+        self._boots = 0
+        self._worker_deaths = 0
         self._result = Result(spell(history), home)
 
     async def run(self) -> Result:
@@ -96,7 +100,8 @@ class Runner:
             events=world.ledger.events(),
             deaths=tuple(self._deaths),
             kills=self._result.verified,
-            boots=self._lives,
+            boots=self._boots,
+            worker_deaths=self._worker_deaths,
         )
         self._result.strays = found.strays()
         self._result.unknown = len(found.unknown())
@@ -213,6 +218,7 @@ class Runner:
         """Which of the kills happened, by the log of boundaries and the exit status."""
         reached = read_boundaries(self._file("boundaries"))
         self._result.reached += reached
+        self._boots += any(item.place == BOOTED for item in reached)
         killed = {item.place: item.killed for item in reached if item.killed}
         at_random = any(kill.victim == SUPERVISOR and not kill.place for kill in life)
         died = code == -signal.SIGKILL
@@ -228,6 +234,7 @@ class Runner:
                 continue
             if kill.victim == WORKER and kill.place in killed:
                 self._result.verified += 1
+                self._worker_deaths += not died and kill.place.startswith(IN_HAND)
             else:
                 self._result.unreached.append(str(kill))
 

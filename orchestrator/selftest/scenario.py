@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 from thinker.protocol.messages import JsonObject
 
 MENTION = "@selftest_bot"
-TOOLS = ("get_time", "store_fact", "send_message")
 FILLER = "word " * 560  # 2,800 characters: two of them are more than one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
 
@@ -65,6 +64,8 @@ class Script:
             return {"fact": name}
         if tool == "send_message":
             return {"message": f"{self.name}#note{step}"}
+        if tool == "read_skill":
+            return {"name": "orchestrator-guide"}
         return {} if tool == "get_time" else {"name": name}
 
 
@@ -78,7 +79,7 @@ def scenario(*scripts: Script) -> Scenario:
 
 # At most four calls to a chat: more would wait for Telegram's pace of one a second.
 STANDARD = scenario(
-    Script("one", 101, (("get_time", "store_fact"),)),
+    Script("one", 101, (("get_time", "store_fact"), ("read_skill",))),
     Script("two", 101, follows="one"),
     Script("three", 102, (("send_message",), ("store_fact", "get_time", "get_time"))),
     Script("four", 103, style="long"),
@@ -86,8 +87,9 @@ STANDARD = scenario(
     Script("six", 104, (("get_time",),), follows="five"),
     Script("seven", -105),
     Script("eight", -105, (("store_fact",),), follows="seven"),
+    Script("nine", -105, follows="seven"),
 )
-POISON = scenario(Script("one", 101), Script("two", 101, follows=""))
+POISON = scenario(Script("one", 101), Script("two", 101))
 
 
 def config(model_url: str) -> JsonObject:
