@@ -24,6 +24,8 @@ CHAT_VIEW = "chat/view"  # notification ChatView, to whoever waits in that chat
 PAIR_LIST = "pair/list"  # → PairingList
 PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
+APPROVAL_LIST = "approvals/list"  # → ApprovalList
+APPROVAL_DECIDE = "approvals/decide"  # Word → Done
 RELOAD = "reload"  # → ReloadReport
 AGENT_RESUME = "agents/resume"  # AgentName → Done
 DLQ_RETRY = "dlq/retry"  # DeadLetter → Done
@@ -67,6 +69,15 @@ class ChannelReport(Camel):
     last_ok: float | None = None
 
 
+class ToolServerReport(Camel):
+    """One MCP server in `orchestrator status`; ``tools`` counts those that it lists."""
+
+    name: str
+    state: str
+    tools: int = 0
+    error: str = ""
+
+
 class ConfigProblem(Camel):
     """One problem of agents.json."""
 
@@ -98,6 +109,7 @@ class StatusReport(Camel):
     config_file: str
     agents: tuple[AgentReport, ...]
     channels: tuple[ChannelReport, ...]
+    tool_servers: tuple[ToolServerReport, ...] = ()
     config_errors: tuple[ConfigProblem, ...]
     open_turns: int
     inbox: Mapping[str, int]
@@ -177,6 +189,31 @@ class PairedChat(Camel):
 
     channel: str
     chat_id: str
+
+
+class ApprovalReport(Camel):
+    """A call that waits for the operator's word; ``expires`` in seconds since the epoch."""
+
+    code: str
+    agent_id: str
+    chat: str
+    tool: str
+    arguments: str
+    reason: str
+    expires: float
+
+
+class ApprovalList(Camel):
+    """All calls that wait."""
+
+    approvals: tuple[ApprovalReport, ...]
+
+
+class Word(Camel):
+    """The operator's answer to one question."""
+
+    code: str
+    granted: bool
 
 
 class AgentName(Camel):

@@ -12,9 +12,12 @@ from pydantic import JsonValue
 
 from orchestrator import control
 from orchestrator.adapter import Intake
+from orchestrator.approvals import Desk
 from orchestrator.channels.console import Console
 from orchestrator.control import (
     AgentName,
+    ApprovalList,
+    ApprovalReport,
     ChatOutcome,
     ChatSend,
     ChatView,
@@ -28,8 +31,14 @@ from orchestrator.control import (
     PairingReport,
     ReloadReport,
     StatusReport,
+    Word,
 )
-from orchestrator.errors import AlreadyRunningError, OrchestratorError, UnknownAgentError
+from orchestrator.errors import (
+    AlreadyRunningError,
+    JournalError,
+    OrchestratorError,
+    UnknownAgentError,
+)
 from orchestrator.journal import deadletters, pairing
 from orchestrator.journal.store import Store
 from orchestrator.settings import Settings
@@ -47,6 +56,7 @@ class Operations:
     health: Callable[[], Awaitable[HealthReport]]
     reload: Callable[[], Awaitable[ReloadReport]]
     wake: Callable[[], None]
+    desk: Desk
 
 
 class ControlServer:
@@ -103,6 +113,8 @@ class ControlServer:
             control.PAIR_LIST: self._pairings,
             control.PAIR_APPROVE: self._approve,
             control.PAIR_REVOKE: self._revoke,
+            control.APPROVAL_LIST: self._approvals,
+            control.APPROVAL_DECIDE: self._decide,
             control.RELOAD: lambda _: self._operations.reload(),
             control.AGENT_RESUME: self._resume,
             control.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
@@ -110,7 +122,10 @@ class ControlServer:
         }
 
     async def _send(self, params: JsonValue) -> Done:
-        await self._console.say(self._intake, ChatSend.model_validate(params))
+        try:
+            await self._console.say(self._intake, ChatSend.model_validate(params))
+        except JournalError as error:
+            raise RpcError(FAILED, f"the message was not taken: {error}") from error
         return Done()
 
     async def _pairings(self, params: JsonValue) -> PairingList:
@@ -143,6 +158,31 @@ class ControlServer:
             pairing.revoke, chat.channel, chat.chat_id, self._clock()
         ):
             raise RpcError(FAILED, f"{chat.channel} chat {chat.chat_id!r} never asked to be paired")
+        return Done()
+
+    async def _approvals(self, params: JsonValue) -> ApprovalList:
+        del params
+        return ApprovalList(
+            approvals=tuple(
+                ApprovalReport(
+                    code=item.code,
+                    agent_id=item.agent_id,
+                    chat=item.chat_key,
+                    tool=item.tool,
+                    arguments=item.arguments,
+                    reason=item.reason,
+                    expires=item.expires / 1000,
+                )
+                for item in await self._operations.desk.waiting()
+            )
+        )
+
+    async def _decide(self, params: JsonValue) -> Done:
+        word = Word.model_validate(params)
+        if await self._operations.desk.decide(word.code, "operator", granted=word.granted) is None:
+            raise RpcError(
+                FAILED, f"nothing waits with the code {word.code!r}; see 'approvals list'"
+            )
         return Done()
 
     async def _resume(self, params: JsonValue) -> Done:

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator import __version__, control_server, crashpoints, status
 from orchestrator.adapter import Adapter
+from orchestrator.approvals import Desk
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
@@ -29,6 +30,7 @@ from orchestrator.control_server import ControlServer, Operations
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
 from orchestrator.errors import AlreadyRunningError, ConfigError
+from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.intake import JournalIntake
 from orchestrator.journal import turns
 from orchestrator.journal.store import Store
@@ -37,6 +39,7 @@ from orchestrator.sdnotify import Notifier
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
+from orchestrator.toolservers import ToolServers
 from orchestrator.turn import Services
 from thinker.protocol import logs
 
@@ -51,7 +54,8 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
     Raises:
         ConfigError: it cannot start with this configuration.
         AlreadyRunningError: another daemon holds the home.
-        JournalError: the journal cannot be opened.
+        JournalError: the journal cannot be opened, or the disk is full.
+        StorageFailedError: the disk failed; nothing was acknowledged since.
     """
     if sys.platform != "linux":
         raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
@@ -62,6 +66,10 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         store = Store(settings.paths.journal)
         try:
             anyio.run(Daemon(settings, dict(environ), store).run)
+        except ExceptionGroup:
+            if store.failure is None:
+                raise
+            raise store.failure from None
         finally:
             store.close()
     return 0
@@ -76,6 +84,7 @@ class Daemon:
         self._store = store
         self._notifier = Notifier(environ)
         self._configuration = Configuration(settings, environ)
+        self._servers = ToolServers(settings, environ, TOOLS)
         self._adapters: dict[str, Adapter] = {}
         self._reloading = anyio.Lock()
 
@@ -88,7 +97,7 @@ class Daemon:
                 anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
             )
             self._configuration.boot()
-            epoch = await self._store.transact(turns.boot, _now())
+            epoch = await self._store.attempt(turns.boot, _now())
             console = Console(self._store)
             await self._open_channels(stack, console)
             listener = stack.enter_context(control_server.listen(self._settings))
@@ -106,13 +115,15 @@ class Daemon:
             supervisor = Supervisor(tasks)
             self._supervisor = supervisor
             crashpoints.watch_workers(supervisor.pids)
-            await self._configuration.apply(supervisor)
+            await self._configuration.apply(supervisor, self._servers)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
+            desk = self._desk = Desk(self._store, _now)
             services = Services(
                 store=self._store,
                 supervisor=supervisor,
                 delivery=delivery,
-                tools=ToolRunner(self._store, tasks, _now),
+                tools=ToolRunner(self._store, self._servers, tasks, desk, _now),
+                desk=desk,
                 settings=self._settings,
                 environ=self._environ,
                 agents=lambda: self._configuration.file,
@@ -126,9 +137,11 @@ class Daemon:
                 dispatcher.wake()
                 delivery.wake()
 
-            intake = JournalIntake(self._store, services.agents, arrived)
-            operations = Operations(self._status, self._health, self._reload, arrived)
+            intake = JournalIntake(self._store, services.agents, self._adapters, arrived)
+            operations = Operations(self._status, self._health, self._reload, arrived, desk)
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
+            tasks.start_soon(self._servers.run)
+            tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(dispatcher.run)
             tasks.start_soon(server.run, listener)
             tasks.start_soon(self._configuration.watch, self._reload_quietly)
@@ -143,6 +156,10 @@ class Daemon:
                 await stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)
+
+    async def _end_when_the_disk_fails(self) -> None:
+        """Nobody may go on: what is on the disk is not known any more (F22)."""
+        raise await self._store.failed()
 
     async def _open_channels(self, stack: AsyncExitStack, console: Console) -> None:
         self._adapters[console.name] = console
@@ -179,6 +196,7 @@ class Daemon:
     async def _stop(self, tasks: TaskGroup, dispatcher: Dispatcher, delivery: Delivery) -> None:
         self._notifier.tell("STOPPING=1")
         dispatcher.stop_admitting()
+        self._desk.close()
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
             await dispatcher.settled()
@@ -192,6 +210,7 @@ class Daemon:
             self._settings,
             self._configuration,
             self._supervisor,
+            self._servers,
             self._adapters.values(),
             await self._health(),
         )
@@ -209,7 +228,7 @@ class Daemon:
             self._notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
             applied = self._configuration.read()
             if applied:
-                await self._configuration.apply(self._supervisor)
+                await self._configuration.apply(self._supervisor, self._servers)
                 log.info("config_applied", agents=sorted(self._supervisor.slots()))
                 self._dispatcher.wake()
             self._notifier.tell("READY=1")

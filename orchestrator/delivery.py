@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.adapter import Adapter, OutboundPart, SendError, SendOutcome
 from orchestrator.crashpoints import boundary
+from orchestrator.errors import JournalError
 from orchestrator.journal import outbox
 from orchestrator.journal.outbox import Address, OutboxRow
 from orchestrator.journal.store import Store
@@ -26,6 +27,7 @@ PREVIEW_START = 24  # characters before a preview is worth a notification
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
 TYPING_INTERVAL = 4.0  # seconds; the platform shows it for five
 CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
+STORAGE_RETRY = 2.0  # seconds between two tries to write what cannot be written
 log = structlog.get_logger()
 
 
@@ -68,7 +70,12 @@ class Delivery:
         """Send a channel's rows as they become due, until cancelled."""
         while True:
             self._wake[channel] = anyio.Event()
-            rows = await self._store.transact(outbox.due, channel)
+            try:
+                rows = await self._store.transact(outbox.due, channel)
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                await anyio.sleep(STORAGE_RETRY)
+                continue
             now = max(self._clock(), self._paused_until.get(channel, 0))
             paused = now > self._clock()
             for row in rows:
@@ -100,6 +107,9 @@ class Delivery:
                 await self._direct(adapter, row)
         except SendError as error:
             await self._failed(row, error)
+        except JournalError as error:  # before the platform was called
+            log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+            await anyio.sleep(STORAGE_RETRY)
         finally:
             self._busy.discard(row.chat_key)
             self.wake(row.channel)
@@ -108,7 +118,7 @@ class Delivery:
         await self._store.transact(outbox.sending, row.id, "sending", self._clock())
         with _bounded("send"):
             message_id = await adapter.send(_part(row))
-        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())
+        await self._record(outbox.delivered, row.id, message_id, self._clock())
 
     async def _edit(self, adapter: Adapter, row: OutboxRow) -> None:
         message_id = row.ph_id
@@ -116,29 +126,36 @@ class Delivery:
             await self._store.transact(outbox.sending, row.id, "ph_sending", self._clock())
             with _bounded("placeholder"):
                 message_id = await adapter.send(_part(row, PLACEHOLDER))
-            await self._store.transact(outbox.placeholder_sent, row.id, message_id)
+            await self._record(outbox.placeholder_sent, row.id, message_id)
         await self._store.transact(outbox.sending, row.id, "sending", self._clock())
         with _bounded("edit"):
             await adapter.edit(_part(row), message_id)
-        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())
+        await self._record(outbox.delivered, row.id, message_id, self._clock())
 
     async def _failed(self, row: OutboxRow, error: SendError) -> None:
         log.warning("send_failed", chat=row.chat_key, outcome=error.outcome, problem=str(error))
         now = self._clock()
         if error.outcome is SendOutcome.PERMANENT:
-            await self._store.transact(outbox.failed, row.id, "failed_permanent", str(error), now)
+            await self._record(outbox.failed, row.id, "failed_permanent", str(error), now)
         elif error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
-            await self._store.transact(outbox.failed, row.id, "unknown", str(error), now)
+            await self._record(outbox.failed, row.id, "unknown", str(error), now)
         elif error.outcome is SendOutcome.GONE:
-            await self._store.transact(outbox.forget_placeholder, row.id)
+            await self._record(outbox.forget_placeholder, row.id)
         else:
             wait = min(RETRY_CAP, 2.0 ** min(row.attempt, 10))
             if error.retry_after is not None:
                 wait = error.retry_after
                 self._paused_until[row.channel] = now + math.ceil(wait * 1000)
-            await self._store.transact(
-                outbox.requeue, row.id, str(error), now + math.ceil(wait * 1000)
-            )
+            await self._record(outbox.requeue, row.id, str(error), now + math.ceil(wait * 1000))
+
+    async def _record(self, work: Callable[..., None], *args: object) -> None:
+        """T8: what the platform did is known here alone, so it is written whatever it takes."""
+        while True:
+            try:
+                return await self._store.transact(work, *args)
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                await anyio.sleep(STORAGE_RETRY)
 
     @asynccontextmanager
     async def preview(self, turn_id: str, address: Address) -> AsyncIterator["Preview"]:

@@ -13,11 +13,12 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import __version__, replies, router
+from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
 from orchestrator.journal import inbox, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.turns import Admission, Turn
-from orchestrator.turn import STORAGE_RETRY, Services, TurnRunner
+from orchestrator.turn import Services, TurnRunner
 from thinker.protocol.logs import bound
 
 UNBOUND = "no agent is bound to this chat"

@@ -5,49 +5,98 @@ Admission is decided before anything is stored of a message: what is refused kee
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
+import anyio
 import apsw
 import structlog
 
-from orchestrator.adapter import InboundMessage
-from orchestrator.admission import Verdict, decide, pairing_code, pairing_text
+from orchestrator.adapter import Adapter, InboundMessage, OutboundPart, SendError
+from orchestrator.admission import Admission, Verdict, decide, pairing_code, pairing_text
 from orchestrator.definitions import AgentsFile
+from orchestrator.errors import JournalError
 from orchestrator.journal import inbox, pairing
 from orchestrator.journal.inbox import Arrival, Offset
-from orchestrator.journal.store import Store
+from orchestrator.journal.store import StorageFullError, Store
 
+NO_SPACE = (
+    "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
+    " there is space again."
+)
+TELL_TIMEOUT = 10.0  # seconds for that one line, which nothing depends on
 log = structlog.get_logger()
 
 
 class JournalIntake:
-    """The `Intake` of every channel. ``on_arrival`` is called after each commit."""
+    """The `Intake` of every channel. ``on_arrival`` is called after each commit.
+
+    ``adapters`` tell a chat that its message cannot be stored yet, which the outbox cannot.
+    """
 
     def __init__(
         self,
         store: Store,
         agents: Callable[[], AgentsFile],
+        adapters: Mapping[str, Adapter],
         on_arrival: Callable[[], None],
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self._store = store
         self._agents = agents
+        self._adapters = adapters
         self._on_arrival = on_arrival
         self._clock = clock
         self._random = random
+        self._told: set[tuple[str, str]] = set()
 
     async def offset(self, channel: str, bot_id: str) -> int:
         """The next update number to ask for; 0 when none was ever stored."""
         return await self._store.transact(inbox.next_offset, channel, bot_id)
 
     async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
-        """T1: store updates and the channel's next offset in one transaction."""
+        """T1: store updates and the channel's next offset in one transaction.
+
+        Raises:
+            StorageFullError: the disk is full; each chat was told so, once.
+        """
         if not messages:
             return
-        admitted = await self._store.transact(self._ingest, messages, offset)
+        try:
+            admitted = await self._store.attempt(self._ingest, messages, offset)
+        except StorageFullError:
+            await self._tell(messages)
+            raise
+        self._told.clear()
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         self._on_arrival()
+
+    async def _tell(self, messages: Sequence[InboundMessage]) -> None:
+        with suppress(JournalError, TimeoutError), anyio.fail_after(TELL_TIMEOUT):
+            paired = await self._store.attempt(pairing.approved)
+            for message in messages:
+                chat = (message.channel, message.chat_id)
+                verdict = self._decide(message, paired).verdict
+                if chat in self._told or message.skip or verdict is not Verdict.ADMIT:
+                    continue
+                self._told.add(chat)
+                part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
+                with suppress(SendError):
+                    await self._adapters[message.channel].send(part)
+
+    def _decide(self, message: InboundMessage, paired: frozenset[tuple[str, str]]) -> Admission:
+        agents = self._agents()
+        telegram = agents.channels.telegram
+        return decide(
+            message,
+            access=telegram.access,
+            bound_chats={
+                binding.chat_id for binding in agents.bindings if binding.channel == message.channel
+            },
+            allowlist=telegram.allowlist,
+            paired={chat for channel, chat in paired if channel == message.channel},
+        )
 
     def _ingest(
         self, db: apsw.Connection, messages: Sequence[InboundMessage], offset: int | None
@@ -67,17 +116,7 @@ class JournalIntake:
         paired: frozenset[tuple[str, str]],
         now: int,
     ) -> Arrival:
-        agents = self._agents()
-        telegram = agents.channels.telegram
-        admission = decide(
-            message,
-            access=telegram.access,
-            bound_chats={
-                binding.chat_id for binding in agents.bindings if binding.channel == message.channel
-            },
-            allowlist=telegram.allowlist,
-            paired={chat for channel, chat in paired if channel == message.channel},
-        )
+        admission = self._decide(message, paired)
         if admission.verdict is Verdict.ADMIT:
             return Arrival(message, message.skip, message.notice if message.skip else None)
         notice = None

@@ -18,6 +18,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.launch import Endpoint, prepare, resolve, write_private
 from orchestrator.settings import Settings, bundled
 from orchestrator.supervisor import Supervisor
+from orchestrator.toolservers import ToolServers
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import scan
 
@@ -84,8 +85,9 @@ class Configuration:
         self._keep()
         return True
 
-    async def apply(self, supervisor: Supervisor) -> None:
-        """Bring the supervisor's agents to the configuration; unchanged ones keep their process."""
+    async def apply(self, supervisor: Supervisor, servers: ToolServers) -> None:
+        """Bring agents and MCP servers to the configuration; unchanged ones keep their process."""
+        servers.define(self.file.mcp_servers)
         local = await self._local() if self._asks_for_local() else ()
         usable = self.file.usable()
         for agent_id in [name for name in supervisor.slots() if name not in usable]:

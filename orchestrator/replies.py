@@ -14,6 +14,10 @@ POISON = (
 )
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
+APPROVAL = (
+    "I need my operator's word before I run {tool} with {arguments}\n({reason}).\n"
+    "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
+)
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
 NO_START = (
     "I cannot answer: this agent cannot start with its configuration, perhaps for want of a key."

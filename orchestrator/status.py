@@ -14,6 +14,7 @@ from orchestrator.control import (
     HealthReport,
     RecentTurn,
     StatusReport,
+    ToolServerReport,
 )
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
@@ -23,6 +24,7 @@ from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Slot, Supervisor
+from orchestrator.toolservers import ToolServers
 
 RECENT = 5  # turns shown
 POLL_AGE = 120.0  # seconds since a channel's last successful poll (reliability.md §3.1, P11)
@@ -39,6 +41,7 @@ async def report(
     settings: Settings,
     configuration: Configuration,
     supervisor: Supervisor,
+    servers: ToolServers,
     adapters: Iterable[Adapter],
     health: HealthReport,
 ) -> StatusReport:
@@ -60,6 +63,12 @@ async def report(
         config_file=str(configuration.path),
         agents=tuple(_agent(slot) for slot in supervisor.slots().values()),
         channels=channels,
+        tool_servers=tuple(
+            ToolServerReport(
+                name=state.name, state=state.state, tools=len(state.tools), error=state.error
+            )
+            for state in servers.states()
+        ),
         config_errors=problems(configuration.problems),
         open_turns=open_turns,
         inbox=counts,
@@ -84,7 +93,7 @@ async def health(
     ]
     try:
         with anyio.fail_after(WRITE_TIMEOUT):
-            await store.transact(prove_writable, round(now * 1000))
+            await store.attempt(prove_writable, round(now * 1000))
     except TimeoutError:
         reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
     except (JournalError, StorageFailedError) as error:

@@ -195,6 +195,7 @@ class Supervisor:
 
     async def _live(self, slot: Slot) -> None:
         """One incarnation of the slot's worker, after its back-off, if it is still wanted."""
+        structlog.contextvars.clear_contextvars()  # it outlives the turn that wanted it first
         try:
             while self._serves(slot) and slot.wanted:
                 delay = restarts.wait(slot.history, self._clock())

@@ -5,7 +5,7 @@ the death of the worker that asked for it neither stops nor repeats it: the next
 the same call and gets the same result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
@@ -14,15 +14,19 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import policy
+from orchestrator.approvals import ApprovalNeeded, Desk
 from orchestrator.crashpoints import boundary
 from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.hosttools.base import JournalTool, PlainTool, ToolContext, ToolFailure
-from orchestrator.hosttools.catalogue import TOOLS
+from orchestrator.hosttools.base import HostTool, JournalTool, PlainTool, ToolContext, ToolFailure
+from orchestrator.hosttools.catalogue import CLASSES, TOOLS, offered
 from orchestrator.journal import audit, steps
+from orchestrator.journal.approvals import Approval
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
-from thinker.protocol.messages import ToolResult
+from orchestrator.mcptools import McpTool
+from orchestrator.toolservers import ToolServers
+from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 
 TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
 log = structlog.get_logger()
@@ -32,16 +36,42 @@ log = structlog.get_logger()
 class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
     result: ToolResult | None = None
+    needed: ApprovalNeeded | None = None
 
 
 class ToolRunner:
     """Runs each committed call at most once at a time, whoever asks."""
 
-    def __init__(self, store: Store, tasks: TaskGroup, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        servers: ToolServers,
+        tasks: TaskGroup,
+        desk: Desk,
+        clock: Callable[[], int],
+    ) -> None:
         self._store = store
+        self._servers = servers
+        self._desk = desk
         self._tasks = tasks
         self._clock = clock
         self._pending: dict[tuple[str, int], _Pending] = {}
+
+    async def settled(self) -> None:
+        """Wait a moment for MCP servers that have just been added, so that a turn has its tools."""
+        await self._servers.settled()
+
+    def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+        """The tools that an agent's allow and deny globs leave it."""
+        return offered(definition) + tuple(
+            tool.spec
+            for name, tool in self._servers.tools.items()
+            if policy.allowed(name, definition.allowed_tools, definition.denied_tools)
+        )
+
+    def classes(self) -> Mapping[str, SideEffect]:
+        """The side-effect class of every tool that there is now."""
+        return CLASSES | {name: tool.spec.side_effect for name, tool in self._servers.tools.items()}
 
     def running(self, turn_id: str) -> frozenset[int]:
         """The calls of a turn that are being run at this moment."""
@@ -53,6 +83,7 @@ class ToolRunner:
         """The durable result of a call, running it if it has none.
 
         Raises:
+            ApprovalNeeded: a person has to allow it first; ask again when they have answered.
             JournalError: its result could not be stored; it may be asked for again.
         """
         key = (context.turn_id, seq)
@@ -61,6 +92,8 @@ class ToolRunner:
             pending = self._pending[key] = _Pending()
             self._tasks.start_soon(self._run, pending, definition, context, seq, epoch)
         await pending.done.wait()
+        if pending.needed is not None:
+            raise pending.needed
         if pending.result is None:
             raise JournalError(f"call {context.turn_id}:{seq} has no result yet")
         return pending.result
@@ -78,6 +111,9 @@ class ToolRunner:
             if call is None:
                 raise JournalError(f"there is no call {context.turn_id}:{seq}")  # noqa: TRY301
             pending.result = call.result or await self._execute(call, definition, context, epoch)
+        except ApprovalNeeded as needed:
+            log.info("approval_needed", seq=seq, tool=needed.approval.tool)
+            pending.needed = needed
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
         finally:
@@ -87,20 +123,86 @@ class ToolRunner:
     async def _execute(
         self, call: Call, definition: AgentDefinition, context: ToolContext, epoch: int
     ) -> ToolResult:
-        tool = TOOLS.get(call.name)
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
-        if tool is None or not decision.allowed:
+        if not decision.allowed:
             return await self._store.transact(self._deny, call, decision.reason)
+        tool = await self._find(call.name)
+        if tool is None:
+            text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
+            return await self._store.transact(self._refuse, call, text)
         log.info("tool_call", tool=call.name, seq=call.seq)
         if isinstance(tool, JournalTool):
-            return await self._store.transact(
-                steps.finish_local, call, _effect(tool, call, context), epoch, self._clock()
+            effect = _effect(tool, call, context)
+            began = await self._store.transact(
+                self._local, call, effect, definition, context, epoch
             )
-        await self._store.transact(steps.intend, call.turn_id, call.seq, epoch, self._clock())
+        else:
+            began = await self._plain(call, tool, definition, context, epoch)
+        if isinstance(began, Approval):
+            raise ApprovalNeeded(began)
+        return began
+
+    def _local(
+        self,
+        db: apsw.Connection,
+        call: Call,
+        effect: Callable[[apsw.Connection], ToolResult],
+        definition: AgentDefinition,
+        context: ToolContext,
+        epoch: int,
+    ) -> ToolResult | Approval:
+        """T4, effect and T5 in one transaction: the effect is a change of the journal."""
+        word = self._desk.check(db, call, definition, context.address)
+        if word is None:
+            return steps.finish_local(db, call, effect, epoch, self._clock())
+        return word if isinstance(word, Approval) else self._refuse(db, call, word)
+
+    async def _plain(
+        self,
+        call: Call,
+        tool: PlainTool | McpTool,
+        definition: AgentDefinition,
+        context: ToolContext,
+        epoch: int,
+    ) -> ToolResult | Approval:
+        """T4, the effect in the outside world, T5."""
+        word = await self._store.transact(self._intend, call, definition, context, epoch)
+        if word is not None:
+            return word
         boundary("effect:before")
-        result = await _outcome(tool, call, context)
+        result = (
+            await self._servers.result(tool, call)
+            if isinstance(tool, McpTool)
+            else await _outcome(tool, call, context)
+        )
         boundary("effect:after")
-        return await self._store.transact(steps.finish, call, result, self._clock())
+        if result is not None:
+            return await self._store.transact(steps.finish, call, result, self._clock())
+        unknown = _failure(call, steps.UNKNOWN_OUTCOME)
+        return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
+
+    async def _find(self, name: str) -> HostTool | McpTool | None:
+        """A built-in tool, or one of an MCP server, which may just be starting."""
+        if name not in TOOLS and name not in self._servers.tools:
+            await self._servers.settled()
+        return TOOLS.get(name) or self._servers.tools.get(name)
+
+    def _intend(
+        self,
+        db: apsw.Connection,
+        call: Call,
+        definition: AgentDefinition,
+        context: ToolContext,
+        epoch: int,
+    ) -> ToolResult | Approval | None:
+        word = self._desk.check(db, call, definition, context.address)
+        if word is None:
+            steps.intend(db, call.turn_id, call.seq, epoch, self._clock())
+            return None
+        return word if isinstance(word, Approval) else self._refuse(db, call, word)
+
+    def _refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
+        return steps.finish(db, call, _failure(call, reason), self._clock())
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self._clock())

@@ -18,6 +18,7 @@ from orchestrator import restarts
 from orchestrator.child import Child, Program, first_of, started
 from orchestrator.definitions import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
+from orchestrator.journal.steps import Call
 from orchestrator.mcptools import McpTool, catalogue
 from orchestrator.restarts import ExitKind, History
 from orchestrator.settings import Settings
@@ -31,13 +32,15 @@ from orchestrator.toolhost.wire import (
     ToolRequest,
 )
 from thinker.protocol.env import inherited
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.toolhost")
-SETTLE = 5.0  # seconds after a change in which turns wait for the first answer of the servers
+SETTLE = 10.0  # seconds after a change in which turns wait for the first answer of the servers
 AWAY = 10.0  # seconds that a call waits for the tool host
 GRACE = 15.0  # seconds beyond a call's own timeout: the tool host waits for its server first
+RERUN = (SideEffect.PURE, SideEffect.KEYED)
+RERUNS = 2  # of a call whose answer was lost
 SET_TIMEOUT = 10.0  # seconds
 SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
@@ -127,6 +130,28 @@ class ToolServers:
         except (PeerClosedError, TimeoutError, ValidationError) as error:
             raise ToolLostError(f"the tool host gave no answer ({error})") from error
 
+    async def result(self, tool: McpTool, call: Call) -> ToolResult | None:
+        """What came of a call that is in the journal; None when nobody knows whether it ran.
+
+        A call that may be made again (by the class with which it was planned) is, `RERUNS` times.
+        """
+        again = call.side_effect in RERUN and call.side_effect is tool.spec.side_effect
+        lost, problem = False, ""
+        for _ in range(1 + RERUNS if again else 1):
+            try:
+                answer = await self.call(tool, call.arguments, call.idem_key)
+            except ToolUnavailableError as error:
+                problem = str(error)
+                break
+            except ToolLostError as error:
+                lost, problem = True, str(error)
+                log.warning("mcp_call_lost", tool=call.name, seq=call.seq, problem=problem)
+            else:
+                return _result(call, answer)
+        if lost and call.side_effect is not SideEffect.PURE:
+            return None
+        return _result(call, ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
+
     # --- the process -----------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -208,6 +233,12 @@ class ToolServers:
     def _notify(self) -> None:
         self._news.set()
         self._news = anyio.Event()
+
+
+def _result(call: Call, answer: ToolAnswer) -> ToolResult:
+    return ToolResult(
+        call_id=call.call_id, name=call.name, content=answer.content, is_error=answer.is_error
+    )
 
 
 def _spec(name: str, server: McpServer) -> ServerSpec:

@@ -12,8 +12,9 @@ import apsw
 import structlog
 
 from orchestrator import replies
+from orchestrator.approvals import ApprovalNeeded, Desk
 from orchestrator.definitions import AgentDefinition, AgentsFile
-from orchestrator.delivery import Delivery, Preview
+from orchestrator.delivery import STORAGE_RETRY, Delivery, Preview
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -22,8 +23,8 @@ from orchestrator.errors import (
     WorkerLostError,
 )
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.hosttools.catalogue import CLASSES, offered
 from orchestrator.journal import memory, outbox, steps, turns
+from orchestrator.journal.approvals import Approval
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.store import FencedError, Store
 from orchestrator.journal.turns import Context, Turn
@@ -47,7 +48,6 @@ from thinker.protocol.peer import FAILED, FENCED, RpcError
 WINDOW = 50  # messages of history; seed 002
 MEMORIES = 5  # facts in the prompt; seed 002
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
-STORAGE_RETRY = 2.0  # seconds between two tries to write what cannot be written
 log = structlog.get_logger()
 
 
@@ -59,6 +59,7 @@ class Services:
     supervisor: Supervisor
     delivery: Delivery
     tools: ToolRunner
+    desk: Desk
     settings: Settings
     environ: dict[str, str]
     agents: Callable[[], AgentsFile]
@@ -77,6 +78,7 @@ class TurnRunner:
         self._preview: Preview | None = None
         self._told_quarantine = False
         self._over = False
+        self._question: Approval | None = None
 
     async def run(self) -> None:
         """Bring the turn to T6, whatever happens to workers; or leave it open when we stop."""
@@ -108,8 +110,11 @@ class TurnRunner:
             else:
                 await self._wait_out_quarantine(error)
         except WorkerError as error:
-            log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
-            result = _ended(replies.BROKEN, str(error))
+            if self._question is not None:
+                await self._wait_for_word(self._question)
+            else:
+                log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
+                result = _ended(replies.BROKEN, str(error))
         if result is not None and result.stop_reason is StopReason.DRAINED:
             self._over = self._with.supervisor.stopping
             return None
@@ -121,6 +126,7 @@ class TurnRunner:
         self._definition = services.agents().agent(turn.agent_id)
         if self._definition is None:
             raise UnknownAgentError(turn.agent_id)
+        await services.tools.settled()
         async with services.supervisor.using(turn.agent_id) as worker:
             context, memories, profile = await services.store.transact(self._gather)
             self._address = context.messages[0].address()
@@ -170,7 +176,7 @@ class TurnRunner:
             profile_prompt=profile,
             memories=tuple(memories),
             steps=context.steps,
-            tools=offered(definition),
+            tools=self._with.tools.offered(definition),
             recent_tools=context.recent_tools,
             stream=first.private,
             started_at=context.turn.started_at / 1000,
@@ -201,9 +207,9 @@ class TurnRunner:
         late = outbox.take_unconfirmed(db, address.chat_key, services.clock())
         text = replies.compose(result.text, late, steps.unconfirmed(db, turn.id))
         reply_to = None if address.private else origin.message_id
-        parts = [
-            Part(part, reply_to=reply_to) for part in services.delivery.split(address.channel, text)
-        ]
+        split = services.delivery.split
+        cut = split(address.channel, text) or split(address.channel, replies.NOTHING)
+        parts = [Part(part, reply_to=reply_to) for part in cut]
         mode = services.delivery.mode(address)
         turns.reply(db, turn, parts, mode, (result.stop_reason, result.error), services.clock())
 
@@ -228,6 +234,16 @@ class TurnRunner:
         await self._with.supervisor.available(self._turn.agent_id)
         await self._with.store.transact(turns.extend, self._turn, self._with.clock())
 
+    async def _wait_for_word(self, question: Approval) -> None:
+        """The turn leaves its worker until the operator answers; then it goes on as if resumed."""
+        self._question = None
+        await self._with.store.transact(turns.park, self._turn, "approval")
+        self._with.delivery.wake()
+        await self._with.desk.answered(question)
+        self._over = self._with.supervisor.stopping
+        if not self._over:
+            await self._with.store.transact(turns.unpark, self._turn, self._with.clock())
+
     def _tell(self, db: apsw.Connection, text: str) -> None:
         outbox.add_notice(db, turns.origin(db, self._turn.id).address(), text, self._with.clock())
 
@@ -237,7 +253,7 @@ class TurnRunner:
         """T3, fenced by the epoch."""
         try:
             return await self._with.store.transact(
-                steps.plan, commit, CLASSES, self._with.epoch, self._with.clock()
+                steps.plan, commit, self._with.tools.classes(), self._with.epoch, self._with.clock()
             )
         except FencedError as error:
             raise RpcError(FENCED, str(error)) from error
@@ -263,6 +279,9 @@ class TurnRunner:
         )
         try:
             result = await services.tools.call(definition, context, seq, services.epoch)
+        except ApprovalNeeded as needed:
+            self._question = needed.approval
+            raise RpcError(FENCED, str(needed)) from needed
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         services.delivery.wake()

@@ -26,6 +26,7 @@ COMMANDS = {
     "send": "Send one message to an agent, print the reply and exit.",
     "chat": "Talk to an agent of the running daemon.",
     "pair": "Decide which chats may talk to the bot.",
+    "approvals": "Answer tool calls that wait for a person's word.",
     "agents": "List the agents, or put a stopped one back to work.",
     "reload": "Have the daemon read agents.json again, now.",
     "route": "Find out which agent answers a chat.",

@@ -48,6 +48,11 @@ def _show(report: StatusReport) -> None:
         ((channel.name, channel.state, channel.detail) for channel in report.channels),
     )
     table(
+        "MCP servers",
+        ("server", "state", "tools", "problem"),
+        ((s.name, s.state, s.tools, s.error) for s in report.tool_servers),
+    )
+    table(
         "Problems of the configuration",
         ("where", "severity", "message"),
         (

@@ -17,7 +17,6 @@ NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
         "costControls.enabled",
         lambda agent: agent.cost_controls is not None and agent.cost_controls.enabled,
     ),
-    ("approvals", lambda agent: bool(agent.approvals)),
     ("whileBusy", lambda agent: agent.while_busy != "queue"),
     ("promptLayout", lambda agent: agent.prompt_layout != "system"),
     ("toolCalls", lambda agent: agent.tool_calls == "text"),

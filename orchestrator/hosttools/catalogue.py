@@ -19,7 +19,7 @@ TOOLS: Mapping[str, HostTool] = {
         messages.SEND_TELEGRAM,
     )
 }
-CLASSES: Mapping[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}
+CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}
 
 
 def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+import anyio
 import apsw
 import structlog
 
@@ -21,6 +22,7 @@ from orchestrator.crashpoints import boundary
 from orchestrator.errors import ExitCode, JournalError, OrchestratorError
 from orchestrator.journal.migrations import migrate
 
+SPACE_RETRY = 2.0  # seconds between two tries to write while the disk is full
 GROUP = 64  # jobs that share a commit at most; reliability.md §0 measured 32 as enough
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -63,7 +65,11 @@ class _Job(Generic[T]):
 
 
 class Store:
-    """The open journal. `transact` is the only way in."""
+    """The open journal. `transact` and `attempt` are the only ways in.
+
+    A full disk is waited out: whoever has nothing better to do uses `transact`. ``failure`` is set
+    once the disk has failed.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open and migrate the file, then start the writer thread.
@@ -72,6 +78,9 @@ class Store:
             JournalError: it cannot be opened, is damaged, or is newer than this program.
         """
         self.path = path
+        self.failure: StorageFailedError | None = None
+        self._failed = asyncio.Event()
+        self._full = False
         self._closed = False
         self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._db = open_database(path)
@@ -81,20 +90,51 @@ class Store:
     async def transact(self, work: Callable[..., T], *args: object) -> T:
         """Run ``work(db, *args)`` in a transaction and return its value once that is on disk.
 
-        A caller that is cancelled meanwhile does not undo the work.
+        While the disk is full it is tried again and again. A caller that is cancelled meanwhile
+        does not undo the work.
 
         Raises:
-            StorageFullError: the disk is full; nothing was written.
             JournalError: the file is locked or closed.
             StorageFailedError: the disk failed, in this transaction or an earlier one.
             Exception: whatever ``work`` raised; nothing of it was written.
         """
+        while True:
+            try:
+                return await self.attempt(work, *args)
+            except StorageFullError:
+                await anyio.sleep(SPACE_RETRY)
+
+    async def attempt(self, work: Callable[..., T], *args: object) -> T:
+        """Like `transact`, once.
+
+        Raises:
+            StorageFullError: the disk is full; nothing was written.
+        """
         if self._closed:
             raise JournalError("the journal is closed")
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._queue.put(_Job(work, args, future, loop))
-        return await future
+        job: _Job[T] = _Job(work, args, loop.create_future(), loop)
+        self._queue.put(job)
+        try:
+            value = await job.future
+        except StorageFullError as error:
+            if not self._full:
+                log.error("storage_full", problem=str(error))  # noqa: TRY400 - an expected state
+            self._full = True
+            raise
+        except StorageFailedError as error:
+            self.failure = error
+            self._failed.set()
+            raise
+        if self._full and job.wrote:
+            log.info("storage_has_space")
+            self._full = False
+        return value
+
+    async def failed(self) -> StorageFailedError:
+        """Wait until the disk fails; what was wrong with it."""
+        await self._failed.wait()
+        return self.failure or StorageFailedError("the journal cannot be used any more")
 
     def close(self) -> None:
         """Finish what is queued and close the file."""

@@ -64,7 +64,8 @@ def boot(db: apsw.Connection, now: int) -> int:
         (str(epoch),),
     )
     db.execute(  # the time that nobody was here does not count against a turn's deadline
-        "UPDATE turn SET epoch = ?, deadline = ? + allowed WHERE state IN('running','waiting')",
+        "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
+        " WHERE state IN('running','waiting')",
         (epoch, now),
     )
     outbox.recover(db, now)
@@ -179,6 +180,26 @@ def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) ->
         (now, reason, turn.id),
     )
     audit.record(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
+
+
+def park(db: apsw.Connection, turn: Turn, why: str) -> None:
+    """The turn waits for somebody (``approval``) and nobody runs it meanwhile."""
+    _move(db, turn, "running", "waiting", why)
+
+
+def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
+    """The turn goes on, with its whole time again."""
+    _move(db, turn, "waiting", "running", None)
+    extend(db, turn, now)
+
+
+def _move(db: apsw.Connection, turn: Turn, before: str, after: str, wait: str | None) -> None:
+    db.execute(
+        "UPDATE turn SET state = ?, wait = ? WHERE id = ? AND epoch = ? AND state = ?",
+        (after, wait, turn.id, turn.epoch, before),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"turn {turn.id} is no longer run here")
 
 
 def extend(db: apsw.Connection, turn: Turn, now: int) -> None:

@@ -142,13 +142,12 @@ class Evidence:
         shown = self.visible().get(chat, {}).values()
         return [mark for text in shown for mark in marks_of(text)]
 
-    def strays(self) -> int:
-        """How many placeholders and previews are left that never became a message."""
-        return sum(
-            text.endswith(PREVIEW_MARK)
-            for messages in self.visible().values()
-            for text in messages.values()
-        )
+    def strays(self) -> dict[int, int]:
+        """How many placeholders and previews each chat keeps that never became a message."""
+        return {
+            chat: sum(text.endswith(PREVIEW_MARK) for text in messages.values())
+            for chat, messages in self.visible().items()
+        }
 
     def unknown(self) -> list[Step]:
         """The calls of which nobody knows whether they ran."""

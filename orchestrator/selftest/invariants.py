@@ -119,8 +119,10 @@ def _untold(evidence: Evidence) -> Iterator[str]:
 
 
 def _strays(evidence: Evidence) -> Iterator[str]:
-    if evidence.strays() > evidence.kills:
-        yield f"{evidence.strays()} placeholders were left by {evidence.kills} kills"
+    """A kill leaves one placeholder at most in each chat, as a chat's messages go out in turn."""
+    for chat, strays in evidence.strays().items():
+        if strays > evidence.kills:
+            yield f"{strays} placeholders were left in chat {chat} by {evidence.kills} kills"
 
 
 def _confirmed(evidence: Evidence) -> Iterator[str]:

@@ -3,6 +3,7 @@
 Tool servers are processes of their own and write to the same file, so it is read back from there.
 """
 
+import fcntl
 import json
 import os
 import time
@@ -50,6 +51,13 @@ class Ledger:
             os.write(file, line)
         finally:
             os.close(file)
+
+    def append_once(self, kind: str, text: str) -> None:
+        """Write an event down unless it stands there already, whoever wrote it."""
+        with self.path.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not any((event.kind, event.text) == (kind, text) for event in self.events()):
+                self.append(kind, text)
 
     def events(self) -> tuple[Event, ...]:
         """Everything so far, in order."""

@@ -79,7 +79,8 @@ class Runner:
         began = time.monotonic()
         self._home.mkdir(mode=0o700)
         async with open_world(self._scenario, self._home) as world:
-            (self._home / "agents.json").write_text(json.dumps(config(world.model.url)), "utf-8")
+            agents = config(self._scenario, world.model.url, world.ledger.path)
+            (self._home / "agents.json").write_text(json.dumps(agents), "utf-8")
             async with anyio.create_task_group() as watchers:
                 settled = False
                 for life in self._history:
@@ -103,7 +104,7 @@ class Runner:
             boots=self._boots,
             worker_deaths=self._worker_deaths,
         )
-        self._result.strays = found.strays()
+        self._result.strays = sum(found.strays().values())
         self._result.unknown = len(found.unknown())
         self._result.violations += invariants.check(found)
 

@@ -4,13 +4,16 @@ A message's text is the name of its script. A reply holds marks such as ``four#2
 has to be visible exactly once in the end.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from thinker.protocol.messages import JsonObject
 
 MENTION = "@selftest_bot"
+SERVER = "selftest"
 FILLER = "word " * 560  # 2,800 characters: two of them are more than one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
 
@@ -89,11 +92,25 @@ STANDARD = scenario(
     Script("eight", -105, (("store_fact",),), follows="seven"),
     Script("nine", -105, follows="seven"),
 )
+EFFECTS = scenario(
+    Script("one", 101, (("selftest_effect",), ("selftest_keyed", "selftest_effect"))),
+    Script("two", 101, follows="one"),
+    Script("three", 104, (("selftest_keyed",),)),
+)
 POISON = scenario(Script("one", 101), Script("two", 101))
 
 
-def config(model_url: str) -> JsonObject:
-    """agents.json: two agents, every chat bound, nobody else admitted."""
+def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
+    """agents.json: two agents, every chat bound, nobody else admitted.
+
+    The server of effects is there where the scenario calls it.
+    """
+    called = {tool for script in scenario.values() for step in script.steps for tool in step}
+    server: JsonObject = {
+        "command": sys.executable,
+        "args": ["-P", "-m", "orchestrator.selftest.effects", str(ledger)],
+        "trusted": True,
+    }
 
     def agent(agent_id: str) -> JsonObject:
         return {
@@ -108,6 +125,7 @@ def config(model_url: str) -> JsonObject:
         return {"channel": "telegram", "chatId": str(chat), "agentId": agent_id}
 
     return {
+        "mcpServers": {SERVER: server} if any(SERVER in tool for tool in called) else {},
         "agents": [agent("work"), agent("home")],
         "bindings": [
             *(binding(chat, "work") for chat in (101, 102, 103, -105)),

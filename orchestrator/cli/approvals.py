@@ -1,0 +1,70 @@
+"""``orchestrator approvals``: calls that wait for a person's word."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.table import table
+from orchestrator.cli.text import printable
+from orchestrator.control import (
+    APPROVAL_DECIDE,
+    APPROVAL_LIST,
+    ApprovalList,
+    ApprovalReport,
+    Done,
+    Word,
+)
+
+Code = Annotated[str, typer.Argument(help="The code that the chat and the list show.")]
+app = command_group()
+
+
+@app.callback()
+def _group() -> None:
+    """Answer tool calls that wait for a person's word."""
+
+
+@app.command("list")
+def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
+    """List the calls that wait."""
+    found = ask(settings(home), APPROVAL_LIST, None, ApprovalList)
+    if as_json:
+        typer.echo(found.model_dump_json(by_alias=True, indent=2))
+        return
+    if not found.approvals:
+        typer.echo("nothing waits")
+    table(
+        "Approvals",
+        ("code", "agent", "chat", "tool", "arguments", "why", "until (UTC)"),
+        (_row(item) for item in found.approvals),
+    )
+
+
+def _row(item: ApprovalReport) -> tuple[object, ...]:
+    until = f"{datetime.fromtimestamp(item.expires, UTC):%Y-%m-%d %H:%M}"
+    return (
+        item.code,
+        item.agent_id,
+        item.chat,
+        item.tool,
+        printable(item.arguments),
+        item.reason,
+        until,
+    )
+
+
+@app.command()
+def grant(code: Code, *, home: Home = None) -> None:
+    """Let the call run, once, with exactly the arguments shown."""
+    ask(settings(home), APPROVAL_DECIDE, Word(code=code, granted=True), Done)
+    typer.echo("granted")
+
+
+@app.command()
+def deny(code: Code, *, home: Home = None) -> None:
+    """Refuse the call; the model is told."""
+    ask(settings(home), APPROVAL_DECIDE, Word(code=code, granted=False), Done)
+    typer.echo("denied")
