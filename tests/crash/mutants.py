@@ -1,0 +1,150 @@
+"""Seeded bugs: what the crash self-test has to find, each put into a copy of the package."""
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.selftest.scenario import STANDARD, Scenario
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("orchestrator", "thinker")
+DATA = ("config", "prompts", "skills")
+SPLIT = """
+    from orchestrator.crashpoints import boundary
+    for command in ("RELEASE job", "COMMIT", "", "BEGIN IMMEDIATE", "SAVEPOINT job"):
+        db.execute(command) if command else boundary("split:after")
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug, as ``before`` → ``after`` in a file, and histories in which it has to show."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    histories: tuple[str, ...]
+    scenario: Scenario = field(default_factory=lambda: STANDARD)
+
+
+def planted(mutant: Mutant, folder: Path) -> Path:
+    """A copy of the product with this bug, for PYTHONPATH."""
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, folder / name)
+    for name in DATA:
+        (folder / name).symlink_to(ROOT / name)
+    path = folder / "orchestrator" / mutant.file
+    source = path.read_text("utf-8")
+    assert source.count(mutant.before) == 1, f"{mutant.name}: {mutant.file} has changed; adapt it"
+    path.write_text(source.replace(mutant.before, mutant.after), "utf-8")
+    return folder
+
+
+MUTANTS = (
+    Mutant(
+        "updates are confirmed before they are stored",
+        "channels/telegram.py",
+        "        await intake.accept(messages, offset)\n",
+        "        await self._api.poll(offset, telegram_updates.KINDS, 0)\n"
+        "        await intake.accept(messages, offset)\n",
+        ("supervisor@ingest:before#1",),
+    ),
+    Mutant(
+        "T3 in two transactions",
+        "journal/steps.py",
+        "    for number, call in enumerate(commit.calls, seq + 1):\n",
+        f"{SPLIT}    for number, call in enumerate(commit.calls, seq + 1):\n",
+        ("supervisor@split:after#1", "supervisor@split:after#2", "supervisor@split:after#3"),
+    ),
+    Mutant(
+        "no T4",
+        "journal/steps.py",
+        "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?",
+        "UPDATE step SET state = 'planned', epoch = ?, t_intent = ? * NULL",
+        ("supervisor@effect:after#1",),
+    ),
+    Mutant(
+        "a result is stored before its effect",
+        "journal/steps.py",
+        "    return finish(db, call, effect(db), now)\n",
+        "    stored = ToolResult(call_id=call.call_id, name=call.name, content='ok')\n"
+        f"    stored = finish(db, call, stored, now)\n{SPLIT}    effect(db)\n    return stored\n",
+        tuple(f"supervisor@split:after#{number}" for number in (1, 2, 3)),
+    ),
+    Mutant(
+        "an outbox row is closed before the receipt",
+        "delivery.py",
+        '        with _bounded("edit"):\n',
+        "        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())\n"
+        '        with _bounded("edit"):\n',
+        ("supervisor@edit:before#1",),
+    ),
+    Mutant(
+        "T6 in two transactions",
+        "journal/turns.py",
+        '    _end(db, turn, "replied", *end, now)\n',
+        f'    _end(db, turn, "replied", *end, now)\n{SPLIT}',
+        ("supervisor@split:after#1",),
+    ),
+    Mutant(
+        "a placeholder counts as delivered",
+        "journal/outbox.py",
+        "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
+        " ELSE 'ph_sent' END\"\n"
+        "        \" WHERE mode = 'edit' AND state IN('ph_sending','sending')\"\n",
+        "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
+        " ELSE 'delivered' END\"\n"
+        "        \" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
+        ("supervisor@placeholder_sent:after#1", "supervisor@edit:before#1"),
+    ),
+    Mutant(
+        "not modified is a failure",
+        "channels/telegram.py",
+        "            if not error.unchanged:\n                raise\n",
+        "            raise\n",
+        ("supervisor@edit:after#1",),
+    ),
+    Mutant(
+        "a direct message is sent again blindly",
+        "journal/outbox.py",
+        '        failed(db, row_id, "unknown", "the process stopped while sending", now)\n',
+        '        requeue(db, row_id, "the process stopped while sending", 0)\n',
+        ("supervisor@send:after#1",),
+    ),
+    Mutant(
+        "the newest message first",
+        "journal/inbox.py",
+        "AND state = 'new' ORDER BY id LIMIT 1\"",
+        "AND state = 'new' ORDER BY id DESC LIMIT 1\"",
+        ("supervisor@reply:after#1",),
+    ),
+    Mutant(
+        "a start does not raise the epoch",
+        "journal/turns.py",
+        "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) + 1\n",
+        "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) or 1\n",
+        ("supervisor@plan:after#1",),
+    ),
+    Mutant(
+        "open turns are not adopted",
+        "journal/turns.py",
+        " WHERE state IN('running','waiting')\",\n        (epoch, now),",
+        " WHERE state IN('waiting')\",\n        (epoch, now),",
+        ("supervisor@plan:after#1",),
+    ),
+    Mutant(
+        "deaths are not counted",
+        "journal/turns.py",
+        '    db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))\n',
+        "",
+        ("worker@run_turn:before#1",),
+    ),
+    Mutant(
+        "a turn that lost its worker is given up",
+        "turn.py",
+        "        if deaths < MAX_DEATHS:\n",
+        "        if deaths < 1:\n",
+        ("worker@run_turn:before#1",),
+    ),
+)

@@ -1,0 +1,25 @@
+"""The self-test finds what it is there for: every seeded bug, by its own histories."""
+
+from pathlib import Path
+
+import pytest
+from crash.mutants import MUTANTS, Mutant, planted
+
+from orchestrator.selftest.history import parse
+from orchestrator.selftest.runner import run_history
+
+pytestmark = [pytest.mark.process, pytest.mark.mutants]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
+    """At least one of its histories ends with a violation."""
+    environ = {"PYTHONPATH": str(planted(mutant, tmp_path / "product"))}
+    found = []
+    for number, text in enumerate(mutant.histories):
+        home = tmp_path / str(number)
+        result = await run_history(parse(text), mutant.scenario, home, environ, keep=False)
+        found += result.violations
+        if found:
+            break
+    assert found
