@@ -26,7 +26,7 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.peer import CANCELLED, NotificationHandler, Peer, RequestHandler, RpcError
 
-COMMIT_TIMEOUT = 60.0  # seconds; a commit is one fsync, longer means that the disk is stuck
+GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
 SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
 log = structlog.get_logger()
 
@@ -41,16 +41,20 @@ class RemoteHost:
         self._shown = 0.0
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3, by the supervisor."""
+        """T3, by the supervisor, who waits out a full disk."""
         return await self._peer.call(
-            methods.STEP_COMMIT, commit, StepCommitted, timeout=COMMIT_TIMEOUT
+            methods.STEP_COMMIT, commit, StepCommitted, timeout=self._patience()
         )
 
     async def call_tool(self, seq: int) -> ToolResult:
         """T4, effect and T5, by the supervisor; bounded by its own deadlines and the turn's."""
         params = ToolCallParams(turn_id=self._turn.turn_id, seq=seq)
-        left = max(1.0, self._turn.deadline - time.time()) + COMMIT_TIMEOUT
-        return await self._peer.call(methods.TOOL_CALL, params, ToolResult, timeout=left)
+        return await self._peer.call(
+            methods.TOOL_CALL, params, ToolResult, timeout=self._patience()
+        )
+
+    def _patience(self) -> float:
+        return max(1.0, self._turn.deadline - time.time()) + GRACE
 
     def show(self, text: str) -> None:
         """Send the answer so far, a few times a second at most."""

@@ -71,7 +71,7 @@ class Store:
     once the disk has failed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, retry: float = SPACE_RETRY) -> None:
         """Open and migrate the file, then start the writer thread.
 
         Raises:
@@ -81,6 +81,7 @@ class Store:
         self.failure: StorageFailedError | None = None
         self._failed = asyncio.Event()
         self._full = False
+        self._retry = retry
         self._closed = False
         self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._db = open_database(path)
@@ -102,7 +103,7 @@ class Store:
             try:
                 return await self.attempt(work, *args)
             except StorageFullError:
-                await anyio.sleep(SPACE_RETRY)
+                await anyio.sleep(self._retry)
 
     async def attempt(self, work: Callable[..., T], *args: object) -> T:
         """Like `transact`, once.

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import apsw
 import pytest
+from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
 from orchestrator.journal.store import (
@@ -17,6 +18,7 @@ from orchestrator.journal.store import (
     StorageFullError,
     Store,
     open_database,
+    reading,
 )
 
 
@@ -55,7 +57,7 @@ class Gate:
 
 def queued(store: Store, *work: object) -> "asyncio.Future[object]":
     """A transaction that has been asked for."""
-    return asyncio.ensure_future(store.transact(*work))  # type: ignore[arg-type]  # any signature
+    return asyncio.ensure_future(store.attempt(*work))  # type: ignore[arg-type]  # any signature
 
 
 async def grouped(store: Store, *work: tuple[object, ...]) -> list[object]:
@@ -242,3 +244,49 @@ def test_damage_is_found_after_an_unclean_end(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="restore a backup"):
         open_database(path)
     assert path.read_bytes() == damaged
+
+
+async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
+    """Whoever transacts goes on when there is space; the log says it once each way."""
+
+    def limit(db: apsw.Connection, pages: int) -> None:
+        db.execute(f"PRAGMA max_page_count={pages:d}")
+
+    store = Store(tmp_path / "journal.db", retry=0.01)
+    await store.attempt(limit, 1)
+    with capture_logs() as logs, anyio.fail_after(5):
+        waiting = asyncio.ensure_future(store.transact(put, "a", "x" * 1_000_000))
+        for name in "bc":
+            with pytest.raises(StorageFullError):
+                await store.attempt(put, name, "x" * 1_000_000)
+        await store.transact(limit, 1_000_000)
+        assert await waiting == "a"
+    assert [line["event"] for line in logs] == ["storage_full", "storage_has_space"]
+    assert await store.transact(keys) == ["a"]
+    store.close()
+
+
+async def test_failed_disk_is_announced(store: Store) -> None:
+    """Also to those who wrote nothing."""
+
+    def fail(_: apsw.Connection) -> None:
+        raise apsw.IOError("disk I/O error")
+
+    with anyio.fail_after(5):
+        announced = asyncio.ensure_future(store.failed())
+        assert store.failure is None
+        with pytest.raises(StorageFailedError) as caught:
+            await store.transact(fail)
+        assert await announced is store.failure is caught.value
+
+
+def test_journal_is_read_while_somebody_writes_it(store: Store) -> None:
+    """One state for the whole block, and no way to change it."""
+    with reading(store.path) as db:
+        assert keys(db) == []
+        anyio.run(store.transact, put, "a")
+        assert keys(db) == []
+    with reading(store.path) as db:
+        assert keys(db) == ["a"]
+    with pytest.raises(JournalError, match="cannot be read"), reading(store.path) as db:
+        put(db, "b")
