@@ -1,0 +1,136 @@
+"""Agents use MCP servers through the whole daemon; servers and the tool host die in mid-call."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, processes, running_daemon
+from fakes.mcp_config import SERVER, effects, entry
+
+from orchestrator.control import StatusReport
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+
+GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be left
+ALLOWED = ["wild_add", "wild_crash", "wild__*", "wild_h*", "wild_e*", "*_keyed", "safe_h*"]
+UNSURE = "couldn't confirm whether this happened"
+
+
+def connected(*names: str) -> Callable[[StatusReport], bool]:
+    """Exactly these servers are there, and connected."""
+
+    def holds(report: StatusReport) -> bool:
+        states = {item.name: item.state for item in report.tool_servers}
+        return states == dict.fromkeys(names, "connected")
+
+    return holds
+
+
+def running(home: Path, word: str) -> list[int]:
+    """The daemon's processes with this word in their arguments."""
+    return [pid for pid, argv in processes(home).items() if word in argv]
+
+
+async def test_agent_uses_servers_and_a_crash_is_told_by_class(tmp_path: Path) -> None:
+    """What may have happened is never repeated; what may be repeated is, and nobody notices."""
+    servers: JsonObject = {
+        "wild": entry(tmp_path, "wild"),
+        "safe": entry(tmp_path, "safe", trusted=True, timeoutSeconds=30),
+    }
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, one_agent(model, servers, allowedTools=ALLOWED), bot) as daemon,
+    ):
+        await daemon.until(connected("wild", "safe"))
+        bot.user_says(1, '!wild_add {"a": 2, "b": 3}')
+        assert await bot.reply_in(1, within=20) == "result: 5"
+        offered = model.offered('!wild_add {"a": 2, "b": 3}')
+        assert {"wild_echo", "safe_keyed", "wild_keyed"} <= set(offered)
+        assert not {"wild__hidden", "wild_health", "wild_flood"} & set(offered)
+        assert "_idempotency_key" not in str(offered["safe_keyed"])
+        assert "_idempotency_key" in str(offered["wild_keyed"])
+        bot.user_says(1, "!wild_flood")
+        assert "there is no tool named" in await bot.reply_in(1)
+
+        bot.user_says(1, "!wild_crash")
+        told = await bot.reply_in(1, within=20)
+        assert "unknown_outcome" in told
+        assert UNSURE in told
+        assert effects(tmp_path, "wild") == ["crash"]
+        bot.user_says(1, '!wild_echo {"text": "back again"}')
+        assert await bot.reply_in(1, within=20) == "result: back again"
+
+        bot.user_says(1, "!safe_hiccup")
+        assert await bot.reply_in(1, within=20) == "result: here I am"
+        bot.user_says(1, '!safe_keyed {"text": "crash"}')
+        (first, *_rest) = (await bot.reply_in(1, within=20)).split(" with ")
+        assert first == "result: crash"
+        assert len(effects(tmp_path, "safe")) == 3  # two tries of hiccup, one effect of its key
+        report = await daemon.until(connected("wild", "safe"))
+        assert {item.tools for item in report.tool_servers} == {15}
+
+
+async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -> None:
+    """It comes back with its servers; when the supervisor dies, all of them go with it."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(
+            tmp_path, one_agent(model, {"wild": entry(tmp_path, "wild")}), bot
+        ) as daemon,
+    ):
+        await daemon.until(connected("wild"))
+        (host,) = running(tmp_path, "orchestrator.toolhost")
+        bot.user_says(1, '!wild_slow {"seconds": 60}')
+        await daemon.logged("tool_call", tool="wild_slow")
+        with anyio.fail_after(20):
+            while not effects(tmp_path, "wild"):
+                await daemon.status()
+        os.kill(host, signal.SIGKILL)
+        assert UNSURE in await bot.reply_in(1, within=20)
+        bot.user_says(1, '!wild_echo {"text": "and on"}')
+        assert await bot.reply_in(1, within=20) == "result: and on"
+        assert effects(tmp_path, "wild") == ["slow"]
+        assert running(tmp_path, "orchestrator.toolhost") != [host]
+        assert len(running(tmp_path, str(SERVER))) == 1
+        children = [os.pidfd_open(pid) for pid in processes(tmp_path) if pid != daemon.process.pid]
+        assert len(children) == 3  # the worker, the tool host and its server
+        await daemon.kill()
+        with anyio.fail_after(GONE_WITHIN):
+            for child in children:
+                await anyio.wait_readable(child)
+                os.close(child)
+
+
+async def test_servers_come_and_go_with_the_configuration(tmp_path: Path) -> None:
+    """Added while the daemon runs, changed, broken and removed; the tool host with the last one."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, one_agent(model, {}), bot) as daemon,
+    ):
+        assert running(tmp_path, "orchestrator.toolhost") == []
+        broken: JsonObject = {"command": "no-such-program-here"}
+        both: JsonObject = {"late": entry(tmp_path, "late"), "broken": broken}
+        daemon.write(one_agent(model, both))
+        await daemon.logged("config_applied")
+        report = await daemon.until(
+            lambda report: {item.state for item in report.tool_servers} == {"connected", "failed"}
+        )
+        assert "no-such-program-here" in report.tool_servers[1].error
+        bot.user_says(1, '!late_counter {"step": "one"}')
+        assert await bot.reply_in(1, within=20) == "result: 1"
+        daemon.write(one_agent(model, {}))
+        await daemon.logged("config_applied", 2)
+        await daemon.logged("tool_host_ended", kind="clean")
+        assert running(tmp_path, str(SERVER)) == []
+        bot.user_says(1, '!late_counter {"step": "two"}')
+        assert "there is no tool named" in await bot.reply_in(1)
+        assert effects(tmp_path, "late") == ["one"]
