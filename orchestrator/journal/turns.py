@@ -155,10 +155,10 @@ def reply(
     Raises:
         FencedError: the turn is not this epoch's any more.
     """
+    _end(db, turn, "replied", *end, now)
     rows = inbox.of_turn(db, turn.id)
     steps.abandon(db, turn.id, "the turn ended before this call ran", now)
     outbox.add(db, turn.id, rows[0].address(), parts, mode, now)
-    _end(db, turn, "replied", *end, now)
     if not parts:
         outbox.close_silent(db, turn.id, now)
     db.execute(
@@ -169,11 +169,15 @@ def reply(
 
 
 def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) -> None:
-    """Dead-letter a turn that keeps killing its worker: the user is told, the chat goes on."""
-    rows = inbox.of_turn(db, turn.id)
-    steps.abandon(db, turn.id, "the turn was given up", now)
-    outbox.add(db, turn.id, rows[0].address(), [outbox.Part(notice, markdown=False)], "direct", now)
+    """Dead-letter a turn that keeps killing its worker: the user is told, the chat goes on.
+
+    Raises:
+        FencedError: the turn is not this epoch's any more.
+    """
     _end(db, turn, "dead", "dead", reason, now)
+    address = inbox.of_turn(db, turn.id)[0].address()
+    steps.abandon(db, turn.id, "the turn was given up", now)
+    outbox.add(db, turn.id, address, [outbox.Part(notice, markdown=False)], "direct", now)
     db.execute(
         "UPDATE inbox SET state = 'dead', ended_at = ?, error = ?"
         " WHERE turn_id = ? AND state = 'claimed'",
