@@ -3,6 +3,7 @@
 Each takes the evidence of a history and yields one sentence per violation.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -171,6 +172,15 @@ def _dropped_calls(evidence: Evidence) -> Iterator[str]:
                 yield f"{row.text} called {tools} and not {wanted}"
 
 
+def _forgotten(evidence: Evidence) -> Iterator[str]:
+    """A done call of a tool whose effect is in the journal has had it."""
+    for step in evidence.journal.steps:
+        if step.name == "store_fact" and step.state == "done":
+            fact = json.loads(step.args or "{}")["fact"]
+            if fact not in evidence.journal.facts:
+                yield f"{step.idem_key} is done and the fact {fact!r} is not stored"
+
+
 def _malformed(evidence: Evidence) -> Iterator[str]:
     """9."""
     yield from (event.text for event in evidence.events if event.kind == "broken")
@@ -243,6 +253,7 @@ CHECKS: Mapping[str, Check] = {
     "confirmed (1)": _confirmed,
     "intent (7)": _intended,
     "calls (8)": _dropped_calls,
+    "forgotten": _forgotten,
     "transcript (9)": _malformed,
     "outbox (11)": _outbox_ended,
     "model calls (13)": _model_calls,

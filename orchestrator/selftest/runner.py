@@ -59,15 +59,24 @@ class Result:
 
 
 class Runner:
-    """One history on a home of its own. ``environ`` is added to the daemon's environment."""
+    """One history on a home of its own.
+
+    ``environ`` is added to the daemon's environment; each life has ``within`` seconds to settle.
+    """
 
     def __init__(
-        self, history: History, scenario: Scenario, home: Path, environ: Mapping[str, str]
+        self,
+        history: History,
+        scenario: Scenario,
+        home: Path,
+        environ: Mapping[str, str],
+        within: float = SETTLED_WITHIN,
     ) -> None:
         self._history = history
         self._scenario = scenario
         self._home = home
         self._environ = environ
+        self._within = within
         self._deaths: list[Death] = []
         self._lives = 0
         self._boots = 0
@@ -113,7 +122,7 @@ class Runner:
         self._lives += 1
         async with self._daemon(life, world) as process:
             try:
-                with anyio.fail_after(SETTLED_WITHIN):
+                with anyio.fail_after(self._within):
                     settled = await self._until_settled_or_dead(life, world, process)
             except TimeoutError:
                 why = evidence.read(self._home / "journal.db").unsettled() or "all said"

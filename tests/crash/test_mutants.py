@@ -6,8 +6,9 @@ import pytest
 from crash.mutants import MUTANTS, Mutant, planted
 
 from orchestrator.selftest.history import parse
-from orchestrator.selftest.runner import run_history
+from orchestrator.selftest.runner import Runner
 
+WITHIN = 15.0  # seconds for a daemon with a bug to settle, if it ever does
 pytestmark = [pytest.mark.process, pytest.mark.mutants]
 
 
@@ -18,7 +19,8 @@ async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
     found = []
     for number, text in enumerate(mutant.histories):
         home = tmp_path / str(number)
-        result = await run_history(parse(text), mutant.scenario, home, environ, keep=False)
+        runner = Runner(parse(text), mutant.scenario, home, environ, within=WITHIN)
+        result = await runner.run()
         found += result.violations
         if found:
             break

@@ -120,3 +120,12 @@ def test_quotes_and_previews_hold_no_marks() -> None:
     quote = "⚠️ I couldn't confirm that this reached you earlier:\none#1 done\n\ntwo#1 done"
     assert marks_of(quote) == ["two#1"]
     assert marks_of("one#1 is the begi …") == []
+
+
+def test_fact_that_a_done_call_did_not_store_is_a_violation() -> None:
+    """The result of a journal tool is worth nothing without its effect."""
+    call = replace(CALL, name="store_fact", args='{"fact":"tea"}')
+    evidence = with_journal(steps=(MODEL, call), facts=("coffee",))
+    assert "forgotten" in [violation.check for violation in check(evidence)]
+    evidence = with_journal(steps=(MODEL, call), facts=("tea",))
+    assert "forgotten" not in [violation.check for violation in check(evidence)]
