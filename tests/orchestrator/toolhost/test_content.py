@@ -1,0 +1,79 @@
+"""What the model reads of a tool's answer."""
+
+from base64 import b64encode
+
+import pytest
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from orchestrator.toolhost.content import MAX_RESULT, answer
+
+DATA = b64encode(b"12345").decode()
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (TextContent(type="text", text="hello"), "hello"),
+        (
+            ImageContent(type="image", data=DATA, mime_type="image/png"),
+            "[image: image/png, 5 bytes]",
+        ),
+        (
+            AudioContent(type="audio", data=DATA, mime_type="audio/ogg"),
+            "[audio: audio/ogg, 5 bytes]",
+        ),
+        (ResourceLink(type="resource_link", name="n", uri="file:///a"), "[resource: file:///a]"),
+        (
+            EmbeddedResource(
+                type="resource", resource=TextResourceContents(uri="file:///a", text="inside")
+            ),
+            "inside",
+        ),
+        (
+            EmbeddedResource(
+                type="resource", resource=BlobResourceContents(uri="file:///a", blob=DATA)
+            ),
+            "[resource: file:///a, 5 bytes]",
+        ),
+    ],
+)
+def test_every_kind_of_content_becomes_text(block: ContentBlock, text: str) -> None:
+    """What is no text is named with its type and size."""
+    assert answer(CallToolResult(content=[block])).content == text
+
+
+def test_texts_are_joined_and_win_over_structured_content() -> None:
+    """Servers send the same thing twice: as text for models that know nothing else."""
+    texts: list[ContentBlock] = [TextContent(type="text", text=text) for text in ("a", "b")]
+    result = CallToolResult(content=texts, structured_content={"x": 1})
+    assert answer(result).content == "a\nb"
+
+
+def test_structured_content_alone_is_json() -> None:
+    """Nothing is lost when there is no text."""
+    assert answer(CallToolResult(content=[], structured_content={"x": [1]})).content == '{"x":[1]}'
+
+
+def test_error_stays_an_error() -> None:
+    """The model can then see that it failed."""
+    block = TextContent(type="text", text="no")
+    assert answer(CallToolResult(content=[block], is_error=True)).is_error
+
+
+def test_long_result_is_cut_with_a_note() -> None:
+    """At a character's border; and what is no text in UTF-8 does not get further."""
+    block = TextContent(type="text", text="ü" * MAX_RESULT + "\ud800")
+    text = answer(CallToolResult(content=[block])).content
+    kept, note = text.split("\n")
+    assert kept == "ü" * (MAX_RESULT // 2)
+    assert note == f"[cut: the result has {2 * MAX_RESULT + 1} bytes, {MAX_RESULT} are kept]"
