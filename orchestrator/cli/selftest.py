@@ -17,10 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from orchestrator.cli.options import AsJson, command_group
 from orchestrator.cli.table import table
 from orchestrator.cli.text import printable
-from orchestrator.errors import ExitCode, OrchestratorError
+from orchestrator.errors import ExitCode
 from orchestrator.selftest import campaign
 from orchestrator.selftest.campaign import Bench, Plan, Tally
-from orchestrator.selftest.history import parse
 from orchestrator.selftest.invariants import CHECKS, NOT_APPLICABLE
 from orchestrator.selftest.runner import Result
 
@@ -74,7 +73,7 @@ def crash(
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time.")] = None,
     history: Annotated[
-        str | None, typer.Option(help="Run this one alone: supervisor@plan:before#2;worker@300ms")
+        str | None, typer.Option(help="Run this one alone: supervisor@plan:before#2;worker@300ms.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the homes of what failed.")] = False,
     as_json: AsJson = False,
@@ -88,7 +87,7 @@ def crash(
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     bench = Bench(folder, jobs or os.cpu_count() or 1, keep=keep)
-    alone = None if history is None else Plan(campaign.RANDOM, parse(history))
+    alone = None if history is None else campaign.plan_of(history)
     try:
         anyio.run(_run, report, bench, alone, (histories, quick))
     finally:
@@ -106,12 +105,12 @@ async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[in
     if alone is not None:
         todo = [alone]
     else:
-        counted = await campaign.count(bench)
-        if counted.violations:
-            raise OrchestratorError(
-                f"the self-test fails without any kill: {counted.violations[0].sentence}"
-            )
-        todo = campaign.plans(counted, size[0], report.seed, quick=size[1])
+        counted = await campaign.count(bench, "standard")
+        effects = await campaign.count(bench, "effects")
+        if size[1]:
+            todo = campaign.quick_plans(counted, effects, report.seed)
+        else:
+            todo = campaign.plans(counted, effects, size[0], report.seed)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -124,7 +123,7 @@ async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[in
         def done(plan: Plan, result: Result) -> None:
             progress.advance(bar)
             if result.violations:
-                report.failures.append((campaign.reproduce(plan), result))
+                report.failures.append((f"--history '{plan}'", result))
 
         report.tallies = await campaign.run_all(bench, todo, done)
 
@@ -165,11 +164,11 @@ def _as_json(report: _Report) -> dict[str, object]:
         "phases": [dict(zip(COLUMNS, _row(tally), strict=True)) for tally in report.tallies],
         "failures": [
             {
-                "history": result.history,
+                "repeat": how,
                 "home": str(result.home),
                 "violations": [f"{v.check}: {v.sentence}" for v in result.violations],
             }
-            for _, result in report.failures
+            for how, result in report.failures
         ],
         "notChecked": dict(NOT_APPLICABLE),
     }

@@ -6,22 +6,25 @@ restart is killed, too) and random histories of two to five kills.
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
 
 from orchestrator.crashpoints import SUPERVISOR, WORKER
-from orchestrator.selftest.history import History, Kill, Life, spell
+from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.selftest.history import History, Kill, Life, parse, spell
 from orchestrator.selftest.runner import Reached, Result, run_history
-from orchestrator.selftest.scenario import POISON, STANDARD, Scenario
+from orchestrator.selftest.scenario import SCENARIOS
 
 BOUNDARIES = "every boundary"
 PAIRS = "pairs"
 RANDOM = "random"
+EFFECTS = "effects"
 POISONED = "poison"
 QUICK_BOUNDARIES = 22  # histories that leave a test run its two minutes
 QUICK_OTHERS = 3
+AROUND_EFFECTS = ("plan", "intend", "effect", "finish")  # the boundaries from T3 to T5
 TRIES = 3  # of a boundary: chats run side by side, so not every run reaches every one
 LONGEST = 5  # kills in a random history
 POISON_DEATHS = 3
@@ -36,7 +39,22 @@ class Plan:
 
     phase: str
     history: History
-    scenario: Scenario = field(default_factory=lambda: STANDARD)
+    scenario: str = "standard"
+
+    def __str__(self) -> str:
+        return f"{self.scenario}/{spell(self.history)}"
+
+
+def plan_of(text: str) -> Plan:
+    """What a plan looks like as text; the standard scenario may be left out.
+
+    Raises:
+        ConfigError: it has another form.
+    """
+    name, _, history = text.rpartition("/")
+    if name and name not in SCENARIOS:
+        raise ConfigError(f"--history: there is no scenario {name!r}; use {', '.join(SCENARIOS)}")
+    return Plan(RANDOM, parse(history), name or "standard")
 
 
 @dataclass(frozen=True)
@@ -53,7 +71,7 @@ class Bench:
         for attempt in range(TRIES):
             home = self.folder / f"{number}-{attempt}"
             result = await run_history(
-                plan.history, plan.scenario, home, self.environ, keep=self.keep
+                plan.history, SCENARIOS[plan.scenario], home, self.environ, keep=self.keep
             )
             single = len(plan.history) == 1
             if result.violations or not (single and result.unreached):
@@ -104,12 +122,18 @@ class Tally:
 
 def singles(reached: Iterable[Reached]) -> list[Plan]:
     """Each boundary with the supervisor as victim and, where one was alive, the workers."""
-    plans = []
-    for item in reached:
-        plans.append(Plan(BOUNDARIES, ((Kill(SUPERVISOR, item.place),),)))
-        if item.workers:
-            plans.append(Plan(BOUNDARIES, ((Kill(WORKER, item.place),),)))
-    return plans
+    return [
+        Plan(BOUNDARIES, ((Kill(victim, item.place),),))
+        for item in reached
+        for victim in (SUPERVISOR, WORKER)
+        if victim == SUPERVISOR or item.workers
+    ]
+
+
+def around_effects(reached: Iterable[Reached]) -> list[Plan]:
+    """The boundaries between a model's answer and the result of a call that leaves a trace."""
+    near = [item for item in reached if item.place.partition(":")[0] in AROUND_EFFECTS]
+    return [replace(plan, phase=EFFECTS, scenario="effects") for plan in singles(near)]
 
 
 def one_of_each(plans: Sequence[Plan], rng: random.Random) -> list[Plan]:
@@ -125,16 +149,16 @@ def pair(reached: Sequence[Reached], rng: random.Random) -> Plan:
     return Plan(PAIRS, ((first,), (Kill(SUPERVISOR, rng.choice(early).place),)))
 
 
-def random_history(reached: Sequence[Reached], milliseconds: int, rng: random.Random) -> Plan:
+def random_history(counted: Result, rng: random.Random) -> Plan:
     """Two to five kills of random victims at random boundaries and instants."""
     lives: list[Life] = []
     life: list[Kill] = []
     for _ in range(rng.randint(2, LONGEST)):
         victim = rng.choice((SUPERVISOR, SUPERVISOR, WORKER))
         if rng.random() < 1 / 3:
-            life.append(Kill(victim, ms=rng.randrange(1, milliseconds)))
+            life.append(Kill(victim, ms=rng.randrange(1, round(counted.seconds * 1000))))
         else:
-            life.append(Kill(victim, rng.choice(reached).place))
+            life.append(Kill(victim, rng.choice(counted.reached).place))
         if victim == SUPERVISOR:
             lives.append(tuple(life))
             life = []
@@ -143,23 +167,30 @@ def random_history(reached: Sequence[Reached], milliseconds: int, rng: random.Ra
     return Plan(RANDOM, tuple(lives))
 
 
-def plans(counted: Result, histories: int, seed: int, *, quick: bool) -> list[Plan]:
-    """What to run after the counting run. The same seed gives the same kills."""
+def plans(counted: Result, effects: Result, histories: int, seed: int) -> list[Plan]:
+    """What to run after the two counting runs. The same seed gives the same kills."""
     rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
-    boundaries = singles(counted.reached)
-    if quick:
-        boundaries = one_of_each(boundaries, rng)[:QUICK_BOUNDARIES]
-        pairs = randoms = QUICK_OTHERS
-    else:
-        boundaries = rng.sample(boundaries, min(len(boundaries), histories))
-        pairs = (histories - len(boundaries)) // 3
-        randoms = max(0, histories - len(boundaries) - pairs - 1)
-    span = round(counted.seconds * 1000)
+    every = [*singles(counted.reached), *around_effects(effects.reached)]
+    every = rng.sample(every, min(len(every), histories - 1))
+    pairs = (histories - 1 - len(every)) // 3
+    randoms = histories - 1 - len(every) - pairs
     return [
-        *boundaries,
+        *every,
         *(pair(counted.reached, rng) for _ in range(pairs)),
-        *(random_history(counted.reached, span, rng) for _ in range(randoms)),
-        Plan(POISONED, DEATHS, POISON),
+        *(random_history(counted, rng) for _ in range(randoms)),
+        Plan(POISONED, DEATHS, "poison"),
+    ]
+
+
+def quick_plans(counted: Result, effects: Result, seed: int) -> list[Plan]:
+    """A sample of everything that leaves a test run its two minutes."""
+    rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    return [
+        *one_of_each(singles(counted.reached), rng)[:QUICK_BOUNDARIES],
+        *rng.sample(around_effects(effects.reached), QUICK_OTHERS),
+        *(pair(counted.reached, rng) for _ in range(QUICK_OTHERS)),
+        *(random_history(counted, rng) for _ in range(QUICK_OTHERS)),
+        Plan(POISONED, DEATHS, "poison"),
     ]
 
 
@@ -182,11 +213,16 @@ async def run_all(
     return list(tallies.values())
 
 
-async def count(bench: Bench) -> Result:
-    """A history without a kill: which boundaries there are."""
-    return await run_history((), STANDARD, bench.folder / "count", bench.environ, keep=bench.keep)
+async def count(bench: Bench, scenario: str) -> Result:
+    """A history without a kill: which boundaries there are.
 
-
-def reproduce(plan: Plan) -> str:
-    """The option that runs a plan again."""
-    return f"--history '{spell(plan.history)}'"
+    Raises:
+        OrchestratorError: not even that went well.
+    """
+    home = bench.folder / f"count-{scenario}"
+    result = await run_history((), SCENARIOS[scenario], home, bench.environ, keep=bench.keep)
+    if result.violations:
+        raise OrchestratorError(
+            f"the self-test fails without any kill: {result.violations[0].sentence}"
+        )
+    return result

@@ -98,6 +98,7 @@ EFFECTS = scenario(
     Script("three", 104, (("selftest_keyed",),)),
 )
 POISON = scenario(Script("one", 101), Script("two", 101))
+SCENARIOS: Mapping[str, Scenario] = {"standard": STANDARD, "effects": EFFECTS, "poison": POISON}
 
 
 def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.selftest.scenario import STANDARD, Scenario
+from orchestrator.selftest.scenario import EFFECTS, STANDARD, Scenario
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "thinker")
@@ -139,6 +139,22 @@ MUTANTS = (
         '    db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))\n',
         "",
         ("worker@run_turn:before#1",),
+    ),
+    Mutant(
+        "a call of unknown outcome runs again",
+        "journal/steps.py",
+        "        if side_effect in repeatable:\n",
+        "        if side_effect:\n",
+        tuple(f"supervisor@effect:after#{number}" for number in (1, 2, 3)),
+        EFFECTS,
+    ),
+    Mutant(
+        "the key of a call changes with the process",
+        "mcptools.py",
+        "{**given, KEY: key}",
+        "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
+        tuple(f"supervisor@effect:after#{number}" for number in (1, 2, 3)),
+        EFFECTS,
     ),
     Mutant(
         "a turn that lost its worker is given up",

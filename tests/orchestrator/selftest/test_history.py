@@ -11,6 +11,7 @@ from orchestrator.selftest.history import Kill, parse, spell
 from orchestrator.selftest.runner import Reached, Result, read_boundaries
 
 REACHED = [Reached("boot:after#1", 0, ()), Reached("plan:before#1", 2, ())]
+COUNTED = Result("", Path(), seconds=2.0, reached=REACHED)
 
 
 def test_history_is_read_as_it_was_written() -> None:
@@ -43,10 +44,8 @@ def test_every_boundary_gets_every_victim_that_is_alive_there() -> None:
 
 def test_same_seed_gives_the_same_histories() -> None:
     """A failing campaign can be repeated."""
-    counted = Result("", Path(), seconds=2.0, reached=REACHED)
     first, again, other = (
-        [spell(plan.history) for plan in campaign.plans(counted, 40, seed, quick=False)]
-        for seed in (1, 1, 2)
+        [str(plan) for plan in campaign.plans(COUNTED, COUNTED, 40, seed)] for seed in (1, 1, 2)
     )
     assert first == again != other
     assert len(first) == 40
@@ -56,7 +55,7 @@ def test_random_history_has_two_to_five_kills() -> None:
     """As the reference asks, split into lives after each death of the supervisor."""
     for seed in range(50):
         rng = Random(seed)  # noqa: S311 - to be repeated, not to be secret
-        plan = campaign.random_history(REACHED, 1000, rng)
+        plan = campaign.random_history(COUNTED, rng)
         assert 2 <= sum(map(len, plan.history)) <= 5
         assert parse(spell(plan.history)) == plan.history
         for life in plan.history:
@@ -69,3 +68,12 @@ def test_log_of_boundaries_says_who_was_alive_and_who_was_killed(tmp_path: Path)
     assert read_boundaries(path) == []
     path.write_text("boot:after#1 0\nplan:before#1 2 10 11\n", "utf-8")
     assert read_boundaries(path) == [REACHED[0], Reached("plan:before#1", 2, (10, 11))]
+
+
+def test_plan_names_its_scenario_and_is_read_back() -> None:
+    """What is printed for a failure in a special scenario runs in that scenario."""
+    plan = campaign.plan_of("effects/supervisor@effect:after#1")
+    assert (plan.scenario, str(plan)) == ("effects", "effects/supervisor@effect:after#1")
+    assert campaign.plan_of("worker@5ms").scenario == "standard"
+    with pytest.raises(ConfigError, match="there is no scenario 'other'"):
+        campaign.plan_of("other/worker@5ms")
