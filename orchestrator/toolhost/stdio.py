@@ -27,7 +27,8 @@ from thinker.protocol.env import inherited
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes; F14
 MAX_NOISE = 1000  # lines that are no message before the server counts as broken
-MAX_LOG_LINE = 16 * 1024  # bytes of a line on stderr
+MAX_LOG = 64 * 1024  # bytes of stderr that are logged at once
+LOG_PAUSE = 0.01  # seconds between two
 MAX_LAST_WORDS = 300  # characters of it that an error repeats
 GRACE = 1.0  # seconds between end-of-file, TERM and KILL
 CLOSED = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
@@ -127,17 +128,14 @@ async def _write(
 
 async def _log(name: str, process: Process, link: Link) -> None:
     """Log what the server says on stderr at debug level; its last line explains its end."""
-    lines = BufferedByteReceiveStream(_pipe(process.stderr))
-    with suppress(*CLOSED, anyio.IncompleteRead):
+    pipe = _pipe(process.stderr)
+    with suppress(*CLOSED):
         while True:
-            try:
-                line = await lines.receive_until(b"\n", MAX_LOG_LINE)
-            except anyio.DelimiterNotFound:
-                line = await lines.receive(MAX_LOG_LINE)
-            text = line.decode("utf-8", "replace").strip()
+            text = (await pipe.receive(MAX_LOG)).decode("utf-8", "replace").strip()
             if text:
-                link.last_words = text[:MAX_LAST_WORDS]
-                log.debug("mcp_stderr", server=name, line=text)
+                link.last_words = text.splitlines()[-1].strip()[:MAX_LAST_WORDS]
+                log.debug("mcp_stderr", server=name, text=text)
+            await anyio.sleep(LOG_PAUSE)  # one that writes without end must not keep us busy
 
 
 def _pipe(stream: ByteReceiveStream | None) -> ByteReceiveStream:

@@ -21,6 +21,7 @@ from pydantic import Field
 
 server = MCPServer("fake", version="1")
 effects = Path(os.environ.get("EFFECTS", "/dev/null"))
+STDOUT = os.dup(1)  # the SDK puts stderr in the place of what a tool could print to
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -90,7 +91,7 @@ def hang() -> str:
 def flood() -> str:
     """Write without end and without a line's end."""
     while True:
-        os.write(1, b"x" * 65536)
+        os.write(STDOUT, b"x" * 65536)
 
 
 @server.tool()
