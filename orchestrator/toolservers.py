@@ -216,8 +216,6 @@ class ToolServers:
         known = self._states.get(state.name)
         if known is None:
             return
-        if state.state == "failed" and known.state != "failed":
-            log.warning("mcp_server_away", server=state.name, problem=state.error)
         tools = state.tools if state.state == "connected" else known.tools
         self._states[state.name] = state.model_copy(update={"tools": tools})
         self._refresh()
