@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import shutil
+import signal
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -87,12 +89,13 @@ def crash(
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     bench = Bench(folder, jobs or os.cpu_count() or 1, keep=keep)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end like Ctrl-C: daemons first
     alone = None if history is None else campaign.plan_of(history)
     try:
         anyio.run(_run, report, bench, alone, (histories, quick))
     finally:
-        if not any(folder.iterdir()):
-            folder.rmdir()
+        if not (keep and any(folder.iterdir())):
+            shutil.rmtree(folder)
     report.seconds = time.monotonic() - began
     if as_json:
         typer.echo(json.dumps(_as_json(report), indent=2))
@@ -131,7 +134,7 @@ async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[in
 def _show(report: _Report) -> None:
     table("Crash self-test", COLUMNS, (_row(tally) for tally in report.tallies))
     for how, result in report.failures:
-        typer.echo(f"{how}  (home {result.home})")
+        typer.echo(f"{how}  {result.home if result.home.exists() else ''}")
         for violation in result.violations:
             typer.echo(printable(f"  {violation.check}: {violation.sentence}"))
     for number, reason in NOT_APPLICABLE.items():
