@@ -29,6 +29,7 @@ HISTORIES = 1000
 COLUMNS = (
     "phase",
     "histories",
+    "boundaries",
     "kills",
     "not reached",
     "lost",
@@ -64,7 +65,7 @@ class _Report:
 
 @app.callback()
 def _selftest() -> None:
-    """Prove on this machine that nothing is lost and nothing done twice."""
+    """Prove on this machine that no crash loses or repeats anything."""
 
 
 @app.command()
@@ -86,11 +87,11 @@ def crash(
     the journal and of the outside world, then pairs, then random histories.
     """
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
+    alone = None if history is None else campaign.plan_of(history)
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     bench = Bench(folder, jobs or os.cpu_count() or 1, keep=keep)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end like Ctrl-C: daemons first
-    alone = None if history is None else campaign.plan_of(history)
     try:
         anyio.run(_run, report, bench, alone, (histories, quick))
     finally:
@@ -148,6 +149,7 @@ def _row(tally: Tally) -> tuple[object, ...]:
     return (
         tally.phase,
         len(tally.results),
+        tally.boundaries,
         tally.verified,
         len(tally.unreached),
         *promises,

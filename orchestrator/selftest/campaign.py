@@ -87,6 +87,12 @@ class Tally:
     results: list[Result] = field(default_factory=list)
 
     @property
+    def boundaries(self) -> int:
+        """At how many boundaries somebody was killed."""
+        places = {item.place for result in self.results for item in result.reached if item.killed}
+        return len(places)
+
+    @property
     def verified(self) -> int:
         """Kills that were seen to have happened where they should."""
         return sum(result.verified for result in self.results)
