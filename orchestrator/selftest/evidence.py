@@ -90,9 +90,12 @@ class Journal:
     epoch: int = 0
     facts: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
+    readable: bool = True
 
     def unsettled(self) -> str:
         """What is not finished yet, in words; empty when everything is."""
+        if not self.readable:
+            return "the journal cannot be read"
         open_rows = [row.text for row in self.inbox if row.state not in TERMINAL]
         open_turns = [turn.state for turn in self.turns if turn.state in ("running", "replied")]
         open_out = [row.body[:20] for row in self.outbox if row.state in OPEN_OUTBOX]
@@ -174,7 +177,7 @@ def read(path: Path, *, check: bool = False) -> Journal:
             db.execute("BEGIN")  # one snapshot
             return _journal(db, check=check)
     except (apsw.SQLError, apsw.CantOpenError, apsw.BusyError):
-        return Journal()  # not migrated yet, or being opened
+        return Journal(readable=False)  # not migrated yet, or being opened
 
 
 def _journal(db: apsw.Connection, *, check: bool) -> Journal:

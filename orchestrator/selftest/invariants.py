@@ -110,11 +110,11 @@ def _unordered(evidence: Evidence) -> Iterator[str]:
 
 def _untold(evidence: Evidence) -> Iterator[str]:
     for step in evidence.unknown():
-        (row,) = (row for row in evidence.journal.inbox if row.turn_id == step.turn_id)
-        shown = evidence.visible().get(int(row.chat_id), {}).values()
-        told = any("couldn't confirm" in text and step.name in text for text in shown)
-        if row.state == "done" and not told:
-            yield f"{step.name} {step.idem_key} is unknown and {row.text} does not say so"
+        for row in evidence.journal.inbox:
+            if row.turn_id == step.turn_id and row.state == "done":
+                shown = evidence.visible().get(int(row.chat_id), {}).values()
+                if not any("couldn't confirm" in text and step.name in text for text in shown):
+                    yield f"{step.name} {step.idem_key} is unknown and {row.text} does not say so"
         if HOLD not in (step.result or ""):
             yield f"{step.name} {step.idem_key} is unknown and the model was not told"
 
