@@ -48,7 +48,7 @@ class Delivery:
         self._clock = clock
         self._wake = {name: anyio.Event() for name in adapters}
         self._busy: set[str] = set()
-        self._paused_until: dict[str, int] = {}
+        self._paused_until: dict[str, float] = {}  # in the event loop's time
 
     def mode(self, address: Address) -> str:
         """``edit`` where a message can be repaired after a crash, else ``direct``."""
@@ -76,24 +76,29 @@ class Delivery:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 await anyio.sleep(STORAGE_RETRY)
                 continue
-            now = max(self._clock(), self._paused_until.get(channel, 0))
-            paused = now > self._clock()
-            for row in rows:
-                if not paused and row.not_before <= now and row.chat_key not in self._busy:
+            pause = self._paused_until.get(channel, 0.0) - anyio.current_time()
+            delays = {row: max(pause, self._delay(row)) for row in rows}
+            for row, delay in delays.items():
+                if delay <= 0 and row.chat_key not in self._busy:
                     self._busy.add(row.chat_key)
                     self._tasks.start_soon(self._deliver, row)
-            later = [row.not_before for row in rows if row.not_before > now]
-            if paused:
-                later.append(now)
-            delay = (min(later) - self._clock()) / 1000 if later else math.inf
-            with anyio.move_on_after(max(0.0, delay)):
+            later = [delay for delay in delays.values() if delay > 0]
+            with anyio.move_on_after(min(later, default=math.inf)):
                 await self._wake[channel].wait()
+
+    def _delay(self, row: OutboxRow) -> float:
+        """Seconds until a row is due.
+
+        A time further off than any that we write was written before the clock was set back (F29).
+        """
+        delay = (row.not_before - self._clock()) / 1000
+        return 0.0 if delay > RETRY_CAP else max(0.0, delay)
 
     async def settled(self) -> None:
         """Wait until nothing that may be sent now is left."""
         for channel in self._adapters:
             while any(
-                row.not_before <= self._clock()
+                self._delay(row) <= 0
                 for row in await self._store.transact(outbox.due, channel)
             ):
                 await self._wake[channel].wait()
@@ -144,8 +149,8 @@ class Delivery:
         else:
             wait = min(RETRY_CAP, 2.0 ** min(row.attempt, 10))
             if error.retry_after is not None:
-                wait = error.retry_after
-                self._paused_until[row.channel] = now + math.ceil(wait * 1000)
+                wait = min(RETRY_CAP, error.retry_after)
+                self._paused_until[row.channel] = anyio.current_time() + error.retry_after
             await self._record(outbox.requeue, row.id, str(error), now + math.ceil(wait * 1000))
 
     async def _record(self, work: Callable[..., None], *args: object) -> None:

@@ -4,6 +4,7 @@ Everything that a turn depends on comes with `TurnRun` or from files that people
 process can run (or go on with) any turn of its agent.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -60,7 +61,8 @@ class Agent:
             limits=Limits(
                 max_steps=self._settings.max_steps,
                 max_tokens=self._settings.max_tokens_per_turn,
-                deadline=turn.deadline,
+                # From here on the wall clock may jump (F29): what is left is what counts.
+                deadline=time.monotonic() + turn.deadline - time.time(),
             ),
             temperature=self._settings.temperature,
             stream=turn.stream,

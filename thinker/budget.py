@@ -10,7 +10,7 @@ from thinker.protocol.methods import StopReason
 class Limits:
     """``max_steps`` model calls, ``max_tokens`` of all of them (0: no limit), and a wall clock.
 
-    ``deadline`` is in seconds since the epoch.
+    ``deadline`` is in seconds of the clock that ``now`` is read from.
     """
 
     max_steps: int

@@ -92,7 +92,7 @@ class Loop:
         request: LoopRequest,
         model: Model,
         host: Host,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._request = request
         self._model = model

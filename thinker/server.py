@@ -39,6 +39,7 @@ class RemoteHost:
         self._turn = turn
         self.draining = draining
         self._shown = 0.0
+        self._deadline = time.monotonic() + turn.deadline - time.time()
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """T3, by the supervisor, who waits out a full disk."""
@@ -54,7 +55,7 @@ class RemoteHost:
         )
 
     def _patience(self) -> float:
-        return max(1.0, self._turn.deadline - time.time()) + GRACE
+        return max(1.0, self._deadline - time.monotonic()) + GRACE
 
     def show(self, text: str) -> None:
         """Send the answer so far, a few times a second at most."""

@@ -37,7 +37,8 @@ def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
     """Use one token; the bucket afterwards and the seconds to wait before the call."""
     left = float(rate.burst)
     if bucket is not None:
-        left = min(left, bucket.tokens + (now - bucket.at) * rate.per_second)
+        passed = max(0.0, now - bucket.at)  # the clock may have been set back (F29)
+        left = min(left, bucket.tokens + passed * rate.per_second)
     left -= 1
     return Bucket(left, now), max(0.0, -left / rate.per_second)
 

@@ -1,0 +1,196 @@
+"""Telegram at its worst, between the real daemon and the fake Bot API (F45 to F59)."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from fakes.daemon import TOKEN, running_daemon
+from fakes.fault_proxy import LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut, late
+from fakes.held_model import HeldModel, agent, two_agents
+from fakes.model_api import Reply
+
+from orchestrator import control
+from orchestrator.control import ChatOutcome, ChatSend, ChatWait, Done
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BLOCKED, PREVIEW_MARK, BotApiServer, Fault, too_many
+
+pytestmark = pytest.mark.process
+
+METHODS = ("sendMessage", "editMessageText")
+FAULTS = (LOST_REQUEST, LOST_ANSWER, RESET, cut(20), late(0.1))
+
+
+def finals(bot: BotApiServer, chat: int) -> list[str]:
+    """What stands in a chat but for stray placeholders and previews."""
+    return [text for text in bot.texts(chat) if not text.endswith(PREVIEW_MARK)]
+
+
+def unfinished(home: Path) -> list[str]:
+    """The states of outbox rows that are not delivered."""
+    with reading(home / "journal.db") as db:
+        rows = db.execute("SELECT state FROM outbox WHERE state <> 'delivered'")
+        return [str(state) for (state,) in rows]
+
+
+async def test_each_fault_on_each_platform_call_leaves_one_final_text(tmp_path: Path) -> None:
+    """Lost requests, lost and cut answers and resets of send and edit (F45, F46)."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model, FaultProxy(bot.url) as proxy:
+        cases = {600 + i: case for i, case in enumerate((m, f) for m in METHODS for f in FAULTS)}
+        for chat, (method, fault) in cases.items():
+            proxy.spoil(method, f'"chat_id":{chat},', fault=fault)
+        env = {"TELEGRAM_API_URL": proxy.url}
+        async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
+            for chat in cases:
+                bot.user_says(chat, f"hello from {chat}")
+            await daemon.until(lambda report: report.inbox["done"] == len(cases))
+            for chat in cases:
+                text = await bot.reply_in(chat, within=15)
+                assert text == f"home-model: hello from {chat}"
+            await proxy.spoilt(len(cases))
+            assert {chat: finals(bot, chat) for chat in cases} == {
+                chat: [f"home-model: hello from {chat}"] for chat in cases
+            }
+            await daemon.until(lambda _: unfinished(tmp_path) == [])
+            strays = {cases[chat][0] for chat in cases if len(bot.texts(chat)) > 1}
+            assert strays <= {"sendMessage"}  # at most one, and only where a receipt was lost
+
+
+async def test_lost_polls_lose_and_double_no_message(tmp_path: Path) -> None:
+    """An answer of getUpdates that never arrives was not a confirmation (F46)."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model, FaultProxy(bot.url) as proxy:
+        env = {"TELEGRAM_API_URL": proxy.url}
+        async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
+            await daemon.until(lambda report: report.ready)
+            proxy.spoil("getUpdates", fault=LOST_ANSWER)
+            bot.user_says(123, "one")
+            assert await bot.reply_in(123, within=15) == "work-model: one"
+            await proxy.spoilt()
+            await bot.confirmed(within=15)
+            assert finals(bot, 123) == ["work-model: one"]
+            assert len(model.requests_about("one")) == 1
+
+
+async def test_repeated_reordered_and_jumping_updates_are_answered_once_each(
+    tmp_path: Path,
+) -> None:
+    """The same update three times, older ones after newer ones, numbers that begin again."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        first = bot.user_says(123, "first")
+        assert await bot.reply_in(123, within=15) == "work-model: first"
+        second = bot.user_says(123, "second")
+        assert await bot.reply_in(123, within=15) == "work-model: second"
+        for number in (second, first, first, second):
+            bot.deliver_again(number)
+        jumped = {"message_id": 9001, "chat": {"id": 123, "type": "private"}, "text": "jumped"}
+        sender = {"id": 123, "is_bot": False, "first_name": "Ada"}
+        bot.push({"update_id": 7, "message": {**jumped, "date": 1_800_000_000, "from": sender}})
+        assert await bot.reply_in(123, within=15) == "work-model: jumped"
+        await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.texts(123) == [f"work-model: {text}" for text in ("first", "second", "jumped")]
+
+
+async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path: Path) -> None:
+    """The wait that Telegram asks for holds the rest back; no part is lost or doubled (F50)."""
+    long = "\n\n".join(f"{number} " + "word " * 700 for number in range(3))
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        model.script.append(Reply(long))
+        bot.break_next("sendMessage", Fault(), too_many(1))
+        bot.user_says(123, "at length")
+        await daemon.until(lambda report: report.inbox["done"] == 1)
+        parts = [await bot.reply_in(123, within=15) for _ in range(3)]
+        assert [part.split()[0] for part in parts] == ["0", "1", "2"]
+        assert [len(part.split()) for part in parts] == [701, 701, 701]
+        assert bot.texts(123) == parts
+
+
+async def test_blocked_bot_is_a_permanent_failure_of_that_chat_alone(tmp_path: Path) -> None:
+    """403 in the middle of a turn: the row ends, nothing is tried again, others go on (F53)."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        gate = model.hold("gone")
+        bot.user_says(123, "gone")
+        await model.asked("gone")
+        bot.break_next("sendMessage", BLOCKED)
+        gate.set()
+        await daemon.logged("send_failed", outcome="permanent")
+        bot.user_says(456, "still here")
+        assert await bot.reply_in(456, within=15) == "home-model: still here"
+        await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.texts(123) == []
+    with reading(tmp_path / "journal.db") as db:
+        states = db.execute("SELECT chat_id, state, attempt FROM outbox ORDER BY id").fetchall()
+        turns = db.execute("SELECT DISTINCT state FROM turn").fetchall()
+    assert states == [("123", "failed_permanent", 1), ("456", "delivered", 2)]
+    assert turns == [("closed",)]
+
+
+async def test_revoked_token_degrades_its_channel_and_the_others_go_on(tmp_path: Path) -> None:
+    """401: the console answers, readiness says no, the status says what to set (F54)."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        env = {"TELEGRAM_BOT_TOKEN": "123456:revoked-token"}
+        async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
+            report = await daemon.until(lambda report: report.channels[1].state == "degraded")
+            assert not report.ready
+            assert "TELEGRAM_BOT_TOKEN" in report.channels[1].detail
+            said = ChatSend(chat="c", message="m1", text="you at least?", agent="work")
+            await daemon.ask(control.CHAT_SEND, said, Done)
+            outcome = await daemon.ask(
+                control.CHAT_WAIT, ChatWait(message="m1", seconds=10), ChatOutcome
+            )
+            assert outcome.texts == ("work-model: you at least?",)
+
+
+async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_path: Path) -> None:
+    """The user edits the message being answered, and deletes what announces the answer (F58)."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        answer = "Here is the first half of what I have to say, and here is the rest of it."
+        model.script.append(Reply(answer, fault="drip"))
+        bot.user_says(123, "tell me", message_id=50)
+        await bot.called("sendMessage", within=15)
+        (preview,) = bot._visible[123]
+        bot.user_deletes(123, preview)
+        bot.user_edits(123, 50, "tell me all", 1_800_000_100)
+        await daemon.logged("messages_accepted", 2)
+        model.script.append(Reply(answer))
+        os.kill(await daemon.pid("work"), signal.SIGKILL)
+        assert await bot.reply_in(123, within=15) == answer
+        assert await bot.reply_in(123, within=15) == "work-model: tell me all"
+        assert bot.texts(123) == [answer, "work-model: tell me all"]
+
+
+async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Path) -> None:
+    """200 messages of one chat are answered in order; 200 chats with one each meanwhile (F57)."""
+    async with (
+        HeldModel() as model,
+        running_daemon(tmp_path, {"agents": [agent("work", model)]}) as daemon,
+        control.connect(daemon.settings) as peer,
+    ):
+        names = [f"{kind} {number}" for number in range(200) for kind in ("busy", "c")]
+        for name in names:
+            chat = "busy" if name.startswith("busy") else name
+            said = ChatSend(chat=chat, message=name, text=name, agent="work")
+            await peer.request(control.CHAT_SEND, said, timeout=15)
+        for name in names:
+            wait = ChatWait(message=name, seconds=60)
+            outcome = await peer.call(control.CHAT_WAIT, wait, ChatOutcome, timeout=60)
+            assert outcome.texts == (f"work-model: {name}",)
+        texts = [str(r.body["messages"][-1]["content"]) for r in model.requests]
+        busy = [text for text in texts if text.startswith("busy")]
+        assert busy == [f"busy {number}" for number in range(200)]
+        assert texts.index("c 199") < texts.index("busy 199")

@@ -1,0 +1,61 @@
+"""SIGTERM with twenty turns open: nothing is lost, and the daemon is gone in its drain time (F16).
+
+``STOP_ROUNDS=20`` repeats it as often as a release wants it.
+"""
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+
+from orchestrator.selftest.bot_api import BotApiServer
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
+
+ROUNDS = int(os.environ.get("STOP_ROUNDS", "2"))
+OPEN, QUEUED = 20, 10
+DRAIN = 1.0  # seconds
+AFTER = 9.0  # seconds at most for what follows: replies that are ready, processes, the journal
+CHATS = range(500, 500 + OPEN)
+
+
+async def test_sigterm_with_twenty_open_turns_loses_none(tmp_path: Path) -> None:
+    """Each is answered once by the next daemon, and so are the ten that waited behind them."""
+    env = {"ORCHESTRATOR_DRAIN_SECONDS": str(DRAIN)}
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = one_agent(model, {}, limits={"maxConcurrentTurns": OPEN})
+        for number in range(ROUNDS):
+            async with running_daemon(tmp_path, config, bot, env) as daemon:
+                gates = await _open_turns(bot, model, daemon, number)
+                daemon.process.terminate()
+                with anyio.fail_after(DRAIN + AFTER):
+                    assert await daemon.ended() == 0
+            for gate in gates:
+                gate.set()
+            async with running_daemon(tmp_path, None, bot):
+                for chat in CHATS:
+                    first = await bot.reply_in(chat, within=60)
+                    assert first == f"work-model: {number} open {chat}"
+                for chat in CHATS[:QUEUED]:
+                    second = await bot.reply_in(chat, within=60)
+                    assert second == f"work-model: {number} queued {chat}"
+        assert sum(len(bot.texts(chat)) for chat in CHATS) == (OPEN + QUEUED) * ROUNDS
+
+
+async def _open_turns(
+    bot: BotApiServer, model: CallingModel, daemon: RunningDaemon, number: int
+) -> list[anyio.Event]:
+    """Twenty turns whose model does not answer yet, and ten messages behind them."""
+    gates = [model.hold(f"{number} open {chat}") for chat in CHATS]
+    for chat in CHATS:
+        bot.user_says(chat, f"{number} open {chat}")
+    for chat in CHATS[:QUEUED]:
+        bot.user_says(chat, f"{number} queued {chat}")
+    for chat in CHATS:
+        await model.asked(f"{number} open {chat}")
+    await bot.confirmed(within=15)
+    assert (await daemon.status()).open_turns == OPEN
+    return gates
