@@ -28,7 +28,8 @@ class Journal(TurnMachine):
 
     def __init__(self) -> None:
         self.visible: Counter[int] = Counter()  # times that a direct message was shown
-        self.order: defaultdict[str, list[int]] = defaultdict(list)  # turns as chats saw them
+        # Turns and their parts as chats saw them.
+        self.order: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self.ended: dict[tuple[object, ...], object] = {}  # results of finished steps
         super().__init__()
 
@@ -65,7 +66,7 @@ class Journal(TurnMachine):
             outbox.sending(self.db, row.id, "ph_sending" if placeholder else "sending", self.now)
         if not placeholder and end in SEEN[row.mode]:
             self.visible[row.id] += row.mode == "direct"
-            self.order[row.chat_key].append(int((row.turn_id or "t0")[1:]))
+            self.order[row.chat_key].append((int((row.turn_id or "t0")[1:]), row.part))
         if not end:
             self.busy.add(row.id)
             return
@@ -132,4 +133,4 @@ class Journal(TurnMachine):
 
 
 TestJournal = Journal.TestCase
-TestJournal.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestJournal.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
