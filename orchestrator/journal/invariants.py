@@ -1,8 +1,8 @@
 """What must hold in every journal at every moment (reference/reliability.md §4.8, same numbers).
 
 Each check reads alone and returns a sentence for every violation. What only the outside world can
-show (1, 4, 6, 12, 13), what is a property of several runs (18 to 22) and what has no table yet (17)
-is not here.
+show (1, 4, 12, 13 and most of 6), what is a property of several runs (18 to 22) and what has no
+table yet (17) is not here.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,6 +41,14 @@ SELECT format('step %s:%d changed after it was %s', turn_id, number, state)
 FROM transition AS ended WHERE kind = 'step' AND state IN('done','failed','unknown')
 AND EXISTS(SELECT 1 FROM transition AS later WHERE later.turn_id = ended.turn_id
   AND later.kind = 'step' AND later.number = ended.number AND later.id > ended.id)"""
+
+RUN_AGAIN = """
+SELECT format('tool %s (%s:%d) may have run and is to run again', name, step.turn_id, seq)
+FROM transition AS again JOIN step ON step.turn_id = again.turn_id AND seq = number
+WHERE again.kind = 'step' AND again.state = 'planned' AND class = 'non_idempotent'
+AND EXISTS(SELECT 1 FROM transition AS ran WHERE ran.turn_id = again.turn_id
+  AND ran.kind = 'step' AND ran.number = again.number AND ran.id < again.id
+  AND ran.state = 'intent')"""
 
 EFFECT_WITHOUT_INTENT = """
 SELECT format('tool %s (%s:%d) ran without an intent', name, turn_id, seq) FROM step
@@ -168,6 +176,7 @@ CHECKS: Mapping[str, Check] = {
     "invariant 2": _sql(UPDATE_TWICE),
     "invariant 3": _sql(ONE_TURN_IN_ORDER),
     "invariant 5": _sql(CHANGED_AFTER_THE_END),
+    "invariant 6": _sql(RUN_AGAIN),
     "invariant 7": _sql(EFFECT_WITHOUT_INTENT),
     "invariant 8": _sql(CALL_WITHOUT_AN_END),
     "invariant 9": _transcripts,

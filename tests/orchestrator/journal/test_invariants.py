@@ -14,6 +14,7 @@ from thinker.protocol.messages import ToolResult
 DAMAGE = {
     "invariant 3": "UPDATE inbox SET state = 'claimed' WHERE id = 3",
     "invariant 5": "UPDATE step SET t_end = 99 WHERE state = 'done'",
+    "invariant 6": "UPDATE step SET class = 'non_idempotent', state = 'planned' WHERE seq = 2",
     "invariant 7": "UPDATE step SET t_intent = NULL WHERE name = 'read'",
     "invariant 8": "UPDATE step SET state = 'planned' WHERE name = 'read'",
     "invariant 9": "DELETE FROM message WHERE body LIKE '%call_id%'",
