@@ -148,6 +148,8 @@ class Configuration:
         self.problems = problems
 
     def _keep(self) -> None:
+        if self.path.parent == bundled("config"):
+            return  # it cannot get lost, and a new version brings a new one
         try:
             write_private(self._settings.paths.last_good, self.path.read_bytes())
         except OSError as error:

@@ -86,9 +86,13 @@ class Settings(BaseSettings):
         return Paths(self.home)
 
     def agents_file(self) -> Path:
-        """ORCHESTRATOR_CONFIG, else ``<home>/agents.json`` when it exists, else the bundled one."""
+        """ORCHESTRATOR_CONFIG, else ``<home>/agents.json``, else the bundled file.
+
+        A home that has had a file of its own does not turn to the bundled one when it is lost.
+        """
         own = self.home / "agents.json"
-        return self.config or (own if own.exists() else bundled("config") / "agents.json")
+        ours = own.exists() or self.paths.last_good.exists()
+        return self.config or (own if ours else bundled("config") / "agents.json")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""What agents and impatient people may not achieve (F61, F66)."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.mcp_config import effects, entry
+
+from orchestrator import control
+from orchestrator.control import ApprovalList, Done, Word
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.peer import RpcError
+
+pytestmark = pytest.mark.process
+CLICKS = 8
+
+
+async def click(daemon: RunningDaemon, code: str, answers: list[bool]) -> None:
+    """Grant a call over a connection of its own; whether that was accepted."""
+    try:
+        await daemon.ask(control.APPROVAL_DECIDE, Word(code=code, granted=True), Done)
+    except RpcError:
+        answers.append(False)
+    else:
+        answers.append(True)
+
+
+async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path: Path) -> None:
+    """One click counts; a second call with other arguments asks anew (F61)."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        servers = {"wild": entry(tmp_path, "wild")}
+        config = one_agent(model, {**servers}, approvals=["wild_counter"])
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            for number, step in enumerate(("one", "two")):
+                bot.user_says(1, f'!wild_counter {{"step": "{step}"}}')
+                assert "approvals grant" in await bot.reply_in(1, within=20)
+                assert len(effects(tmp_path, "wild")) == number
+                found = await daemon.ask(control.APPROVAL_LIST, None, ApprovalList)
+                (question,) = found.approvals
+                answers: list[bool] = []
+                async with anyio.create_task_group() as clicks:
+                    for _ in range(CLICKS):
+                        clicks.start_soon(click, daemon, question.code, answers)
+                assert sorted(answers) == [False] * (CLICKS - 1) + [True]
+                assert await bot.reply_in(1, within=20) == f"result: {number + 1}"
+        assert effects(tmp_path, "wild") == ["one", "two"]
+
+
+async def test_agent_cannot_restart_the_daemon(tmp_path: Path) -> None:
+    """No tool does it, by any name; the call is an error for the model and nothing more (F66)."""
+    names = ("restart_daemon", "run_shell", "orchestrator", "schedule_task", "agents/resume")
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, one_agent(model, {}), bot) as daemon,
+    ):
+        for name in names:
+            bot.user_says(1, f'!{name} {{"command": "systemctl restart orchestrator"}}')
+            assert "there is no tool named" in await bot.reply_in(1, within=20)
+        assert [line["event"] for line in daemon.log].count("ready") == 1
+        assert daemon.process.returncode is None
+        report = await daemon.until(lambda report: report.open_turns == 0)
+    assert {turn.stop_reason for turn in report.recent_turns} == {"done"}

@@ -1,0 +1,133 @@
+"""Processes that freeze, starve and refuse to end (F5, F6, F17, F18, F19, F26)."""
+
+import os
+import resource
+import signal
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, RunningDaemon, processes, run_to_its_end, running_daemon
+from fakes.held_model import HeldModel, two_agents
+from fakes.mcp_config import effects, entry
+
+from orchestrator.errors import ExitCode
+from orchestrator.selftest.bot_api import BotApiServer
+
+pytestmark = pytest.mark.process
+GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be left
+
+
+async def test_frozen_worker_is_replaced_and_its_turn_goes_on_once(tmp_path: Path) -> None:
+    """SIGSTOP in the middle of a turn: killed for its silence, resumed in a new process (F5)."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        gate = model.hold("slow")
+        bot.user_says(123, "slow")
+        await model.asked("slow")
+        frozen = await daemon.pid("work")
+        os.kill(frozen, signal.SIGSTOP)
+        gate.set()
+        bot.user_says(456, "and you?")
+        assert await bot.reply_in(456, within=15) == "home-model: and you?"
+        assert await bot.reply_in(123, within=40) == "work-model: slow"
+        assert await daemon.pid("work") != frozen
+        assert frozen not in processes(tmp_path)
+        await daemon.logged("worker_ended", agent_id="work", kind="hang")
+        assert bot.texts(123) == ["work-model: slow"]
+
+
+async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_killed(
+    tmp_path: Path,
+) -> None:
+    """A second daemon is turned away; after SIGKILL the next one has every message (F6)."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
+            model.hold("slow")
+            bot.user_says(123, "slow")
+            await model.asked("slow")
+            children = [os.pidfd_open(p) for p in processes(tmp_path) if p != daemon.process.pid]
+            daemon.process.send_signal(signal.SIGSTOP)
+            bot.user_says(456, "while it is frozen")
+            code, _ = await run_to_its_end(tmp_path, bot=bot)
+            assert code == ExitCode.ALREADY_RUNNING
+            await daemon.kill()
+            with anyio.fail_after(GONE_WITHIN):
+                for child in children:
+                    await anyio.wait_readable(child)
+                    os.close(child)
+        model.hold("slow").set()
+        async with running_daemon(tmp_path, None, bot):
+            assert await bot.reply_in(123, within=15) == "work-model: slow"
+            assert await bot.reply_in(456, within=15) == "home-model: while it is frozen"
+    assert [len(bot.texts(chat)) for chat in (123, 456)] == [1, 1]
+
+
+async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """SIGTERM ends the daemon in its drain time; what the tool did is told as unsure (F17)."""
+    env = {"ORCHESTRATOR_DRAIN_SECONDS": "0.5"}
+    said = '!wild_slow {"seconds": 600}'
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = one_agent(model, {"wild": entry(tmp_path, "wild")})
+        async with running_daemon(tmp_path, config, bot, env) as daemon:
+            bot.user_says(1, said)
+            await daemon.logged("tool_call", tool="wild_slow")
+            await until_effect(tmp_path, daemon)
+            daemon.process.terminate()
+            assert await daemon.ended() == 0
+        async with running_daemon(tmp_path, None, bot):
+            assert "couldn't confirm whether this happened" in await bot.reply_in(1, within=20)
+        assert effects(tmp_path, "wild") == ["slow"]
+
+
+async def until_effect(home: Path, daemon: RunningDaemon) -> None:
+    """Wait until the tool runs."""
+    with anyio.fail_after(15):
+        while not effects(home, "wild"):
+            await daemon.status()
+
+
+async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(
+    tmp_path: Path,
+) -> None:
+    """What runs goes on; the next start takes the last good copy and says so (F18, F19)."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
+            daemon.write('{"agents": [')
+            daemon.process.send_signal(signal.SIGHUP)
+            await daemon.until(lambda report: bool(report.config_errors))
+            (tmp_path / "agents.json").unlink()
+            daemon.process.send_signal(signal.SIGHUP)
+            await daemon.logged("config_refused", 2)
+            bot.user_says(123, "still you?")
+            assert await bot.reply_in(123, within=15) == "work-model: still you?"
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            bot.user_says(123, "and now?")
+            assert await bot.reply_in(123, within=15) == "work-model: and now?"
+            hints = " ".join((await daemon.status()).hints)
+            assert "last good copy" in hints
+
+
+async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Path) -> None:
+    """No worker can be started meanwhile; nothing is lost and nothing ends (F26)."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        await daemon.until(lambda report: report.ready)
+        pid = daemon.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = max(int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()) + 1
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, before[1]))
+        bot.user_says(123, "one")
+        bot.user_says(456, "two")
+        await daemon.logged("worker_ended", agent_id="work", kind="crash")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        assert await bot.reply_in(123, within=15) == "work-model: one"
+        assert await bot.reply_in(456, within=15) == "home-model: two"
+        await daemon.until(lambda report: report.ready)
