@@ -7,12 +7,14 @@ child ends by itself; what is left of its session is killed with it.
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -111,7 +113,7 @@ def _spawn(program: Program, theirs: socket.socket) -> tuple[subprocess.Popen[by
     fd = theirs.fileno()
     try:
         process = subprocess.Popen(
-            program.argv,
+            (*_dies_with_us(), *program.argv),
             env={**program.env, program.fd_variable: str(fd)},
             cwd=program.cwd,
             stdin=subprocess.DEVNULL,
@@ -127,6 +129,21 @@ def _spawn(program: Program, theirs: socket.socket) -> tuple[subprocess.Popen[by
         process.kill()
         process.wait()
         raise _cannot_start(program, error) from error
+
+
+@cache
+def _dies_with_us() -> tuple[str, ...]:
+    """What to put before a command so that the kernel kills it with us from its first moment.
+
+    Without it a child sees to that itself, but only after its imports. Some systems have a
+    setpriv that cannot do it, so it is tried once.
+    """
+    found = shutil.which("setpriv")
+    if found is None:
+        return ()
+    command = (found, "--pdeathsig", "KILL")
+    tried = subprocess.run((*command, "true"), capture_output=True, check=False)
+    return command if tried.returncode == 0 else ()
 
 
 def _cannot_start(program: Program, error: Exception) -> WorkerError:
