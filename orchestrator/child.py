@@ -26,6 +26,7 @@ from thinker.protocol import methods
 from thinker.protocol.peer import Peer, connected
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
+NOT_FOUND = 127  # what setpriv, like a shell, says of a missing program
 TERM_TIMEOUT = 3.0  # seconds from asking to killing
 C = TypeVar("C", bound="Child")
 log = structlog.get_logger()
@@ -194,6 +195,8 @@ async def _until_ready(child: Child) -> None:
     with anyio.move_on_after(READY_TIMEOUT):
         await first_of(child.ready, child.exited)
     if child.exited.is_set():
+        if child.code == NOT_FOUND:
+            raise WorkerError(f"{child.name} cannot be started: there is no such program")
         raise WorkerError(
             f"{child.name} ended at its start with exit code {child.code}; its log says why",
             child.code,
