@@ -18,9 +18,10 @@ SPLIT = """
 
 @dataclass(frozen=True)
 class Mutant:
-    """A bug, as ``before`` → ``after`` in a file, and histories in which it has to show."""
+    """A bug, as ``before`` → ``after`` in a file, and histories in which a check has to find it."""
 
     name: str
+    found_by: str
     file: str
     before: str
     after: str
@@ -44,6 +45,7 @@ def planted(mutant: Mutant, folder: Path) -> Path:
 MUTANTS = (
     Mutant(
         "updates are confirmed before they are stored",
+        "lost",
         "channels/telegram.py",
         "        await intake.accept(messages, offset)\n",
         "        await self._api.poll(offset, telegram_updates.KINDS, 0)\n"
@@ -52,6 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         "T3 in two transactions",
+        "calls (8)",
         "journal/steps.py",
         "    for number, call in enumerate(commit.calls, seq + 1):\n",
         f"{SPLIT}    for number, call in enumerate(commit.calls, seq + 1):\n",
@@ -59,6 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "no T4",
+        "journal (2-15)",
         "journal/steps.py",
         "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?",
         "UPDATE step SET state = 'planned', epoch = ?, t_intent = ? * NULL",
@@ -66,6 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "a result is stored before its effect",
+        "forgotten",
         "journal/steps.py",
         "    return finish(db, call, effect(db), now)\n",
         "    stored = ToolResult(call_id=call.call_id, name=call.name, content='ok')\n"
@@ -74,6 +79,7 @@ MUTANTS = (
     ),
     Mutant(
         "an outbox row is closed before the receipt",
+        "lost",
         "delivery.py",
         '        with _bounded("edit"):\n',
         "        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())\n"
@@ -82,6 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         "T6 in two transactions",
+        "journal (2-15)",
         "journal/turns.py",
         '    _end(db, turn, "replied", *end, now)\n',
         f'    _end(db, turn, "replied", *end, now)\n{SPLIT}',
@@ -89,6 +96,7 @@ MUTANTS = (
     ),
     Mutant(
         "a placeholder counts as delivered",
+        "lost",
         "journal/outbox.py",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'ph_sent' END\"\n"
@@ -100,6 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         "not modified is a failure",
+        "outbox (11)",
         "channels/telegram.py",
         "            if not error.unchanged:\n                raise\n",
         "            raise\n",
@@ -107,6 +116,7 @@ MUTANTS = (
     ),
     Mutant(
         "a direct message is sent again blindly",
+        "duplicate (12)",
         "journal/outbox.py",
         '        failed(db, row_id, "unknown", "the process stopped while sending", now)\n',
         '        requeue(db, row_id, "the process stopped while sending", 0)\n',
@@ -114,6 +124,7 @@ MUTANTS = (
     ),
     Mutant(
         "the newest message first",
+        "order (4)",
         "journal/inbox.py",
         "AND state = 'new' ORDER BY id LIMIT 1\"",
         "AND state = 'new' ORDER BY id DESC LIMIT 1\"",
@@ -121,6 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         "a start does not raise the epoch",
+        "starts (14)",
         "journal/turns.py",
         "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) + 1\n",
         "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) or 1\n",
@@ -128,6 +140,7 @@ MUTANTS = (
     ),
     Mutant(
         "open turns are not adopted",
+        "lost",
         "journal/turns.py",
         " WHERE state IN('running','waiting')\",\n        (epoch, now),",
         " WHERE state IN('waiting')\",\n        (epoch, now),",
@@ -135,6 +148,7 @@ MUTANTS = (
     ),
     Mutant(
         "deaths are not counted",
+        "claims",
         "journal/turns.py",
         '    db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))\n',
         "",
@@ -142,6 +156,7 @@ MUTANTS = (
     ),
     Mutant(
         "a call of unknown outcome runs again",
+        "double effect (6)",
         "journal/steps.py",
         "        if side_effect in repeatable:\n",
         "        if side_effect:\n",
@@ -150,6 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "the key of a call changes with the process",
+        "double effect (6)",
         "mcptools.py",
         "{**given, KEY: key}",
         "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
@@ -158,6 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "a turn that lost its worker is given up",
+        "lost",
         "turn.py",
         "        if deaths < MAX_DEATHS:\n",
         "        if deaths < 1:\n",
