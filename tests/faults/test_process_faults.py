@@ -112,6 +112,11 @@ async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(
             assert "last good copy" in hints
 
 
+def used(pid: int) -> int:
+    """The limit that leaves a process the descriptors that it has and none more."""
+    return max(int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()) + 1
+
+
 async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Path) -> None:
     """No worker can be started meanwhile; nothing is lost and nothing ends (F26)."""
     async with (
@@ -122,8 +127,7 @@ async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Pat
         await daemon.until(lambda report: report.ready)
         pid = daemon.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        used = max(int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()) + 1
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, before[1]))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used(pid), before[1]))
         bot.user_says(123, "one")
         bot.user_says(456, "two")
         await daemon.logged("worker_ended", agent_id="work", kind="crash")
