@@ -23,9 +23,10 @@ from orchestrator.errors import (
     WorkerLostError,
 )
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import memory, outbox, steps, turns
+from orchestrator.journal import outbox, playbooks, steps, turns
 from orchestrator.journal.approvals import Approval
 from orchestrator.journal.outbox import Address, Part
+from orchestrator.journal.recollection import Recollection, recollect
 from orchestrator.journal.store import FencedError, Store
 from orchestrator.journal.turns import Context, Turn
 from orchestrator.launch import host_timezone, skill_directories
@@ -36,7 +37,6 @@ from orchestrator.worker import Worker
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
     ChatRef,
-    Memory,
     StepCommit,
     StepCommitted,
     StopReason,
@@ -46,7 +46,6 @@ from thinker.protocol.methods import (
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
 WINDOW = 50  # messages of history; seed 002
-MEMORIES = 5  # facts in the prompt; seed 002
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
 log = structlog.get_logger()
 
@@ -128,10 +127,10 @@ class TurnRunner:
             raise UnknownAgentError(turn.agent_id)
         await services.tools.settled()
         async with services.supervisor.using(turn.agent_id) as worker:
-            context, memories, profile = await services.store.transact(self._gather)
+            context, known = await services.store.transact(self._gather, self._definition)
             self._address = context.messages[0].address()
             async with services.delivery.preview(turn.id, self._address) as self._preview:
-                run = self._turn_run(context, memories, profile, self._definition)
+                run = self._turn_run(context, known, self._definition)
                 return await self._on(worker, run)
 
     async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
@@ -142,24 +141,18 @@ class TurnRunner:
                 return TurnResult(text="", stop_reason=StopReason.DRAINED)
             raise
 
-    def _gather(self, db: apsw.Connection) -> tuple[Context, list[Memory], str | None]:
+    def _gather(
+        self, db: apsw.Connection, definition: AgentDefinition
+    ) -> tuple[Context, Recollection]:
         turn = self._turn
         running = self._with.tools.running(turn.id)
         context = turns.context(db, turn.id, running, WINDOW, self._with.clock())
         said = "\n".join(row.text for row in context.messages)
-        return (
-            context,
-            # Not what this very turn has stored: resumed, it must see the prompt it began with.
-            memory.search(db, turn.agent_id, said, MEMORIES, turn.started_at),
-            memory.profile_prompt(db, turn.agent_id),
-        )
+        playbooks.seed(db, turn.agent_id, turn.started_at)
+        return context, recollect(db, turn.agent_id, said, definition.skills, turn.started_at)
 
     def _turn_run(
-        self,
-        context: Context,
-        memories: list[Memory],
-        profile: str | None,
-        definition: AgentDefinition,
+        self, context: Context, known: Recollection, definition: AgentDefinition
     ) -> TurnRun:
         first = context.messages[0]
         return TurnRun(
@@ -173,8 +166,10 @@ class TurnRunner:
             messages=tuple(UserMessage(content=row.text) for row in context.messages),
             history=context.history,
             summary=context.summary,
-            profile_prompt=profile,
-            memories=tuple(memories),
+            profile_prompt=known.profile_prompt,
+            memories=known.memories,
+            playbooks=known.playbooks,
+            skills=known.skills,
             steps=context.steps,
             tools=self._with.tools.offered(definition),
             recent_tools=context.recent_tools,
@@ -276,6 +271,7 @@ class TurnRunner:
             skills=definition.skills,
             split=services.delivery.split,
             mode=services.delivery.mode,
+            store=services.store,
         )
         try:
             result = await services.tools.call(definition, context, seq, services.epoch)

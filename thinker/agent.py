@@ -14,15 +14,16 @@ from thinker import history
 from thinker.budget import Limits
 from thinker.loop import Host, Loop, LoopRequest
 from thinker.models.base import Model
-from thinker.playbooks import Matcher, from_skill, required_tools
+from thinker.playbooks import Matcher, merged, required_tools
 from thinker.prompt import layers
 from thinker.prompt.base import BasePrompts, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import Message, ToolSpec
-from thinker.protocol.methods import PromptRecord, TurnResult, TurnRun
+from thinker.protocol.messages import JsonObject, Message, ToolSpec
+from thinker.protocol.methods import ListedSkill, PromptRecord, TurnResult, TurnRun
 from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
 from thinker.toolcalls.select import select
 
@@ -47,6 +48,7 @@ class Agent:
         self._bases = BasePrompts(settings)
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())
+        self._records: tuple[JsonObject, ...] = ()
         self._warned: set[str] = set()
 
     async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
@@ -72,7 +74,7 @@ class Agent:
 
     def prepare(self, turn: TurnRun) -> Prepared:
         """Base prompt, layers, history and tools of a turn; logs the sizes and what is missing."""
-        self._refresh()
+        self._refresh(turn.playbooks)
         settings = self._settings
         base = override(self._bases.current(), turn.profile_prompt)
         self._warn(*base.warnings)
@@ -82,10 +84,15 @@ class Agent:
         text = "\n".join(message.content for message in turn.messages)
         interactive = turn.recipe == "interactive"
         matched = self._matcher.match(text) if interactive else ()
-        selection = select(
-            turn.tools, text, required=required_tools(matched), recent=turn.recent_tools
+        required = required_tools(matched)
+        selection = select(turn.tools, text, required=required, recent=turn.recent_tools)
+        missing = {name: required[name] for name in selection.missing}
+        self._warn(
+            *(
+                f"required tool {name!r} of {playbook!r} is not offered"
+                for name, playbook in missing.items()
+            )
         )
-        self._warn(*(f"required tool {name!r} is not offered" for name in selection.missing))
         record = compose(
             turn.recipe,
             TurnContext(
@@ -94,11 +101,13 @@ class Agent:
                 timezone=zone.key,
                 chat_id=turn.chat.chat_id,
                 playbooks=matched,
-                skills=self._skills.listed,
+                skills=self._listed(turn.skills),
                 summary=turn.summary,
                 memories=turn.memories,
             ),
-        ).model_copy(update={"tools": tuple(tool.name for tool in selection.tools)})
+        ).model_copy(
+            update={"tools": tuple(tool.name for tool in selection.tools), "missing": missing}
+        )
         log.info(
             "prompt_size",
             base=base.source,
@@ -111,10 +120,16 @@ class Agent:
         said: tuple[Message, ...] = (*past, *turn.messages)
         return Prepared(record, history.prepare(said), selection.tools)
 
-    def _refresh(self) -> None:
-        if self._skills.refresh():
-            self._matcher = Matcher([from_skill(skill) for skill in self._skills.playbooks])
+    def _refresh(self, records: tuple[JsonObject, ...]) -> None:
+        """Build the matcher anew only when a file or a record of the journal changed."""
+        if self._skills.refresh() or records != self._records:
+            files = (*self._skills.playbooks, *self._skills.listed)
+            self._matcher, self._records = Matcher(merged(files, records)), records
             self._warn(*self._skills.problems)
+
+    def _listed(self, skills: tuple[ListedSkill, ...]) -> tuple[SkillFile | ListedSkill, ...]:
+        files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
+        return (*self._skills.listed, *(skill for skill in skills if skill.name not in files))
 
     def _warn(self, *problems: str) -> None:
         """Log each problem once in this process, not at every turn."""

@@ -76,6 +76,14 @@ def parse_record(record: JsonObject) -> Playbook | None:
     )
 
 
+def merged(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:
+    """The playbooks of files and journal together; a file wins over a record of its name."""
+    names = {skill.name for skill in files}
+    found = [from_skill(skill) for skill in files if skill.keywords]
+    parsed = (parse_record(record) for record in records)
+    return found + [book for book in parsed if book is not None and book.name not in names]
+
+
 def required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
     """The tools that matched playbooks need, each with the name of the first that needs it."""
     needed: dict[str, str] = {}

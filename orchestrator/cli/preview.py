@@ -15,16 +15,16 @@ from orchestrator import launch
 from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.hosttools.catalogue import offered
-from orchestrator.journal import memory, sessions
+from orchestrator.journal import playbooks, sessions
 from orchestrator.journal.outbox import Address
+from orchestrator.journal.recollection import Recollection, recollect
 from orchestrator.journal.store import reading
 from orchestrator.launch import Endpoint, LaunchSpec
 from orchestrator.settings import Settings
-from orchestrator.turn import MEMORIES
 from orchestrator.worker import started
 from thinker.protocol import methods
 from thinker.protocol.messages import UserMessage
-from thinker.protocol.methods import ChatRef, Memory, PromptRecord, TurnRun
+from thinker.protocol.methods import ChatRef, PromptRecord, TurnRun
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.providers import PROVIDERS
 
@@ -33,27 +33,26 @@ DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
 
 
 @dataclass(frozen=True)
-class Recollection:
+class Known:
     """What the journal has for a prompt."""
 
-    memories: tuple[Memory, ...] = ()
-    profile: str | None = None
+    recollection: Recollection
     summary: str | None = None
 
 
-def recall(path: Path, agent_id: str, chat: ChatRef, text: str, now: float) -> Recollection:
-    """What the journal at ``path`` knows that bears on a message; nothing if there is none.
+def recall(path: Path, definition: AgentDefinition, chat: ChatRef, text: str, now: float) -> Known:
+    """What the journal at ``path`` knows that bears on a message; the defaults if there is none.
 
     Raises:
         JournalError: the file cannot be read.
     """
     if not path.exists():
-        return Recollection()
+        books = playbooks.named(playbooks.defaults(), definition.skills)
+        return Known(Recollection(playbooks=playbooks.records(books)))
     with reading(path) as db:
-        return Recollection(
-            memories=tuple(memory.search(db, agent_id, text, MEMORIES)),
-            profile=memory.profile_prompt(db, agent_id),
-            summary=_summary(db, agent_id, chat, int(now * 1000)),
+        return Known(
+            recollect(db, definition.agent_id, text, definition.skills),
+            _summary(db, definition.agent_id, chat, int(now * 1000)),
         )
 
 
@@ -93,16 +92,19 @@ async def preview(
 
 
 def turn_of(
-    definition: AgentDefinition, chat: ChatRef, text: str, known: Recollection, now: float
+    definition: AgentDefinition, chat: ChatRef, text: str, known: Known, now: float
 ) -> TurnRun:
     """A turn that only its prompt is wanted of; ``now`` in seconds since the epoch."""
+    found = known.recollection
     return TurnRun(
         turn_id="preview",
         chat=chat,
         messages=(UserMessage(content=text),),
         summary=known.summary,
-        profile_prompt=known.profile,
-        memories=known.memories,
+        profile_prompt=found.profile_prompt,
+        memories=found.memories,
+        playbooks=found.playbooks,
+        skills=found.skills,
         tools=offered(definition),
         started_at=now,
         deadline=now + SECONDS,

@@ -62,7 +62,7 @@ def show(
     if definition is None:
         raise UnknownAgentError(f"{path}: there is no agent '{agent}'; add it or mend the name")
     place = ChatRef(channel=channel, chat_id=chat or agent)
-    known = recall(where.paths.journal, agent, place, message, now)
+    known = recall(where.paths.journal, definition, place, message, now)
     turn = turn_of(definition, place, message, known, now)
     with TemporaryDirectory(prefix="orchestrator-") as folder:
         record = anyio.run(preview, definition, where, os.environ, turn, Path(folder))

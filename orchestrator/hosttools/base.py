@@ -13,6 +13,7 @@ import apsw
 from pydantic import JsonValue
 
 from orchestrator.journal.outbox import Address
+from orchestrator.journal.store import Store
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
 
@@ -24,7 +25,7 @@ class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not an e
 class ToolContext:
     """Whose call it is, and where; ``now`` in milliseconds.
 
-    ``split`` cuts a text into the parts that a channel accepts.
+    ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read.
     """
 
     agent_id: str
@@ -36,6 +37,12 @@ class ToolContext:
     skills: tuple[str, ...]
     split: Callable[[str, str], tuple[str, ...]]
     mode: Callable[[Address], str]
+    store: Store
+
+    @property
+    def source(self) -> str:
+        """What a row that this call writes is marked with."""
+        return f"turn {self.turn_id}"
 
 
 @dataclass(frozen=True)
@@ -60,14 +67,19 @@ HostTool: TypeAlias = JournalTool | PlainTool
 def spec(
     name: str,
     description: str,
-    properties: Mapping[str, str],
+    properties: Mapping[str, str | JsonObject],
     required: Sequence[str] = (),
     *,
     side_effect: SideEffect,
+    always: bool = True,
 ) -> ToolSpec:
-    """A specification whose parameters are all strings, each with its description."""
+    """A specification; a parameter is a string with this description, or has this JSON schema.
+
+    ``always``: offered in every turn, also when there are more tools than the model is shown.
+    """
     fields: dict[str, JsonValue] = {
-        key: {"type": "string", "description": text} for key, text in properties.items()
+        key: {"type": "string", "description": value} if isinstance(value, str) else value
+        for key, value in properties.items()
     }
     parameters: JsonObject = {"type": "object", "properties": fields}
     if required:
@@ -77,7 +89,7 @@ def spec(
         description=description,
         parameters=parameters,
         side_effect=side_effect,
-        always=True,
+        always=always,
     )
 
 
@@ -85,3 +97,17 @@ def text(arguments: JsonObject, key: str, default: str = "") -> str:
     """A string argument; other scalars as text."""
     value = arguments.get(key)
     return default if value is None else str(value).strip()
+
+
+def number(arguments: JsonObject, key: str, default: float, low: float, high: float) -> float:
+    """A number argument between two bounds.
+
+    Raises:
+        ToolFailure: it is none, or out of bounds.
+    """
+    value = arguments.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+        raise ToolFailure(f"{key} must be a number from {low:g} to {high:g}")
+    return value

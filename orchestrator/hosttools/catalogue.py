@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orchestrator.definitions import AgentDefinition
-from orchestrator.hosttools import clock, memory, messages, skills
+from orchestrator.hosttools import clock, memory, messages, profile, skills, tasks
 from orchestrator.hosttools.base import HostTool
 from orchestrator.policy import allowed
 from thinker.protocol.messages import SideEffect, ToolSpec
@@ -14,7 +14,20 @@ TOOLS: Mapping[str, HostTool] = {
         clock.GET_TIME,
         memory.STORE_FACT,
         memory.SEARCH_MEMORIES,
+        memory.LIST_FACTS,
+        memory.UPDATE_FACT,
+        memory.DELETE_FACT,
+        memory.SEARCH_CONVERSATIONS,
+        profile.GET_PROFILE,
+        profile.UPDATE_PROFILE,
         skills.READ_SKILL,
+        skills.LIST_SKILLS,
+        skills.STORE_SKILL,
+        skills.UPDATE_SKILL,
+        skills.DELETE_SKILL,
+        tasks.SCHEDULE_TASK,
+        tasks.LIST_TASKS,
+        tasks.CANCEL_TASK,
         messages.SEND_MESSAGE,
         messages.SEND_TELEGRAM,
     )

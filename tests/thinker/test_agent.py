@@ -171,7 +171,7 @@ def test_each_warning_is_logged_once(tmp_path: Path) -> None:
         one.prepare(turn())
     problems = [entry["problem"] for entry in events if entry["event"] == "prompt_problem"]
     assert len(problems) == 4
-    for part in ("'gone' is not offered", "'gmail' is not offered", "Mars/Base", "broken"):
+    for part in ("'gone' of 'email-triage'", "'gmail' of 'email-triage'", "Mars/Base", "broken"):
         assert [part in problem for problem in problems].count(True) == 1
 
 

@@ -10,7 +10,7 @@ from html import escape
 from zoneinfo import ZoneInfo
 
 from thinker.playbooks import Playbook
-from thinker.protocol.methods import Memory
+from thinker.protocol.methods import ListedSkill, Memory
 from thinker.protocol.skillfile import SkillFile
 
 MAX_MEMORIES = 5  # seed 002, layer 6
@@ -53,7 +53,7 @@ class TurnContext:
     timezone: str
     chat_id: str
     playbooks: tuple[Playbook, ...] = ()
-    skills: tuple[SkillFile, ...] = ()
+    skills: tuple[SkillFile | ListedSkill, ...] = ()
     summary: str | None = None
     memories: tuple[Memory, ...] = ()
 

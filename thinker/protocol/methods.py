@@ -8,6 +8,8 @@ Supervisor to worker: ``turn/run``, ``prompt/preview`` (requests); ``turn/cancel
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
 from thinker.protocol.messages import (
     AssistantMessage,
     Frozen,
@@ -62,6 +64,13 @@ class Memory(Frozen):
     category: str
 
 
+class ListedSkill(Frozen):
+    """A skill without keywords: the prompt only names it."""
+
+    name: str
+    description: str
+
+
 class RecordedCall(Frozen):
     """One tool call of a recorded step: its journal number and, once it ended, its result."""
 
@@ -83,7 +92,9 @@ class TurnRun(Frozen):
     """Everything a worker needs to run (or resume) one turn without calling back.
 
     ``started_at`` and ``deadline`` are seconds since the epoch; the prompt's clock is
-    ``started_at``, so that a resumed turn rebuilds the same prompt.
+    ``started_at``, so that a resumed turn rebuilds the same prompt. ``playbooks`` are records of
+    the journal as `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no
+    keywords.
     """
 
     turn_id: str
@@ -94,6 +105,8 @@ class TurnRun(Frozen):
     summary: str | None = None
     profile_prompt: str | None = None
     memories: tuple[Memory, ...] = ()
+    playbooks: tuple[JsonObject, ...] = ()
+    skills: tuple[ListedSkill, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     recent_tools: tuple[str, ...] = ()
@@ -116,10 +129,14 @@ class LayerRecord(Frozen):
 
 
 class PromptRecord(Frozen):
-    """What the model saw in a turn: the layers in order and the names of the tools offered."""
+    """What the model saw in a turn: the layers in order and the names of the tools offered.
+
+    ``missing`` are the tools that matched playbooks need and nobody offers: name to playbook.
+    """
 
     layers: tuple[LayerRecord, ...]
     tools: tuple[str, ...] = ()
+    missing: dict[str, str] = Field(default_factory=dict)
 
     @property
     def text(self) -> str:

@@ -14,6 +14,7 @@ from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure
 from orchestrator.hosttools.catalogue import CLASSES, TOOLS, offered
 from orchestrator.journal import outbox
 from orchestrator.journal.outbox import Address
+from orchestrator.journal.store import Store
 from thinker.protocol.messages import JsonObject, SideEffect
 
 SKILL = "---\nname: {name}\ndescription: d\n---\nDo it like this.\n"
@@ -28,9 +29,10 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> ToolContext:
+def context(tmp_path: Path) -> Iterator[ToolContext]:
     """A call of that turn, at noon on 2026-02-12 in UTC."""
-    return ToolContext(
+    store = Store(tmp_path / "journal.db")
+    yield ToolContext(
         agent_id="work",
         turn_id="t1",
         address=Address("telegram", "1", "7"),
@@ -40,7 +42,9 @@ def context(tmp_path: Path) -> ToolContext:
         skills=("*",),
         split=lambda _, text: tuple(text.split("|")) if text else (),
         mode=lambda address: "edit" if address.private else "direct",
+        store=store,
     )
+    store.close()
 
 
 def run(tool: JournalTool, db: apsw.Connection, context: ToolContext, **arguments: str) -> str:
@@ -71,10 +75,12 @@ def test_unknown_time_zone_is_an_answer_to_the_model(
 def test_fact_is_stored_once_and_found_again(db: apsw.Connection, context: ToolContext) -> None:
     """Only by its own agent."""
     fact = {"fact": " User likes tea. ", "category": "Preference"}
-    assert run(memory.STORE_FACT, db, context, **fact) == "Stored: User likes tea. (preference)"
+    assert run(memory.STORE_FACT, db, context, **fact) == (
+        "Stored: User likes tea. (preference, id 1)"
+    )
     assert run(memory.STORE_FACT, db, context, **fact).startswith("Known already")
     found = run(memory.SEARCH_MEMORIES, db, context, query="tea")
-    assert found == "- User likes tea. (preference)"
+    assert found == "- User likes tea. (preference, id 1)"
     other = replace(context, agent_id="home")
     assert run(memory.SEARCH_MEMORIES, db, other, query="tea") == "No memories match."
 

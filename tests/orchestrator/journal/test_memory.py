@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
-import orjson
 import pytest
 from fakes.journal import opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.journal import memory
+from orchestrator.journal import fulltext, memory
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
 
 def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> None:
     """The writer thread serves every chat, so no message may keep it for seconds."""
-    flood = " ".join(f"w{number}" for number in range(memory.TERMS))
+    flood = " ".join(f"w{number}" for number in range(fulltext.TERMS))
     assert found(db, f"tea {flood}") == ["User likes green tea"]
     assert found(db, f"{flood} tea") == []
     assert found(db, "tea " * 10_000) == ["User likes green tea"]
@@ -81,13 +80,13 @@ def test_best_fact_comes_first_and_the_number_is_bounded(db: apsw.Connection) ->
 def test_agents_do_not_see_each_others_facts(db: apsw.Connection) -> None:
     """Nor does a fact of one hide that of another."""
     assert found(db, "tea", "home") == []
-    assert memory.store(db, "home", "User likes green tea", "preference", "test", 1)
+    assert memory.store(db, "home", "User likes green tea", "preference", "test", 1).new
     assert found(db, "tea", "home") == ["User likes green tea"]
 
 
 def test_known_fact_is_touched_and_not_doubled(db: apsw.Connection) -> None:
     """It says whether it was new."""
-    assert not memory.store(db, "work", "User likes green tea", "preference", "test", 9)
+    assert not memory.store(db, "work", "User likes green tea", "preference", "test", 9).new
     assert found(db, "tea") == ["User likes green tea"]
     rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
     assert rows == [(1, 9)]
@@ -99,24 +98,3 @@ def test_index_follows_changed_and_deleted_facts(db: apsw.Connection) -> None:
     db.execute("DELETE FROM fact WHERE fact LIKE '%浦东%'")
     assert found(db, "green tea 浦东新区") == []
     assert found(db, "coffee") == ["User likes coffee"]
-
-
-@pytest.mark.parametrize(
-    ("profile", "prompt"),
-    [
-        ({"persona": {"system_prompt": "Be brief."}}, "Be brief."),
-        ({"persona": {"system_prompt": "  "}}, None),
-        ({"persona": {"system_prompt": 5}}, None),
-        ({"persona": "x"}, None),
-        ({}, None),
-        (None, None),
-    ],
-)
-def test_profile_prompt_is_taken_only_when_it_says_something(
-    db: apsw.Connection, profile: object, prompt: str | None
-) -> None:
-    """Anything else leaves the base prompt as it is."""
-    if profile is not None:
-        body = orjson.dumps(profile).decode()
-        db.execute("INSERT INTO profile VALUES('work', ?, 1)", (body,))
-    assert memory.profile_prompt(db, "work") == prompt

@@ -1,0 +1,58 @@
+"""What must not be remembered: secrets, which a prompt would send to a model again and again.
+
+A pure check of text. It knows keys and tokens by the form that their issuers give them, and
+passwords by what stands before them; it cannot know a password that is only called by its value.
+"""
+
+import re
+from collections.abc import Iterator
+
+RULES = (
+    ("a private key", re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")),
+    (
+        "an API key or token",
+        re.compile(
+            r"\b(?:(?-i:A[KS]IA[A-Z0-9]{16})"  # AWS
+            r"|(?:sk|rk|pk)[-_][\w-]{16,}"  # OpenAI, Anthropic, Stripe
+            r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+            r"|xox[a-z]-[\w-]{10,}|AIza[\w-]{30,}|(?:gsk|hf|npm)_[A-Za-z0-9]{20,}"
+            r"|\d{8,10}:[\w-]{35}"  # Telegram
+            r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"  # JSON web tokens
+            r"|\bbearer\s+[\w.~+/-]{16,}",
+            re.IGNORECASE,
+        ),
+    ),
+    ("a connection string with a password", re.compile(r"\b\w[\w+.-]*://[^\s/@:]*:[^\s/@]+@")),
+    (
+        "a password or secret",
+        re.compile(
+            r"(?:pass(?:word|wd|code|phrase)|\bpwd|\bpin(?: code)?|secret|token|credentials?"
+            r"|(?:api|access|account|private|secret|encryption)[ _-]?key)s?\b['\"]?"
+            # Said with "is", only a word that looks like one: "the password is easy" is no secret.
+            r"(?:\s*[:=]\s*\S|\s+(?:is|was)\s+['\"]?(?=\S*[\d!@#$%^&*])\S{4,})",
+            re.IGNORECASE,
+        ),
+    ),
+    ("a social security number", re.compile(r"\b(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}\b")),
+)
+CARD = re.compile(r"(?<![\d.+-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d.])")  # 2-6: the payment networks
+CARD_DIGITS = range(13, 20)
+
+
+def secret_in(text: str) -> str | None:
+    """What kind of secret a text has; None when it may be kept."""
+    return next(_found(text), None)
+
+
+def _found(text: str) -> Iterator[str]:
+    yield from (kind for kind, rule in RULES if rule.search(text))
+    for number in CARD.findall(text):
+        digits = [int(character) for character in number if character.isdigit()]
+        if len(digits) in CARD_DIGITS and _luhn(digits):
+            yield "a card number"
+
+
+def _luhn(digits: list[int]) -> bool:
+    """Whether the check digit of ISO/IEC 7812 is right."""
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

@@ -1,0 +1,244 @@
+"""Playbooks and skills of the journal: the defaults that ship with us, and what was made since.
+
+One with keywords is a playbook; one without is listed in the prompt and read on demand. An agent
+is given each default once: what people or agents then change stays changed, and deleted stays
+deleted.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+import apsw
+import orjson
+from pydantic import TypeAdapter
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.settings import bundled
+from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.methods import ListedSkill
+
+MAX_BYTES = 2 * 1024 * 1024  # of all of an agent's, as they go to its worker with every turn
+COLUMNS = (
+    "id, name, description, instructions, keywords, priority, required_tools, enabled,"
+    " source, created_at"
+)
+
+
+class PlaybookError(OrchestratorError):
+    """A playbook cannot be stored; the message says why."""
+
+
+@dataclass(frozen=True)
+class Playbook:
+    """A playbook or skill; ``keywords`` are lower case, times in milliseconds.
+
+    ``id`` means nothing until it is stored. ``source`` is "seed" or who made or last changed it.
+    """
+
+    id: int
+    name: str
+    description: str
+    instructions: str
+    keywords: tuple[str, ...]
+    priority: float
+    required_tools: tuple[str, ...]
+    enabled: bool
+    source: str
+    created_at: int
+
+
+class _Seed(Frozen):
+    name: str
+    description: str
+    steps: tuple[str, ...]
+    keywords: tuple[str, ...]
+    priority: float
+    required_tools: tuple[str, ...] = ()
+
+
+_SEEDS = TypeAdapter(tuple[_Seed, ...])
+
+
+@lru_cache
+def defaults() -> tuple[Playbook, ...]:
+    """The playbooks that every agent begins with."""
+    seeds = _SEEDS.validate_json((bundled("prompts") / "playbooks.json").read_bytes())
+    return tuple(
+        Playbook(
+            id=number,
+            name=seed.name,
+            description=seed.description,
+            instructions="\n".join(f"{n}. {step}" for n, step in enumerate(seed.steps, 1)),
+            keywords=seed.keywords,
+            priority=seed.priority,
+            required_tools=seed.required_tools,
+            enabled=True,
+            source="seed",
+            created_at=0,
+        )
+        for number, seed in enumerate(seeds, 1)
+    )
+
+
+def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
+    """Give an agent the defaults that it has never had."""
+    for playbook in _unseen(db, agent_id):
+        db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
+        if get(db, agent_id, playbook.name) is None:
+            _insert(db, agent_id, replace(playbook, created_at=now), now)
+
+
+def every(db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)) -> list[Playbook]:
+    """What an agent has, or will have at its next turn, by name, if a glob names it."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ?", (agent_id,))
+    stored = [_read(row) for row in rows]
+    names = {playbook.name for playbook in stored}
+    coming = [playbook for playbook in _unseen(db, agent_id) if playbook.name not in names]
+    return sorted(named(stored + coming, globs), key=lambda playbook: playbook.name)
+
+
+def named(playbooks: Iterable[Playbook], globs: Sequence[str]) -> list[Playbook]:
+    """Those that a glob names."""
+    return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
+
+
+def get(db: apsw.Connection, agent_id: str, name: str) -> Playbook | None:
+    """An agent's playbook or skill by its name."""
+    query = f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ? AND name = ?"
+    row = db.execute(query, (agent_id, name)).fetchone()
+    return _read(row) if row else None
+
+
+def add(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> None:
+    """Store a new one.
+
+    Raises:
+        PlaybookError: the name is taken, or it is all too much.
+    """
+    if get(db, agent_id, playbook.name) is not None:
+        raise PlaybookError(f"{playbook.name!r} exists already; change it with update_skill")
+    _insert(db, agent_id, playbook, now)
+    _check_size(db, agent_id)
+
+
+def update(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> None:
+    """Write one anew, found by its id.
+
+    Raises:
+        PlaybookError: it is all too much.
+    """
+    db.execute(
+        "UPDATE playbook SET description = ?, instructions = ?, keywords = ?, priority = ?,"
+        " required_tools = ?, enabled = ?, source = ?, updated_at = ?"
+        " WHERE agent_id = ? AND id = ?",
+        (
+            playbook.description,
+            playbook.instructions,
+            orjson.dumps(playbook.keywords).decode(),
+            playbook.priority,
+            orjson.dumps(playbook.required_tools).decode(),
+            playbook.enabled,
+            playbook.source,
+            now,
+            agent_id,
+            playbook.id,
+        ),
+    )
+    _check_size(db, agent_id)
+
+
+def delete(db: apsw.Connection, agent_id: str, name: str) -> bool:
+    """Remove one for good, a default too; False when there is none of that name."""
+    db.execute("DELETE FROM playbook WHERE agent_id = ? AND name = ?", (agent_id, name))
+    return db.changes() == 1
+
+
+def records(playbooks: Iterable[Playbook]) -> tuple[JsonObject, ...]:
+    """Those that are enabled and have keywords, as the worker reads them."""
+    return tuple(
+        {
+            "id": item.id,
+            "name": item.name,
+            "description": item.description,
+            "instructions": item.instructions,
+            "trigger_config": {"keywords": list(item.keywords), "priority": item.priority},
+            "required_tools": list(item.required_tools),
+        }
+        for item in playbooks
+        if item.enabled and item.keywords
+    )
+
+
+def listed(playbooks: Iterable[Playbook]) -> tuple[ListedSkill, ...]:
+    """Those that are enabled and have no keywords."""
+    return tuple(
+        ListedSkill(name=item.name, description=item.description)
+        for item in playbooks
+        if item.enabled and not item.keywords
+    )
+
+
+def missing_tools(db: apsw.Connection, turns: int) -> list[tuple[str, str, str]]:
+    """Agent, playbook and tool: what matched playbooks needed in vain in the newest turns."""
+    rows = db.execute(
+        "SELECT DISTINCT agent_id, tool.value, tool.key"
+        " FROM (SELECT id, agent_id FROM turn ORDER BY started_at DESC LIMIT ?) AS turn"
+        " JOIN turn_prompt ON turn_id = turn.id, json_each(body, '$.missing') AS tool"
+        " ORDER BY 1, 2, 3",
+        (turns,),
+    )
+    return [(str(agent), str(playbook), str(tool)) for agent, playbook, tool in rows]
+
+
+def _unseen(db: apsw.Connection, agent_id: str) -> list[Playbook]:
+    rows = db.execute("SELECT name FROM playbook_seed WHERE agent_id = ?", (agent_id,))
+    seen = {name for (name,) in rows}
+    return [playbook for playbook in defaults() if playbook.name not in seen]
+
+
+def _insert(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> None:
+    fields = asdict(playbook) | {
+        "agent_id": agent_id,
+        "keywords": orjson.dumps(playbook.keywords).decode(),
+        "required_tools": orjson.dumps(playbook.required_tools).decode(),
+        "now": now,
+    }
+    db.execute(
+        "INSERT INTO playbook(agent_id, name, description, instructions, keywords, priority,"
+        " required_tools, enabled, source, created_at, updated_at) VALUES(:agent_id, :name,"
+        " :description, :instructions, :keywords, :priority, :required_tools, :enabled, :source,"
+        " :now, :now)",
+        fields,
+    )
+
+
+def _check_size(db: apsw.Connection, agent_id: str) -> None:
+    size = db.execute(
+        "SELECT sum(octet_length(description) + octet_length(instructions)"
+        " + octet_length(keywords) + octet_length(required_tools))"
+        " FROM playbook WHERE agent_id = ?",
+        (agent_id,),
+    ).get
+    if size > MAX_BYTES:
+        raise PlaybookError(
+            f"all skills together have at most {MAX_BYTES // 1024} KiB; delete or shorten one first"
+        )
+
+
+def _read(row: tuple[Any, ...]) -> Playbook:
+    number, name, description, instructions, keywords, priority, tools, enabled, source, at = row
+    return Playbook(
+        id=number,
+        name=name,
+        description=description,
+        instructions=instructions,
+        keywords=tuple(orjson.loads(keywords)),
+        priority=priority,
+        required_tools=tuple(orjson.loads(tools)),
+        enabled=bool(enabled),
+        source=source,
+        created_at=at,
+    )
