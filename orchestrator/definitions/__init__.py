@@ -2,6 +2,7 @@
 
 from orchestrator.definitions.agent import AgentDefinition, CostControls, Limits
 from orchestrator.definitions.changes import AgentsDiff, diff
+from orchestrator.definitions.costs import Budget, Price, find_price
 from orchestrator.definitions.file import (
     Access,
     AgentsFile,
@@ -23,6 +24,7 @@ __all__ = [
     "AgentsFile",
     "AgentsFileError",
     "Binding",
+    "Budget",
     "Channels",
     "CostControls",
     "Limits",
@@ -30,9 +32,11 @@ __all__ = [
     "LocalChannel",
     "McpServer",
     "ModelReference",
+    "Price",
     "Problem",
     "TelegramChannel",
     "diff",
+    "find_price",
     "load",
     "parse",
     "schema",

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from orchestrator.definitions.costs import Budget
 from orchestrator.definitions.fields import (
     AgentId,
     ConfigModel,
@@ -92,6 +93,8 @@ class AgentDefinition(ConfigModel):
     """Minutes without a message after which the agent's process leaves."""
     cost_controls: CostControls | None = None
     """Pausing on unusual token use."""
+    budget: Budget | None = None
+    """Hard limits in tokens and US dollars; the agent pauses while one is used up."""
     prompt: Text | None = None
     """Name of a prompt definition to use as the base prompt."""
     base_url: HttpUrl | None = None

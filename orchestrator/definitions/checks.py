@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from orchestrator.definitions.agent import AgentDefinition
+from orchestrator.definitions.costs import find_price
 from orchestrator.definitions.draft import Draft
 from orchestrator.definitions.file import Channels
 from orchestrator.definitions.problems import field_names, suggestion
@@ -13,10 +14,6 @@ from thinker.protocol.providers import PROVIDERS
 NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
     ("port", lambda agent: agent.port is not None),
     ("prompt", lambda agent: agent.prompt is not None),
-    (
-        "costControls.enabled",
-        lambda agent: agent.cost_controls is not None and agent.cost_controls.enabled,
-    ),
     ("whileBusy", lambda agent: agent.while_busy != "queue"),
     ("promptLayout", lambda agent: agent.prompt_layout != "system"),
     ("toolCalls", lambda agent: agent.tool_calls == "text"),
@@ -33,6 +30,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _reachable(draft)
     _no_effect(draft)
     _servers(draft)
+    _priced(draft)
     if environ is not None:
         _keys(draft, environ)
 
@@ -87,14 +85,12 @@ def _bindings(draft: Draft, declared: set[str]) -> None:
         path = ("bindings", number)
         what = f"binding {binding.place}"
         if binding.agent_id not in declared:
-            draft.error(
+            draft.error(  # it stays: the chat is refused rather than read by another's agent
                 (*path, "agentId"),
                 f"{what} names the unknown agent '{binding.agent_id}'"
                 + suggestion(binding.agent_id, declared),
             )
-            del draft.bindings[number]
-            continue
-        if not enabled.get(binding.agent_id, True):
+        elif not enabled.get(binding.agent_id, True):
             draft.warn(path, f"{what} leads to the disabled agent '{binding.agent_id}': it refuses")
         if binding.channel not in channels:
             draft.warn(
@@ -170,6 +166,30 @@ def _servers(draft: Draft) -> None:
                 ("mcpServers", name, extra),
                 f"MCP server '{name}': the field \"{extra}\" is unknown and ignored",
             )
+
+
+def _priced(draft: Draft) -> None:
+    for number, agent in draft.agents.items():
+        if agent.budget is None or not agent.budget.in_dollars or agent.llm_provider == "demo":
+            continue
+        for model in _models(agent):
+            if find_price(draft.prices, model) is None:
+                draft.warn(
+                    ("agents", number, "budget"),
+                    f"agent '{agent.agent_id}': {model} has no price, so its calls do not count "
+                    'against the budget in US dollars; add it to "prices"',
+                    agent.agent_id,
+                )
+
+
+def _models(agent: AgentDefinition) -> list[str]:
+    """What the agent may call, as `thinker.models.choose` reads it."""
+    own = agent.llm_provider
+    rest = (
+        name if name.partition("/")[0] in PROVIDERS else f"{own}/{name}"
+        for name in agent.fallback_models
+    )
+    return [f"{own}/{agent.model or '*'}", *rest]
 
 
 def _keys(draft: Draft, environ: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.definitions.agent import AgentDefinition
+from orchestrator.definitions.costs import Price
 from orchestrator.definitions.file import Binding, Channels, McpServer, ModelReference
 from orchestrator.definitions.positions import Document, JsonPath
 from orchestrator.definitions.problems import Problem, path_text
@@ -20,6 +21,7 @@ class Draft:
     channels: Channels = field(default_factory=Channels)
     mcp_servers: dict[str, McpServer] = field(default_factory=dict)
     models: dict[str, ModelReference] = field(default_factory=dict)
+    prices: dict[str, Price] = field(default_factory=dict)
     fallback: str | None = None
     schema: str | None = None
     problems: list[Problem] = field(default_factory=list)

@@ -98,9 +98,11 @@ def provider_keys() -> frozenset[str]:
 AGENT_ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 CHANNEL_NAME = r"^[^*\s]+$"
+MODEL_NAME = r"^[^/\s]+/\S+$"
 PATTERN_WORDS = {
     AGENT_ID: 'must be 1 to 64 lower-case letters, digits, "-" and "_", the first no sign',
     ENTRY_NAME: 'must be 1 to 64 letters, digits, "-", "_" and ".", the first no sign',
+    MODEL_NAME: 'must be "provider/model", in which "*" is any text',
     CHANNEL_NAME: 'must be the name of one channel; "*" is for chatId alone',
 }
 
@@ -109,6 +111,7 @@ _ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})
 Text = Annotated[str, StringConstraints(min_length=1)]
 AgentId = Annotated[str, StringConstraints(pattern=AGENT_ID)]
 EntryName = Annotated[str, StringConstraints(pattern=ENTRY_NAME)]
+ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]
 PlatformId = Annotated[Text, BeforeValidator(_id_text), _ID_SCHEMA]
 NumericId = Annotated[str, BeforeValidator(_id_text), AfterValidator(_numeric), _ID_SCHEMA]

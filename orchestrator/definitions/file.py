@@ -6,12 +6,14 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from orchestrator.definitions.agent import AgentDefinition, ProviderName
+from orchestrator.definitions.costs import Price
 from orchestrator.definitions.fields import (
     AgentId,
     ChannelName,
     ConfigModel,
     EntryName,
     HttpUrl,
+    ModelName,
     NumericId,
     PlatformId,
     Text,
@@ -141,6 +143,8 @@ class AgentsFile(ConfigModel):
     """Tool servers by name, as in other MCP hosts."""
     models: dict[EntryName, ModelReference] = Field(default_factory=dict)
     """Models by name, for prompt definitions."""
+    prices: dict[ModelName, Price] = Field(default_factory=dict)
+    """Prices by "provider/model" ("*" is any text), for budgets and reports in US dollars."""
 
     def usable(self) -> frozenset[str]:
         """The ids of the agents that take messages."""

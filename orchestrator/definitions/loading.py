@@ -17,8 +17,9 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.definitions.agent import AgentDefinition
 from orchestrator.definitions.checks import check
+from orchestrator.definitions.costs import Price
 from orchestrator.definitions.draft import Draft
-from orchestrator.definitions.fields import ENTRY_NAME, PATTERN_WORDS
+from orchestrator.definitions.fields import ENTRY_NAME, MODEL_NAME, PATTERN_WORDS
 from orchestrator.definitions.file import (
     AgentsFile,
     Binding,
@@ -41,7 +42,7 @@ from thinker.protocol.messages import JsonObject
 MAX_BYTES = 4 * 1024 * 1024  # a thousand agents with long prompts; more is another file by mistake
 
 M = TypeVar("M", bound=BaseModel)
-ENTRY_NOUNS = {"mcpServers": "server", "models": "model"}
+ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def parse(
     _channels(draft, value)
     draft.mcp_servers = _entries(draft, value, "mcpServers", McpServer)
     draft.models = _entries(draft, value, "models", ModelReference)
+    draft.prices = _entries(draft, value, "prices", Price, MODEL_NAME)
     _simple(draft, value)
     check(draft, environ)
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
@@ -124,6 +126,7 @@ def _file(draft: Draft) -> AgentsFile:
         channels=draft.channels,
         mcp_servers=draft.mcp_servers,
         models=draft.models,
+        prices=draft.prices,
     )
 
 
@@ -174,11 +177,13 @@ def _channels(draft: Draft, value: JsonObject) -> None:
     draft.channels = Channels(telegram=telegram or TelegramChannel(enabled=False), **local)
 
 
-def _entries(draft: Draft, value: JsonObject, key: str, model: type[M]) -> dict[str, M]:
+def _entries(
+    draft: Draft, value: JsonObject, key: str, model: type[M], pattern: str = ENTRY_NAME
+) -> dict[str, M]:
     valid: dict[str, M] = {}
     for name, item in _object(draft, value, key).items():
-        if not re.match(ENTRY_NAME, name):
-            draft.error((key, name), f"{key}: the name {name!r} {PATTERN_WORDS[ENTRY_NAME]}")
+        if not re.match(pattern, name):
+            draft.error((key, name), f"{key}: the name {name!r} {PATTERN_WORDS[pattern]}")
             continue
         entry = _valid(draft, (key, name), item, model, (f"{ENTRY_NOUNS[key]} '{name}'", None))
         if entry is not None:

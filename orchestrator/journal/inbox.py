@@ -201,6 +201,14 @@ def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow |
     return from_values(found) if found else None
 
 
+def bot_of(db: apsw.Connection, channel: str) -> str | None:
+    """The account of ours that a channel's newest message came to."""
+    found = db.execute(
+        "SELECT bot_id FROM inbox WHERE channel = ? ORDER BY id DESC LIMIT 1", (channel,)
+    ).get
+    return None if found is None else str(found)
+
+
 def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
     """End a stored message without an answer, with the reason in the audit log."""
     db.execute(

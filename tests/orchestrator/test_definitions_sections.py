@@ -39,7 +39,6 @@ def test_two_agents_cannot_share_a_port() -> None:
     "fields",
     [
         {"channel": "*"},
-        {"agentId": "wrok"},
         {"chatId": ""},
         {"chatId": True},
         {"chatId": "*", "threadId": "7"},
@@ -51,6 +50,17 @@ def test_unusable_binding_is_dropped_with_an_error(fields: dict[str, Any]) -> No
     loaded = parsed(WORK, bindings=[good | fields, good])
     assert [binding.place for binding in loaded.file.bindings] == ["telegram:1"]
     assert len(loaded.errors) == 1
+
+
+def test_binding_to_an_unknown_agent_is_an_error_and_still_keeps_its_chat_from_others() -> None:
+    """A typo refuses the chat; another binding's agent must not read what was not for it."""
+    typo = {"channel": "telegram", "chatId": "1", "agentId": "wrok"}
+    rest = {"channel": "telegram", "chatId": "*", "agentId": "work"}
+    loaded = parsed(WORK, bindings=[typo, rest])
+    assert [error.message for error in loaded.errors] == [
+        "binding telegram:1 names the unknown agent 'wrok'; did you mean \"work\"?"
+    ]
+    assert [binding.agent_id for binding in loaded.file.bindings] == ["wrok", "work"]
 
 
 def test_binding_without_effect_is_warned_about() -> None:
@@ -90,7 +100,6 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
     [
         ({"port": 0}, "port"),
         ({"prompt": "p"}, "prompt"),
-        ({"costControls": {"enabled": True}}, "costControls.enabled"),
         ({"whileBusy": "steer"}, "whileBusy"),
         ({"promptLayout": "cached"}, "promptLayout"),
         ({"toolCalls": "text"}, "toolCalls"),

@@ -40,7 +40,7 @@ def test_bundled_file_is_sound(tmp_path: Path) -> None:
 
 
 def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Path) -> None:
-    """The summary counts what is left: one agent, and the bindings of known agents."""
+    """The summary counts what is left of the agents."""
     broken = [AGENTS[0], {"agentId": "../x", "llmProvider": "demo"}, {"agentId": "y", "model": 3}]
     path = write(tmp_path, agents=broken)
     checked = command(tmp_path, "check", str(path))
@@ -48,7 +48,7 @@ def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Pa
     assert checked.exit_code == ExitCode.CONFIG
     assert len(problems) >= 3
     assert all(line.startswith("agents.json:1: ") for line in problems)
-    assert summary == f"agents.json: 1 agent, 2 bindings, {len(problems)} errors"
+    assert summary == f"agents.json: 1 agent, 3 bindings, {len(problems)} errors"
 
 
 def test_warning_alone_is_no_failure(tmp_path: Path) -> None:

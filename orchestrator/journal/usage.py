@@ -1,0 +1,107 @@
+"""Model calls and what they cost: reserved before each, settled with its T3.
+
+``reserved → settled``, or ``lost`` when the process that made the call died: what it cost is not
+known, so it counts with what was reserved. Every model call of an agent stands here, also one that
+belongs to no turn.
+"""
+
+from dataclasses import dataclass
+
+import apsw
+
+from thinker.protocol.messages import Usage
+
+MINUTE = 60_000  # milliseconds
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Tokens and US dollars; calls of models without a price cost none."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+
+def reserve(
+    db: apsw.Connection, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
+) -> None:
+    """Set tokens aside for a turn's next model call; one that was never settled is lost."""
+    db.execute(
+        "UPDATE model_call SET state = 'lost' WHERE turn_id = ? AND state = 'reserved'", (turn_id,)
+    )
+    db.execute(
+        "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
+        " at) VALUES(?,?,?,'reserved',?,0,0,?,?)",
+        (agent_id, turn_id, model, amount.tokens, amount.usd, now),
+    )
+
+
+def settle(
+    db: apsw.Connection,
+    agent_id: str,
+    turn_id: str | None,
+    model: str,
+    usage: Usage,
+    usd: float | None,
+    now: int,
+) -> None:
+    """Write down what a call used, in the place of its reservation."""
+    release(db, turn_id)
+    db.execute(
+        "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
+        " at) VALUES(?,?,?,'settled',?,?,?,?,?)",
+        (agent_id, turn_id, model, usage.prompt, usage.completion, usage.cached, usd, now),
+    )
+
+
+def release(db: apsw.Connection, turn_id: str | None) -> None:
+    """The turn makes no call now: what was set aside for one is free again."""
+    db.execute("DELETE FROM model_call WHERE turn_id = ? AND state = 'reserved'", (turn_id,))
+
+
+def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
+    """Tokens of the newest call of a turn, else of its agent; what the next one may well take."""
+    found = db.execute(
+        "SELECT prompt + completion FROM model_call WHERE turn_id = ? AND state = 'settled'"
+        " ORDER BY id DESC LIMIT 1",
+        (turn_id,),
+    ).get
+    if found is None:
+        found = db.execute(
+            "SELECT prompt + completion FROM model_call WHERE agent_id = ? AND state = 'settled'"
+            " ORDER BY at DESC LIMIT 1",
+            (agent_id,),
+        ).get
+    return None if found is None else int(found)
+
+
+def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
+    """Everything that counts since a time (milliseconds), also what is reserved or lost."""
+    (row,) = db.execute(
+        "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0) FROM model_call"
+        " WHERE agent_id = ? AND at >= ?",
+        (agent_id, since),
+    )
+    return Amount(int(row[0]), float(row[1]))
+
+
+def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
+    """Tokens that calls used, by minute since the epoch, from a time (milliseconds) on.
+
+    Calls before the end of the agent's last pause are forgotten.
+    """
+    rows = db.execute(
+        "SELECT at / ?, sum(prompt + completion) FROM model_call"
+        " WHERE agent_id = ? AND at >= ? AND state = 'settled'"
+        " AND id > (SELECT coalesce(max(mark), 0) FROM pause WHERE agent_id = ?) GROUP BY 1",
+        (MINUTE, agent_id, since, agent_id),
+    )
+    return {int(minute): int(tokens) for minute, tokens in rows}
+
+
+def newest(db: apsw.Connection) -> int:
+    """The id of the newest settled call; 0 when there was none."""
+    found = db.execute(
+        "SELECT id FROM model_call WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
+    ).get
+    return int(found or 0)
