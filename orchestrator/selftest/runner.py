@@ -30,6 +30,7 @@ STOPPED_WITHIN = 20.0  # seconds from SIGTERM to the end
 ORPHANS_WITHIN = 2.0  # seconds (P1)
 ZOMBIES_WITHIN = 5.0  # seconds (P2)
 BOOTED = "boot:after#1"
+UP = "ready#1"  # before that a SIGTERM may find an interpreter that has no handler yet
 IN_HAND = "run_turn:before#"  # a worker that dies here has been given a turn
 GLANCE = 0.05  # seconds between two looks at the journal while the world is silent
 
@@ -192,7 +193,8 @@ class Runner:
     async def _settled(self, world: World) -> None:
         while True:
             journal = evidence.read(self._home / "journal.db")
-            if not journal.unsettled() and not world.bot.unconfirmed:
+            quiet = not journal.unsettled() and not world.bot.unconfirmed
+            if quiet and self._reached(UP):
                 if world.all_said:
                     return
                 world.say_rest()
@@ -257,6 +259,10 @@ class Runner:
         left = await processes.outlived(pids, ORPHANS_WITHIN)
         if left:
             self._violated("orphans", f"processes {left} outlived their supervisor")
+
+    def _reached(self, place: str) -> bool:
+        """Whether the daemon has come so far in this life."""
+        return any(item.place == place for item in read_boundaries(self._file("boundaries")))
 
     def _file(self, name: str) -> Path:
         return self._home / f"{name}-{self._lives}"
