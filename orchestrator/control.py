@@ -30,6 +30,9 @@ RELOAD = "reload"  # → ReloadReport
 AGENT_RESUME = "agents/resume"  # AgentName → Done
 DLQ_RETRY = "dlq/retry"  # DeadLetter → Done
 DLQ_DROP = "dlq/drop"  # DeadLetter → Done
+TASK_RUN = "tasks/run"  # TaskNumber → Done
+TASK_ENABLE = "tasks/enable"  # TaskNumber → Done
+TASK_DISABLE = "tasks/disable"  # TaskNumber → Done
 
 
 class Camel(Frozen):
@@ -224,6 +227,12 @@ class AgentName(Camel):
 
 class DeadLetter(Camel):
     """A dead message by its inbox id."""
+
+    id: int = Field(ge=1, lt=2**63)
+
+
+class TaskNumber(Camel):
+    """A scheduled task by its number."""
 
     id: int = Field(ge=1, lt=2**63)
 

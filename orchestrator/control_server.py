@@ -31,6 +31,7 @@ from orchestrator.control import (
     PairingReport,
     ReloadReport,
     StatusReport,
+    TaskNumber,
     Word,
 )
 from orchestrator.errors import (
@@ -39,7 +40,7 @@ from orchestrator.errors import (
     OrchestratorError,
     UnknownAgentError,
 )
-from orchestrator.journal import deadletters, pairing
+from orchestrator.journal import deadletters, pairing, runs, tasks
 from orchestrator.journal.store import Store
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
@@ -50,13 +51,17 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Operations:
-    """What the daemon does for its operator; ``wake`` after the inbox has changed."""
+    """What the daemon does for its operator.
+
+    ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has.
+    """
 
     status: Callable[[], Awaitable[StatusReport]]
     health: Callable[[], Awaitable[HealthReport]]
     reload: Callable[[], Awaitable[ReloadReport]]
     wake: Callable[[], None]
     desk: Desk
+    tasks_changed: Callable[[], None]
 
 
 class ControlServer:
@@ -119,6 +124,9 @@ class ControlServer:
             control.AGENT_RESUME: self._resume,
             control.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
             control.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
+            control.TASK_RUN: lambda params: self._task(runs.run_now, params),
+            control.TASK_ENABLE: lambda params: self._task(tasks.enable, params),
+            control.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
         }
 
     async def _send(self, params: JsonValue) -> Done:
@@ -195,9 +203,20 @@ class ControlServer:
     async def _dead_letter(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
     ) -> Done:
-        row = DeadLetter.model_validate(params).id
+        return await self._change(change, DeadLetter.model_validate(params).id)
+
+    async def _task(
+        self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
+    ) -> Done:
+        done = await self._change(change, TaskNumber.model_validate(params).id)
+        self._operations.tasks_changed()
+        return done
+
+    async def _change(
+        self, change: Callable[[apsw.Connection, int, int], None], number: int
+    ) -> Done:
         try:
-            await self._store.transact(change, row, self._clock())
+            await self._store.transact(change, number, self._clock())
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         self._operations.wake()

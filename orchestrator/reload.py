@@ -98,14 +98,19 @@ class Configuration:
                 spec = prepare(definition, self._settings, endpoint, self._environ)
                 supervisor.define(spec, definition.idle_timeout_minutes)
 
-    async def watch(self, on_change: Callable[[], Awaitable[None]]) -> None:
-        """Call ``on_change`` after each edit of the file; log what is wrong with edited skills."""
+    async def watch(
+        self, on_change: Callable[[], Awaitable[None]], on_skill: Callable[[], None]
+    ) -> None:
+        """Call ``on_change`` after each edit of the file and ``on_skill`` after one of a skill.
+
+        What is wrong with an edited skill is logged.
+        """
         self._scan_skills()
         stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_set_at_the_end, stopped)
             tasks.start_soon(self._watch_file, on_change, stopped)
-            tasks.start_soon(self._watch_skills, stopped)
+            tasks.start_soon(self._watch_skills, on_skill, stopped)
             # Tasks begin in order, and a watcher watches before it first waits.
             tasks.start_soon(self._notice_earlier_edit, on_change)
 
@@ -123,11 +128,12 @@ class Configuration:
             if not files.isdisjoint(paths):
                 await on_change()
 
-    async def _watch_skills(self, stopped: anyio.Event) -> None:
+    async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
         folders = {self._settings.paths.skills, self._settings.paths.personas}
         async for paths in _edits(folders, stopped, recursive=True):
             if any(path.name == "SKILL.md" for path in paths):
                 self._scan_skills()
+                on_skill()
 
     def _scan_skills(self) -> None:
         _, problems = scan((bundled("skills"), self._settings.paths.skills))

@@ -81,10 +81,19 @@ async def report(
 
 
 async def health(
-    store: Store, adapters: Iterable[Adapter], now: float, *, admitting: bool
+    store: Store,
+    adapters: Iterable[Adapter],
+    now: float,
+    *,
+    admitting: bool,
+    scheduler: str | None = None,
 ) -> HealthReport:
-    """Whether messages are heard, stored and answered; ``now`` in seconds since the epoch."""
+    """Whether messages are heard, stored and answered; ``now`` in seconds since the epoch.
+
+    ``scheduler`` is what is wrong with it, if anything.
+    """
     reasons = [] if admitting else ["the daemon is stopping"]
+    reasons += [] if scheduler is None else [scheduler]
     reasons += [
         f"channel {adapter.name} has not heard from its platform for {POLL_AGE:.0f} seconds"
         f" ({adapter.status.detail or adapter.status.state})"

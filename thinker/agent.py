@@ -25,7 +25,7 @@ from thinker.protocol.methods import ListedSkill, PromptRecord, TurnResult, Turn
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
-from thinker.toolcalls.select import select
+from thinker.toolcalls.select import exactly, select
 
 log = structlog.get_logger()
 
@@ -61,7 +61,7 @@ class Agent:
             messages=prepared.messages,
             tools=prepared.tools,
             limits=Limits(
-                max_steps=self._settings.max_steps,
+                max_steps=turn.max_steps or self._settings.max_steps,
                 max_tokens=self._settings.max_tokens_per_turn,
                 # From here on the wall clock may jump (F29): what is left is what counts.
                 deadline=time.monotonic() + turn.deadline - time.time(),
@@ -85,7 +85,11 @@ class Agent:
         interactive = turn.recipe == "interactive"
         matched = self._matcher.match(text) if interactive else ()
         required = required_tools(matched)
-        selection = select(turn.tools, text, required=required, recent=turn.recent_tools)
+        if turn.required_tools is None:
+            selection = select(turn.tools, text, required=required, recent=turn.recent_tools)
+        else:
+            required = dict.fromkeys(turn.required_tools, "the task")
+            selection = exactly(turn.tools, turn.required_tools)
         missing = {name: required[name] for name in selection.missing}
         self._warn(
             *(

@@ -26,6 +26,7 @@ COMMANDS = {
     "send": "Send one message to an agent, print the reply and exit.",
     "chat": "Talk to an agent of the running daemon.",
     "pair": "Decide which chats may talk to the bot.",
+    "tasks": "List scheduled tasks, run one, switch it on or off.",
     "approvals": "Answer tool calls that wait for a person's word.",
     "agents": "List the agents, or put a stopped one back to work.",
     "reload": "Have the daemon read agents.json again, now.",

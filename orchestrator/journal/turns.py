@@ -42,6 +42,7 @@ class Admission:
     epoch: int
     minutes: float
     code_version: str
+    recipe: str = "interactive"
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,13 @@ def admit(db: apsw.Connection, row: InboxRow, admission: Admission, now: int) ->
     try:
         db.execute(
             "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
-            " allowed, code_ver, started_at) VALUES(?,?,?,?,'interactive','running',?,?,?,?,?)",
+            " allowed, code_ver, started_at) VALUES(?,?,?,?,?,'running',?,?,?,?,?)",
             (
                 admission.turn_id,
                 admission.agent_id,
                 row.chat_key,
                 session_id,
+                admission.recipe,
                 admission.epoch,
                 now + allowed,
                 allowed,
@@ -165,7 +167,8 @@ def reply(
         "UPDATE inbox SET state = 'done', ended_at = ? WHERE turn_id = ? AND state = 'claimed'",
         (now, turn.id),
     )
-    sessions.append(db, turn.session_id, turn.id, _transcript(db, turn.id, rows, parts), now)
+    if turn.recipe == "interactive":  # a task's instructions must not come back as a user's words
+        sessions.append(db, turn.session_id, turn.id, _transcript(db, turn.id, rows, parts), now)
 
 
 def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) -> None:

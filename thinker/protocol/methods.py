@@ -94,7 +94,8 @@ class TurnRun(Frozen):
     ``started_at`` and ``deadline`` are seconds since the epoch; the prompt's clock is
     ``started_at``, so that a resumed turn rebuilds the same prompt. ``playbooks`` are records of
     the journal as `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no
-    keywords.
+    keywords. ``required_tools`` of a task are exactly those that it is offered; None selects them
+    as for a message. ``max_steps`` None is the agent's own limit.
     """
 
     turn_id: str
@@ -110,6 +111,8 @@ class TurnRun(Frozen):
     steps: tuple[RecordedStep, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     recent_tools: tuple[str, ...] = ()
+    required_tools: tuple[str, ...] | None = None
+    max_steps: int | None = None
     first_turn: bool = False
     stream: bool = False
     started_at: float

@@ -59,6 +59,16 @@ def select(
     )
 
 
+def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
+    """The tools of these names and no others, as a scheduled task wants them (seed 002)."""
+    known = {tool.name: tool for tool in tools}
+    return Selection(
+        tools=tuple(known[name] for name in sorted(set(names)) if name in known),
+        reasons=dict.fromkeys(sorted(set(names) & known.keys()), "the task"),
+        missing=tuple(name for name in names if name not in known),
+    )
+
+
 def _ranked(tools: Mapping[str, ToolSpec], text: str) -> list[str]:
     """The tools that share a word with the text, best first; rare words count more."""
     names = {name: _words(name) for name in tools}

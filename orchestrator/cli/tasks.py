@@ -1,0 +1,190 @@
+"""``orchestrator tasks``: what is scheduled, and what became of it."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Annotated
+
+import apsw
+import typer
+
+from orchestrator import daemon
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.table import table
+from orchestrator.cli.text import printable
+from orchestrator.cli.trace import moment
+from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Done, TaskNumber
+from orchestrator.errors import NotRunningError
+from orchestrator.journal import runs, tasks
+from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.tasks import Task
+from orchestrator.schedules.text import describe, local_time
+from orchestrator.schedules.times import ScheduleError
+from orchestrator.settings import Settings
+
+Number = Annotated[
+    int, typer.Argument(metavar="ID", help="The number that the list shows.", min=1, max=2**63 - 1)
+]
+Limit = Annotated[int, typer.Option("--limit", help="How many runs to show.", min=1, max=1000)]
+SHOWN = 200  # characters of an outcome in the table
+
+app = command_group()
+
+
+class TaskReport(Camel):
+    """One task in ``tasks list --json``; times in milliseconds since the epoch."""
+
+    id: int
+    agent_id: str
+    name: str
+    source: str
+    schedule: str
+    state: str
+    note: str | None
+    failures: int
+    next_at: int | None
+
+
+class TaskList(Camel):
+    """What ``tasks list --json`` prints."""
+
+    tasks: tuple[TaskReport, ...]
+
+
+class RunReport(Camel):
+    """One run in ``tasks history --json``; times in milliseconds since the epoch."""
+
+    task_id: int
+    scheduled_at: int
+    state: str
+    note: str | None
+    result: str | None
+    turn_id: str | None
+    ended_at: int | None
+
+
+class RunList(Camel):
+    """What ``tasks history --json`` prints, the newest run first."""
+
+    runs: tuple[RunReport, ...]
+
+
+@app.callback()
+def _group() -> None:
+    """List scheduled tasks, run one, switch it on or off."""
+
+
+@app.command("list")
+def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
+    """List the scheduled tasks of all agents."""
+    with reading(settings(home).paths.journal) as db:
+        found = tasks.listed(db)
+    if as_json:
+        reports = TaskList(tasks=tuple(map(_report, found)))
+        typer.echo(reports.model_dump_json(by_alias=True, indent=2))
+        return
+    if not found:
+        typer.echo("nothing is scheduled")
+    table(
+        "Tasks",
+        ("id", "agent", "name", "schedule", "state", "next", "failures", "why"),
+        (_row(task) for task in found),
+    )
+
+
+@app.command()
+def history(
+    number: Number, *, limit: Limit = 20, as_json: AsJson = False, home: Home = None
+) -> None:
+    """Show what became of a task's due instants, the newest first."""
+    with reading(settings(home).paths.journal) as db:
+        task = tasks.load(db, number)
+        found = runs.history(db, number, limit)
+    if as_json:
+        reports = tuple(RunReport.model_validate(run, from_attributes=True) for run in found)
+        typer.echo(RunList(runs=reports).model_dump_json(by_alias=True, indent=2))
+        return
+    typer.echo(printable(f"task {task.id} {task.name!r} of {task.agent_id}: {_schedule(task)}"))
+    table(
+        "Runs",
+        ("due (UTC)", "state", "turn", "why", "outcome"),
+        (
+            (moment(run.scheduled_at), run.state, run.turn_id, run.note, (run.result or "")[:SHOWN])
+            for run in found
+        ),
+    )
+
+
+@app.command()
+def run(number: Number, *, home: Home = None) -> None:
+    """Run a task now, beside its schedule."""
+    _change(settings(home), TASK_RUN, runs.run_now, number)
+    typer.echo(f"task {number} is in line; see 'orchestrator tasks history {number}'")
+
+
+@app.command()
+def enable(number: Number, *, home: Home = None) -> None:
+    """Switch a task on, with its failures forgotten."""
+    _change(settings(home), TASK_ENABLE, tasks.enable, number)
+    typer.echo(f"task {number} is on")
+
+
+@app.command()
+def disable(number: Number, *, home: Home = None) -> None:
+    """Switch a task off until it is enabled."""
+    _change(settings(home), TASK_DISABLE, tasks.disable, number)
+    typer.echo(f"task {number} is off")
+
+
+def _change(
+    where: Settings, method: str, change: Callable[[apsw.Connection, int, int], None], number: int
+) -> None:
+    """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
+    try:
+        ask(where, method, TaskNumber(id=number), Done)
+    except NotRunningError:
+        with reading(where.paths.journal) as db:  # says so where there is no journal
+            tasks.load(db, number)
+        with daemon.locked(where), closing(open_database(where.paths.journal)) as db, db:
+            change(db, number, time.time_ns() // 1_000_000)
+
+
+def _schedule(task: Task) -> str:
+    try:
+        return describe(task.spec.parsed, task.spec.zone)
+    except ScheduleError as error:
+        return str(error)
+
+
+def _next(task: Task) -> str | None:
+    if task.next_at is None or task.state != "active":
+        return None
+    return local_time(task.next_at, task.spec.zone)
+
+
+def _row(task: Task) -> tuple[object, ...]:
+    return (
+        task.id,
+        task.agent_id,
+        task.name,
+        _schedule(task),
+        task.state,
+        _next(task),
+        task.failures,
+        task.note,
+    )
+
+
+def _report(task: Task) -> TaskReport:
+    return TaskReport(
+        id=task.id,
+        agent_id=task.agent_id,
+        name=task.name,
+        source=task.source,
+        schedule=_schedule(task),
+        state=task.state,
+        note=task.note,
+        failures=task.failures,
+        next_at=task.next_at if task.state == "active" else None,
+    )

@@ -1,0 +1,62 @@
+"""What becomes of due instants that come late, while a run goes on, or after failures. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+GRACE = 60_000  # how late an instant may be without counting as missed
+BACKOFF = (1, 5, 15, 60)  # minutes after the first, second … failure (seed)
+MAX_FAILURES = 5  # in a row, after which a task is switched off (seed)
+Policy: TypeAlias = Literal["skip", "latest", "all"]
+
+
+@dataclass(frozen=True)
+class Misfire:
+    """What happens to instants that were missed: none, the newest or the newest ``limit`` run.
+
+    Those that are older than ``window`` milliseconds never run.
+    """
+
+    policy: Policy
+    limit: int
+    window: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of one instant: ``due`` (it runs), ``missed`` or ``skipped``, and why."""
+
+    at: int
+    state: Literal["due", "missed", "skipped"]
+    note: str | None = None
+
+
+def decide(
+    instants: Sequence[int], misfire: Misfire, now: int, *, not_before: int, unfinished: int
+) -> list[Verdict]:
+    """What becomes of the instants that have come, oldest first.
+
+    ``not_before`` is when a task that failed may run again, ``unfinished`` how many of its runs
+    have not ended.
+    """
+    able = [at for at in instants if at >= not_before and now - at <= misfire.window]
+    limit = misfire.limit if misfire.policy == "all" else int(misfire.policy == "latest")
+    if instants and now - instants[-1] <= GRACE:
+        limit = max(limit, 1)
+    room = max(0, limit - unfinished)
+    running = set(able[-room:]) if room else set()
+    return [_verdict(at, running, misfire, not_before, busy=limit > room) for at in instants]
+
+
+def _verdict(
+    at: int, running: set[int], misfire: Misfire, not_before: int, *, busy: bool
+) -> Verdict:
+    if at in running:
+        return Verdict(at, "due")
+    if at < not_before:
+        return Verdict(at, "skipped", "backing off after a failure")
+    if busy:
+        return Verdict(at, "skipped", "the run before it has not ended")
+    if misfire.policy == "skip":
+        return Verdict(at, "skipped", "missed, and the task skips what it missed")
+    return Verdict(at, "missed", "nobody was there to run it")

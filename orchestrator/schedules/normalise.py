@@ -1,0 +1,96 @@
+"""The many ways in which people and models write a task, as one (reference/annabelle.md §7)."""
+
+from datetime import UTC, datetime, timedelta
+
+import orjson
+from pydantic import JsonValue
+
+from thinker.protocol.messages import JsonObject
+
+ALIASES = {
+    "cronExpression": "schedule",
+    "cron_expression": "schedule",
+    "cron": "schedule",
+    "intervalMinutes": "interval_minutes",
+}
+NESTED = frozenset(
+    {"schedule", "timezone", "interval_minutes", "at", "in_minutes", "in_hours"}
+)  # what belongs into trigger_config
+TRIGGERS = frozenset({"schedule", "interval_minutes", "at"})
+LISTS = frozenset({"required_tools", "keywords"})
+NUMBERS = frozenset(
+    {"max_steps", "interval_minutes", "notify_interval_minutes"}
+    | {"misfire_limit", "misfire_window_minutes"}
+)
+FLAGS = frozenset({"notify_on_completion", "enabled", "no_tools"})
+WORDS = {"true": True, "false": False}
+
+
+def normalise(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
+    """The fields of a task, nested and typed as they should be; what is not known stays.
+
+    ``in_minutes`` and ``in_hours`` count from ``now`` (milliseconds). ``agent_id`` is whose task it
+    is when the fields do not say.
+    """
+    given = {ALIASES.get(key, key): value for key, value in fields.items()}
+    found = given.pop("trigger_config", None)
+    inner = _object(found)
+    flat = {key: value for key, value in given.items() if key in NESTED}
+    config = {**flat, **{ALIASES.get(key, key): value for key, value in inner.items()}}
+    delay = 60 * _positive(config.pop("in_hours", None)) + _positive(config.pop("in_minutes", None))
+    if delay and "at" not in config:
+        config["at"] = _iso(now, delay)
+    result: JsonObject = {key: _typed(key, given[key]) for key in given if key not in NESTED}
+    if config or found is not None:
+        result["trigger_config"] = {key: _typed(key, value) for key, value in config.items()}
+    if not TRIGGERS.isdisjoint(config):
+        result.setdefault("trigger_type", "cron")
+    result.setdefault("agent_id", agent_id)
+    return result
+
+
+def _typed(key: str, value: JsonValue) -> JsonValue:
+    """A value that was written as text, as what it is."""
+    if not isinstance(value, str):
+        return value
+    if key in FLAGS:
+        return WORDS.get(value.strip().lower(), value)
+    if key in NUMBERS:
+        number = _number(value)
+        return value if number is None else number
+    if key in LISTS:
+        parsed = _json(value)
+        return parsed if isinstance(parsed, list) else [value]
+    return value
+
+
+def _object(value: JsonValue) -> JsonObject:
+    parsed = _json(value) if isinstance(value, str) else value
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _json(text: str) -> JsonValue:
+    try:
+        parsed: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return parsed
+
+
+def _number(text: str) -> int | float | None:
+    parsed = _json(text.strip())
+    return parsed if isinstance(parsed, int | float) and not isinstance(parsed, bool) else None
+
+
+def _positive(value: JsonValue) -> float:
+    number = _number(value) if isinstance(value, str) else value
+    return max(0, number) if isinstance(number, int | float) else 0
+
+
+def _iso(now: int, minutes: float) -> JsonValue:
+    """UTC with milliseconds; the text itself when no calendar reaches that far."""
+    try:
+        at = datetime.fromtimestamp(now / 1000, UTC) + timedelta(minutes=minutes)
+    except OverflowError:
+        return f"in {minutes} minutes"
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,156 @@
+"""What a scheduled task is, and how a SKILL.md or a tool call becomes one."""
+
+from collections.abc import Sequence
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AliasChoices, Field, JsonValue, ValidationError
+
+from orchestrator.schedules.misfires import Misfire, Policy
+from orchestrator.schedules.normalise import TRIGGERS
+from orchestrator.schedules.times import MINUTE, ScheduleError, Trigger, first, parse
+from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.skillfile import SkillFile
+
+MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
+WEEK = 10_080  # minutes: what was missed longer ago is of no use any more
+MAX_CATCH_UP = 100  # runs for one downtime
+MISFIRE = ("misfire", "misfire_limit", "misfire_window_minutes")
+Source = Literal["skill", "tool"]
+
+
+class Step(Frozen):
+    """The one call of the direct tier, which needs no model."""
+
+    tool: str = Field(validation_alias=AliasChoices("toolName", "tool"), min_length=1)
+    parameters: JsonObject = Field(default_factory=dict)
+
+
+class Notify(Frozen):
+    """The chat that is told the outcome."""
+
+    channel: str = Field(min_length=1)
+    chat_id: str = Field(min_length=1)
+
+
+class TaskSpec(Frozen):
+    """One task, as the journal keeps it.
+
+    ``required_tools`` None lets the model's tools be selected as for a message, none at all offers
+    it none. ``notify`` None keeps the outcome in the journal alone.
+    """
+
+    name: str = Field(min_length=1, max_length=MAX_NAME)
+    instructions: str = Field(min_length=1, max_length=MAX_INSTRUCTIONS)
+    trigger: JsonObject
+    timezone: str
+    notify: Notify | None = None
+    required_tools: tuple[str, ...] | None = None
+    max_steps: int | None = Field(None, ge=1, le=50)
+    direct: Step | None = None
+    misfire: Policy = "latest"
+    misfire_limit: int = Field(10, ge=1, le=MAX_CATCH_UP)
+    misfire_window_minutes: int = Field(WEEK, ge=1)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of the schedule.
+
+        Raises:
+            ScheduleError: this machine does not know it.
+        """
+        try:
+            return ZoneInfo(self.timezone)
+        except (KeyError, ValueError, OSError):
+            raise ScheduleError(
+                f"unknown time zone {self.timezone!r}; use one such as Europe/Berlin"
+            ) from None
+
+    @property
+    def parsed(self) -> Trigger:
+        """The trigger.
+
+        Raises:
+            ScheduleError: it cannot be used.
+        """
+        return parse(self.trigger, self.zone)
+
+    @property
+    def missed(self) -> Misfire:
+        """What happens to instants that were missed."""
+        return Misfire(self.misfire, self.misfire_limit, self.misfire_window_minutes * MINUTE)
+
+
+def from_fields(fields: JsonObject, timezone: str, notify: Notify | None, now: int) -> TaskSpec:
+    """A task from normalised fields; ``timezone`` and ``notify`` when they name none.
+
+    Raises:
+        ScheduleError: a field is missing or cannot be used, or the schedule never comes.
+    """
+    config = fields.get("trigger_config")
+    config = config if isinstance(config, dict) else {}
+    flat = {**config, **fields}
+    steps = _steps(fields.get("execution_plan"))
+    try:
+        spec = TaskSpec.model_validate(
+            {
+                "name": fields.get("name"),
+                "instructions": fields.get("instructions"),
+                "trigger": {key: config[key] for key in sorted(TRIGGERS & config.keys())},
+                "timezone": config.get("timezone") or timezone,
+                "notify": _notify(flat) or notify,
+                "required_tools": _tools(flat, steps),
+                "max_steps": fields.get("max_steps"),
+                "direct": steps[0] if len(steps) == 1 else None,
+                **{key: flat[key] for key in MISFIRE if flat.get(key) is not None},
+            }
+        )
+    except ValidationError as error:
+        detail = error.errors()[0]
+        place = ".".join(str(part) for part in detail["loc"])
+        raise ScheduleError(f"{place}: {detail['msg']}; mend it or leave it out") from error
+    if first(spec.parsed, spec.zone, now) is None:
+        raise ScheduleError("the schedule never comes; choose a later year")
+    return spec
+
+
+def skill_fields(skill: SkillFile) -> JsonObject:
+    """What a SKILL.md says about its task, before it is normalised."""
+    tools: list[JsonValue] = list(skill.required_tools)
+    return {
+        "name": skill.name,
+        "instructions": skill.instructions or skill.description,
+        "trigger_config": skill.trigger_config,
+        "max_steps": skill.max_steps,
+        "execution_plan": list(skill.execution_plan),
+        **({"required_tools": tools} if tools else {}),
+    }
+
+
+def _steps(plan: JsonValue) -> Sequence[Step]:
+    if not isinstance(plan, list):
+        return ()
+    try:
+        return [Step.model_validate(step) for step in plan]
+    except ValidationError as error:
+        raise ScheduleError(
+            "execution_plan: each step needs a toolName and, if it has any, parameters"
+        ) from error
+
+
+def _tools(fields: JsonObject, steps: Sequence[Step]) -> JsonValue:
+    """The tools by name; those of a plan with several steps are for the model to call."""
+    if fields.get("no_tools") is True:
+        return []
+    named = fields.get("required_tools")
+    wanted: list[JsonValue] = list(named) if isinstance(named, list) else []
+    if len(steps) > 1:
+        wanted += [step.tool for step in steps if step.tool not in wanted]
+    return wanted or None
+
+
+def _notify(fields: JsonObject) -> JsonValue:
+    chat = fields.get("notify_chat_id")
+    if chat is None:
+        return None
+    return {"channel": fields.get("notify_channel") or "telegram", "chat_id": str(chat)}

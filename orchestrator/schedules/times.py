@@ -1,0 +1,214 @@
+"""When a task is due. Pure: times are milliseconds since the epoch, the clock is an argument.
+
+Cron has daylight saving as Debian's cron has it: a job at a fixed local time that the clock leaps
+over runs once at the first valid minute after it, and one whose local time comes twice runs the
+first time; jobs with ``*`` in the minute or the hour follow elapsed time.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from orchestrator.errors import OrchestratorError
+from thinker.protocol.messages import JsonObject
+
+MINUTE, HOUR = 60_000, 3_600_000
+DAY_MINUTES = 1440  # the interval when a trigger names none (reference/annabelle.md §7)
+MAX_MINUTES = 525_600  # of an interval: a year
+MAX_LISTED = 100  # instants of one downtime that are recorded one by one
+MAX_EXPRESSION = 200  # characters
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+YEARS = range(1970, 2100)
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # whether an expression ever comes is asked from here
+WITH_SECONDS, WITH_YEAR = 6, 7  # fields of an expression
+
+
+class ScheduleError(OrchestratorError):
+    """A schedule cannot be used; the message says what would work."""
+
+
+@dataclass(frozen=True)
+class Cron:
+    """A cron expression of 5 fields, 6 (seconds first) or 7 (a year last), or a macro."""
+
+    expression: str
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Again and again, counted from the last due instant."""
+
+    minutes: int
+
+
+@dataclass(frozen=True)
+class Once:
+    """One instant."""
+
+    at: int
+
+
+Trigger: TypeAlias = Cron | Interval | Once
+
+
+def parse(config: JsonObject, zone: ZoneInfo) -> Trigger:
+    """The trigger of a normalised ``trigger_config``; a local ``at`` is read in ``zone``.
+
+    Raises:
+        ScheduleError: it cannot be used, or never comes.
+    """
+    schedule, at = config.get("schedule"), config.get("at")
+    if schedule is not None:
+        check_cron(str(schedule))
+        return Cron(str(schedule))
+    if at is not None:
+        return Once(_instant(str(at), zone))
+    minutes = config.get("interval_minutes", DAY_MINUTES)
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float):
+        raise ScheduleError(f"interval_minutes {minutes!r} is no number; write whole minutes")
+    if not 1 <= minutes <= MAX_MINUTES or minutes != int(minutes):
+        raise ScheduleError(f"interval_minutes must be a whole number from 1 to {MAX_MINUTES}")
+    return Interval(int(minutes))
+
+
+def check_cron(expression: str) -> None:
+    """Nothing, when the expression can be used.
+
+    Raises:
+        ScheduleError: it cannot, or no instant of 50 years fits it.
+    """
+    try:
+        found = next(_cron(expression, LONG_AGO), None)
+    except (CronSimError, ValueError) as error:
+        raise ScheduleError(
+            f'Invalid cron expression "{_shortened(expression)}": {error}; '
+            "write minute hour day month weekday, such as 30 8 * * 1-5"
+        ) from error
+    if found is None:
+        raise ScheduleError(f'Invalid cron expression "{_shortened(expression)}": it never comes')
+
+
+def first(trigger: Trigger, zone: ZoneInfo, now: int) -> int | None:
+    """When a new trigger is due first; an interval begins at once."""
+    if isinstance(trigger, Cron):
+        return following(trigger, zone, now)
+    return trigger.at if isinstance(trigger, Once) else now
+
+
+def following(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
+    """The first instant after ``after``, at which it was due or looked at; None: never again."""
+    if isinstance(trigger, Once):
+        return None
+    if isinstance(trigger, Interval):
+        return after + trigger.minutes * MINUTE
+    start = datetime.fromtimestamp(after / 1000, UTC).astimezone(zone)
+    for found in _cron(trigger.expression, start):
+        # In the hour that comes twice the first 02:30 is found again, which was before.
+        at = round(found.timestamp() * 1000)
+        if at > after:
+            return at
+    return None
+
+
+def passed(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
+    """The instants from ``due`` (itself one) to ``now``, oldest first; the newest `MAX_LISTED`."""
+    if isinstance(trigger, Once):
+        return [due]
+    if isinstance(trigger, Interval):
+        step = trigger.minutes * MINUTE
+        skipped = max(0, (now - due) // step - MAX_LISTED + 1)
+        return list(range(due + skipped * step, now + 1, step))
+    span = HOUR
+    while True:  # look back far enough, so that a year of minutes is not counted through
+        start = max(due, now - span)
+        found = deque([due] if start == due else [], maxlen=MAX_LISTED)
+        at = following(trigger, zone, start)
+        while at is not None and at <= now:
+            found.append(at)
+            at = following(trigger, zone, at)
+        if start == due or len(found) == MAX_LISTED:
+            return list(found)
+        span *= 8  # a few rounds reach any time
+
+
+def realigned(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> int:
+    """``due`` after the clock was set back: not later than the schedule says from now on."""
+    upcoming = following(trigger, zone, now)
+    return due if upcoming is None else min(due, upcoming)
+
+
+def _instant(text: str, zone: ZoneInfo) -> int:
+    try:
+        at = datetime.fromisoformat(text.strip())
+        return round((at if at.tzinfo else at.replace(tzinfo=zone)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise ScheduleError(
+            f'"{text}" is no date and time; write one such as 2026-02-12T09:00'
+        ) from error
+
+
+def _cron(expression: str, start: datetime) -> Iterator[datetime]:
+    """The instants of an expression after ``start``, by the clocks of its zone.
+
+    Raises:
+        CronSimError: it is no expression.
+        ValueError: its year is none.
+    """
+    if len(expression) > MAX_EXPRESSION:
+        raise CronSimError(f"longer than {MAX_EXPRESSION} characters")
+    name = expression.strip().lower()
+    fields = MACROS.get(name, name).replace("?", "*").split()
+    years = _years(fields.pop()) if len(fields) == WITH_YEAR else None
+    delay = timedelta()
+    if len(fields) == WITH_SECONDS and fields[0].isdecimal() and int(fields[0]) in range(60):
+        # Only expressions of 5 fields have daylight saving as described above.
+        delay = timedelta(seconds=int(fields.pop(0)))
+    return _within(years, " ".join(fields), start, delay)
+
+
+def _within(
+    years: Sequence[int] | None, expression: str, start: datetime, delay: timedelta
+) -> Iterator[datetime]:
+    instants = CronSim(expression, (start.astimezone(UTC) - delay).astimezone(start.tzinfo))
+    while (found := next(instants, None)) is not None:
+        if years is None or found.year in years:
+            yield found.astimezone(UTC) + delay  # local arithmetic knows no second 01:30
+            continue
+        later = [year for year in years if year > found.year]
+        if not later:
+            return
+        new_year = datetime(later[0], 1, 1, tzinfo=start.tzinfo)
+        instants = CronSim(expression, new_year - timedelta(seconds=1))
+
+
+def _years(field: str) -> Sequence[int] | None:
+    """The years that a seventh field names: ``*``, ``2026``, ``2026-2030``, ``2026,2028``."""
+    if field == "*":
+        return None
+    found: set[int] = set()
+    for part in field.split(","):
+        low, _, high = part.partition("-")
+        if not (low + high).isdecimal():
+            raise CronSimError("Bad year")
+        named = range(int(low), int(high or low) + 1)
+        if not named or named[0] not in YEARS or named[-1] not in YEARS:
+            raise CronSimError("Bad year")
+        found.update(named)
+    return sorted(found)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_EXPRESSION else f"{text[:MAX_EXPRESSION]}…"
