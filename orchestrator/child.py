@@ -6,17 +6,19 @@ child ends by itself; what is left of its session is killed with it.
 """
 
 import asyncio
+import ctypes
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import structlog
@@ -27,7 +29,11 @@ from thinker.protocol.peer import Peer, connected
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
 NOT_FOUND = 127  # what setpriv, like a shell, says of a missing program
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+LAST_LOOKS = 100  # at what is left in the end
+GLANCE = 0.01  # seconds between two of them
 TERM_TIMEOUT = 3.0  # seconds from asking to killing
+_watched: set[int] = set()  # children that are reaped by `_watch`
 C = TypeVar("C", bound="Child")
 log = structlog.get_logger()
 
@@ -124,9 +130,11 @@ def _spawn(program: Program, theirs: socket.socket) -> tuple[subprocess.Popen[by
         )
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the environment
         raise _cannot_start(program, error) from error
+    _watched.add(process.pid)
     try:
         return process, os.pidfd_open(process.pid)
     except OSError as error:
+        _watched.discard(process.pid)
         process.kill()
         process.wait()
         raise _cannot_start(program, error) from error
@@ -164,19 +172,73 @@ def _watch(child: Child, process: subprocess.Popen[bytes]) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         child.code = process.wait()
+        _watched.discard(child.pid)
         child.exited.set()
 
     loop.add_reader(child.pidfd, reap)
 
 
-def members(session: int, group: int | None = None) -> Iterator[int]:
-    """The processes of a session, or of one group in it (proc_pid_stat(5), fields 5 and 6)."""
+class Process(NamedTuple):
+    """A process and whose it is."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+
+
+def _processes() -> Iterator[Process]:
+    """Every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may hold anything.
             fields = stat.read_bytes().rpartition(b")")[2].split()
-            if int(fields[3]) == session and group in (None, int(fields[2])):
-                yield int(stat.parent.name)
+            yield Process(int(stat.parent.name), *map(int, fields[1:4]))
+
+
+def members(session: int, group: int | None = None) -> Iterator[int]:
+    """The processes of a session, or of one group in it."""
+    for process in _processes():
+        if process.session == session and group in (None, process.group):
+            yield process.pid
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever our descendants leave behind, in the place of init."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+async def reap_orphans(*, end: bool, ours: Callable[[Process], bool] | None = None) -> None:
+    """Reap what was left behind to us, until cancelled; ``end`` it first (P1, P2).
+
+    A process that has made a session of its own outlives its parent's. It becomes our child at the
+    moment in which that parent dies, and SIGCHLD tells of it. ``ours`` are the children that
+    somebody else reaps; by default those that were started here.
+    """
+    mine = ours or (lambda process: process.pid in _watched)
+    with anyio.open_signal_receiver(signal.SIGCHLD) as signals:
+        async for _ in signals:
+            for process in _processes():
+                if process.parent == os.getpid() and not mine(process):
+                    _reap(process.pid, end=end)
+
+
+def end_orphans() -> None:
+    """End whatever is left below this process, when it has no children of its own any more."""
+    for _ in range(LAST_LOOKS):
+        left = [process.pid for process in _processes() if process.parent == os.getpid()]
+        if not left:
+            return
+        for pid in left:
+            _reap(pid, end=True)
+        time.sleep(GLANCE)
+
+
+def _reap(pid: int, *, end: bool) -> None:
+    with suppress(ChildProcessError, ProcessLookupError, PermissionError):
+        if end:
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, os.WNOHANG)
 
 
 async def first_of(*events: anyio.Event) -> None:

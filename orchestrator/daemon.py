@@ -19,7 +19,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, control_server, crashpoints, status
+from orchestrator import __version__, child, control_server, crashpoints, status
 from orchestrator.adapter import Adapter
 from orchestrator.approvals import Desk
 from orchestrator.channels.console import Console
@@ -61,6 +61,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
     logs.configure(settings.log_level)
     os.umask(0o077)
+    child.adopt_orphans()
     settings.paths.prepare()
     with locked(settings):
         store = Store(settings.paths.journal)
@@ -71,6 +72,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
                 raise
             raise store.failure from None
         finally:
+            child.end_orphans()
             store.close()
     return 0
 
@@ -141,6 +143,7 @@ class Daemon:
             operations = Operations(self._status, self._health, self._reload, arrived, desk)
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(self._servers.run)
+            tasks.start_soon(partial(child.reap_orphans, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(dispatcher.run)
             tasks.start_soon(server.run, listener)

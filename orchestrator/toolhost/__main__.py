@@ -5,10 +5,12 @@ import logging
 import os
 import socket
 import sys
+from functools import partial
 
 import anyio
 import structlog
 
+from orchestrator.child import Process, adopt_orphans, end_orphans, reap_orphans
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.host import Host
 from orchestrator.toolhost.launcher import die_with
@@ -28,10 +30,16 @@ class _LibraryLog(logging.Handler):
 
 async def _serve(fd: int) -> None:
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(reap_orphans, end=False, ours=_is_server))
         host = Host(tasks)
         async with connected(socket.socket(fileno=fd), host.requests) as peer:
             await host.serve(peer)
         tasks.cancel_scope.cancel()
+
+
+def _is_server(process: Process) -> bool:
+    """What the SDK's transport reaps: the leader of a group of our session, or soon to be one."""
+    return process.session == os.getsid(0) and process.group in {process.pid, os.getpgid(0)}
 
 
 def main() -> None:
@@ -41,7 +49,9 @@ def main() -> None:
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING)
     logging.captureWarnings(capture=True)
     die_with(os.getppid())
+    adopt_orphans()  # a server's helpers may outlive it, but not us: then the supervisor gets them
     anyio.run(_serve, int(os.environ[wire.FD_VARIABLE]))
+    end_orphans()
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path:
 
 async def test_agent_cannot_restart_the_daemon(tmp_path: Path) -> None:
     """No tool does it, by any name; the call is an error for the model and nothing more (F66)."""
-    names = ("restart_daemon", "run_shell", "orchestrator", "schedule_task", "agents/resume")
+    names = ("restart_daemon", "run_shell", "orchestrator", "agents_resume", "edit_config")
     async with (
         BotApiServer(TOKEN) as bot,
         CallingModel() as model,

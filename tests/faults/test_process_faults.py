@@ -1,8 +1,10 @@
-"""Processes that freeze, starve and refuse to end (F5, F6, F17, F18, F19, F26)."""
+"""Processes that freeze, starve and refuse to end (F5, F6, F11, F17 to F19, F26)."""
 
 import os
 import resource
+import shlex
 import signal
+import sys
 from pathlib import Path
 
 import anyio
@@ -10,10 +12,11 @@ import pytest
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, two_agents
-from fakes.mcp_config import effects, entry
+from fakes.mcp_config import SERVER, effects, entry
 
 from orchestrator.errors import ExitCode
 from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
 GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be left
@@ -135,3 +138,40 @@ async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Pat
         assert await bot.reply_in(123, within=15) == "work-model: one"
         assert await bot.reply_in(456, within=15) == "home-model: two"
         await daemon.until(lambda report: report.ready)
+
+
+STRAY = "setsid sleep 654321"
+
+
+def escaping(home: Path) -> JsonObject:
+    """An MCP server that leaves a process behind in a session of its own."""
+    script = f"({STRAY} &) ; exec {shlex.join([sys.executable, str(SERVER)])}"
+    return {**entry(home, "wild"), "command": "sh", "args": ["-c", script]}
+
+
+def strays(home: Path) -> list[int]:
+    """The processes that escaped."""
+    return [pid for pid, argv in processes(home).items() if argv[-1:] == ("654321",)]
+
+
+async def test_what_a_tool_left_behind_in_its_own_session_goes_with_the_tool_host(
+    tmp_path: Path,
+) -> None:
+    """Dead two seconds after the tool host was killed, and when the daemon stops (F11)."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = one_agent(model, {"wild": escaping(tmp_path)})
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(1, '!wild_echo {"text": "hi"}')
+            assert await bot.reply_in(1, within=20) == "result: hi"
+            (stray,) = strays(tmp_path)
+            pidfd = os.pidfd_open(stray)
+            (host,) = (p for p, a in processes(tmp_path).items() if "orchestrator.toolhost" in a)
+            os.kill(host, signal.SIGKILL)
+            with anyio.fail_after(GONE_WITHIN):
+                await anyio.wait_readable(pidfd)
+            os.close(pidfd)
+            bot.user_says(1, '!wild_echo {"text": "again"}')
+            assert await bot.reply_in(1, within=20) == "result: again"
+            (another,) = strays(tmp_path)
+            assert another != stray
+            await daemon.until(lambda report: report.open_turns == 0)
