@@ -143,10 +143,10 @@ def _tools(fields: JsonObject, steps: Sequence[Step]) -> JsonValue:
     if fields.get("no_tools") is True:
         return []
     named = fields.get("required_tools")
-    wanted: list[JsonValue] = list(named) if isinstance(named, list) else []
+    wanted = [str(name) for name in named] if isinstance(named, list) else []
     if len(steps) > 1:
-        wanted += [step.tool for step in steps if step.tool not in wanted]
-    return wanted or None
+        wanted += [step.tool for step in steps]
+    return list(dict.fromkeys(wanted)) or None
 
 
 def _notify(fields: JsonObject) -> JsonValue:

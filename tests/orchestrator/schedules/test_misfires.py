@@ -1,0 +1,64 @@
+"""What becomes of instants that come late, overlap, or follow a failure."""
+
+import pytest
+
+from orchestrator.schedules.misfires import GRACE, Misfire, Policy, decide
+
+HOUR, WEEK = 3_600_000, 7 * 86_400_000
+NOW = 1_770_000_000_000
+THREE = [NOW - 3 * HOUR, NOW - 2 * HOUR, NOW - HOUR]
+
+
+def states(
+    instants: list[int],
+    policy: Policy,
+    limit: int = 2,
+    *,
+    not_before: int = 0,
+    unfinished: int = 0,
+    window: int = WEEK,
+) -> list[str]:
+    """What becomes of each."""
+    misfire = Misfire(policy, limit, window)
+    verdicts = decide(instants, misfire, NOW, not_before=not_before, unfinished=unfinished)
+    assert [verdict.at for verdict in verdicts] == instants
+    return [verdict.state for verdict in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("skip", ["skipped", "skipped", "skipped"]),
+        ("latest", ["missed", "missed", "due"]),
+        ("all", ["missed", "due", "due"]),
+    ],
+)
+def test_missed_instants_run_as_the_policy_says(policy: Policy, expected: list[str]) -> None:
+    """None, the newest, or the newest few."""
+    assert states(THREE, policy) == expected
+
+
+@pytest.mark.parametrize("policy", ["skip", "latest", "all"])
+def test_instant_on_time_runs_under_every_policy(policy: Policy) -> None:
+    """A little late is on time."""
+    assert states([NOW - GRACE], policy) == ["due"]
+    assert states([*THREE, NOW], policy)[-1] == "due"
+
+
+def test_instant_outside_the_window_never_runs() -> None:
+    """Nobody wants last month's reminder."""
+    assert states(THREE, "all", 3, window=2 * HOUR) == ["missed", "due", "due"]
+    assert states([NOW - WEEK - 1], "latest") == ["missed"]
+
+
+def test_task_that_still_runs_is_not_started_again() -> None:
+    """Under "all" it may be waited for."""
+    assert states([NOW], "latest", unfinished=1) == ["skipped"]
+    assert states([NOW], "skip", unfinished=1) == ["skipped"]
+    assert states(THREE, "all", 3, unfinished=1) == ["skipped", "due", "due"]
+
+
+def test_task_that_failed_waits() -> None:
+    """The instants of that time are skipped, those after it run."""
+    assert states([NOW], "latest", not_before=NOW + 1) == ["skipped"]
+    assert states(THREE, "all", 3, not_before=NOW - 2 * HOUR) == ["skipped", "due", "due"]

@@ -1,0 +1,109 @@
+"""How a SKILL.md or a tool call becomes a task."""
+
+import pytest
+
+from orchestrator.schedules.normalise import normalise
+from orchestrator.schedules.specs import Notify, Step, TaskSpec, from_fields, skill_fields
+from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.skillfile import parse
+
+NOW = 1_770_897_600_000  # 2026-02-12 12:00 UTC
+CHAT = Notify(channel="telegram", chat_id="7")
+SKILL = """\
+---
+name: brief
+description: Morning briefing.
+metadata:
+  required_tools: [search_memories]
+  trigger_config:
+    cron: "0 8 * * *"
+    timezone: Europe/Warsaw
+    misfire: all
+    misfire_limit: 3
+    notify_chat_id: 123
+  max_steps: 5
+---
+Say what is on today.
+"""
+
+
+def spec(**fields: object) -> TaskSpec:
+    """A task from fields as somebody wrote them, at noon on 2026-02-12 in UTC."""
+    given: JsonObject = {"name": "x", "instructions": "do it", **fields}  # type: ignore[dict-item]
+    return from_fields(normalise(given, NOW, "work"), "America/New_York", CHAT, NOW)
+
+
+def test_skill_file_becomes_a_task() -> None:
+    """With its own zone, chat, tools and policy for what it missed."""
+    fields = skill_fields(parse(SKILL, "brief"))
+    found = from_fields(normalise(fields, NOW, "work"), "UTC", CHAT, NOW)
+    assert (found.name, found.instructions) == ("brief", "Say what is on today.")
+    assert (found.parsed, found.timezone) == (Cron("0 8 * * *"), "Europe/Warsaw")
+    assert found.notify == Notify(channel="telegram", chat_id="123")
+    assert (found.required_tools, found.max_steps) == (("search_memories",), 5)
+    assert (found.misfire, found.misfire_limit) == ("all", 3)
+    assert TaskSpec.model_validate_json(found.model_dump_json()) == found
+
+
+def test_what_a_task_does_not_say_has_a_default() -> None:
+    """The zone and chat of whoever made it; the newest missed instant runs; tools by its text."""
+    found = spec()
+    assert (found.timezone, found.notify, found.misfire) == ("America/New_York", CHAT, "latest")
+    assert (found.required_tools, found.direct, found.parsed) == (None, None, Interval(1440))
+
+
+@pytest.mark.parametrize(
+    ("fields", "trigger"),
+    [
+        ({"schedule": "0 9 * * *"}, Cron("0 9 * * *")),
+        ({"trigger_config": '{"cron_expression": "@daily"}'}, Cron("@daily")),
+        ({"intervalMinutes": "30"}, Interval(30)),
+        ({"in_minutes": "1.5"}, Once(NOW + 90_000)),
+        ({"in_hours": 2, "in_minutes": 30}, Once(NOW + 150 * 60_000)),
+        ({"at": "2026-02-12T09:00"}, Once(NOW + 2 * 3_600_000)),
+    ],
+)
+def test_trigger_is_understood_in_the_ways_people_write_it(
+    fields: dict[str, object], trigger: object
+) -> None:
+    """Flat or nested, as text or number."""
+    assert spec(**fields).parsed == trigger
+
+
+def test_three_ways_to_tools() -> None:
+    """None, exactly these, or chosen by the text (seed 002)."""
+    assert spec(no_tools="true").required_tools == ()
+    assert spec(required_tools='["a", "b"]').required_tools == ("a", "b")
+    assert spec(required_tools=[]).required_tools is None
+
+
+def test_plan_of_one_call_needs_no_model() -> None:
+    """One of several is for the model, which gets the tools that it names."""
+    one = spec(execution_plan=[{"id": "s", "toolName": "get_time", "parameters": {"a": 1}}])
+    assert one.direct == Step(tool="get_time", parameters={"a": 1})
+    assert TaskSpec.model_validate_json(one.model_dump_json()) == one
+    steps = [{"toolName": "a"}, {"toolName": "b"}, {"toolName": "a"}]
+    several = spec(execution_plan=steps, required_tools=["c"])
+    assert (several.direct, several.required_tools) == (None, ("c", "a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": ""}, "name: "),
+        ({"instructions": None}, "instructions: "),
+        ({"schedule": "60 * * * *"}, "Invalid cron expression"),
+        ({"schedule": "0 0 9 1 1 * 2020"}, "choose a later year"),
+        ({"timezone": "Mars/Base"}, "use one such as Europe/Berlin"),
+        ({"timezone": "../etc/passwd"}, "use one such as Europe/Berlin"),
+        ({"max_steps": 51}, "max_steps: "),
+        ({"misfire": "never"}, "misfire: "),
+        ({"execution_plan": [{"tool_name": "a"}]}, "needs a toolName"),
+        ({"in_hours": 1e12}, "is no date"),
+    ],
+)
+def test_unusable_field_is_refused_with_the_mend(fields: dict[str, object], message: str) -> None:
+    """It names the field."""
+    with pytest.raises(ScheduleError, match=message):
+        spec(**fields)
