@@ -27,6 +27,7 @@ PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
 APPROVAL_LIST = "approvals/list"  # → ApprovalList
 APPROVAL_DECIDE = "approvals/decide"  # Word → Done
 RELOAD = "reload"  # → ReloadReport
+AGENT_PAUSE = "agents/pause"  # AgentName → Done
 AGENT_RESUME = "agents/resume"  # AgentName → Done
 DLQ_RETRY = "dlq/retry"  # DeadLetter → Done
 DLQ_DROP = "dlq/drop"  # DeadLetter → Done
@@ -61,6 +62,7 @@ class AgentReport(Camel):
     provider: str
     model: str
     reason: str = ""  # why it is not running, if something is wrong
+    paused: str = ""  # why its messages wait, if they do
 
 
 class ChannelReport(Camel):

@@ -42,6 +42,7 @@ from orchestrator.errors import (
 )
 from orchestrator.journal import deadletters, pairing, runs, tasks
 from orchestrator.journal.store import Store
+from orchestrator.pauses import Gate
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
@@ -61,6 +62,7 @@ class Operations:
     reload: Callable[[], Awaitable[ReloadReport]]
     wake: Callable[[], None]
     desk: Desk
+    gate: Gate
     tasks_changed: Callable[[], None]
 
 
@@ -121,6 +123,7 @@ class ControlServer:
             control.APPROVAL_LIST: self._approvals,
             control.APPROVAL_DECIDE: self._decide,
             control.RELOAD: lambda _: self._operations.reload(),
+            control.AGENT_PAUSE: self._pause,
             control.AGENT_RESUME: self._resume,
             control.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
             control.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
@@ -193,11 +196,22 @@ class ControlServer:
             )
         return Done()
 
+    async def _pause(self, params: JsonValue) -> Done:
+        agent_id = AgentName.model_validate(params).agent_id
+        if agent_id not in self._supervisor.slots():
+            raise RpcError(FAILED, f"there is no agent {agent_id!r}")
+        await self._operations.gate.order(agent_id, "operator", paused=True)
+        return Done()
+
     async def _resume(self, params: JsonValue) -> Done:
+        agent_id = AgentName.model_validate(params).agent_id
         try:
-            self._supervisor.resume(AgentName.model_validate(params).agent_id)
+            self._supervisor.resume(agent_id)
         except UnknownAgentError as error:
             raise RpcError(FAILED, str(error)) from error
+        refused = await self._operations.gate.order(agent_id, "operator", paused=False)
+        if refused is not None:
+            raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return Done()
 
     async def _dead_letter(

@@ -34,13 +34,15 @@ from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.intake import JournalIntake
 from orchestrator.journal import turns
 from orchestrator.journal.store import Store
+from orchestrator.pauses import Gate
 from orchestrator.reload import Configuration
+from orchestrator.scheduler import Scheduler
 from orchestrator.sdnotify import Notifier
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
 from orchestrator.toolservers import ToolServers
-from orchestrator.turn import Services
+from orchestrator.turnrequest import Services
 from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
@@ -120,34 +122,53 @@ class Daemon:
             await self._configuration.apply(supervisor, self._servers)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
             desk = self._desk = Desk(self._store, _now)
+            gate = self._gate = Gate(
+                self._store, lambda: self._configuration.file, self._environ, _now
+            )
+
+            def arrived() -> None:
+                dispatcher.wake()
+                delivery.wake()
+
+            scheduler = self._scheduler = Scheduler(
+                self._store,
+                lambda: self._configuration.file,
+                self._settings,
+                self._environ,
+                arrived,
+                _now,
+            )
             services = Services(
                 store=self._store,
                 supervisor=supervisor,
                 delivery=delivery,
                 tools=ToolRunner(self._store, self._servers, tasks, desk, _now),
                 desk=desk,
+                gate=gate,
                 settings=self._settings,
                 environ=self._environ,
                 agents=lambda: self._configuration.file,
                 clock=_now,
                 epoch=epoch,
+                tasks_changed=scheduler.wake,
             )
             dispatcher = Dispatcher(services, tasks)
             self._dispatcher = dispatcher
-
-            def arrived() -> None:
-                dispatcher.wake()
-                delivery.wake()
-
             intake = JournalIntake(self._store, services.agents, self._adapters, arrived)
-            operations = Operations(self._status, self._health, self._reload, arrived, desk)
+            operations = Operations(
+                self._status, self._health, self._reload, arrived, desk, gate, scheduler.wake
+            )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(self._servers.run)
             tasks.start_soon(partial(child.reap_orphans, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(dispatcher.run)
+            tasks.start_soon(gate.run)
             tasks.start_soon(server.run, listener)
-            tasks.start_soon(self._configuration.watch, self._reload_quietly)
+            tasks.start_soon(scheduler.run)
+            tasks.start_soon(
+                self._configuration.watch, self._reload_quietly, scheduler.skills_changed
+            )
             tasks.start_soon(self._notifier.run)
             for name in self._adapters:
                 tasks.start_soon(delivery.run, name)
@@ -200,6 +221,7 @@ class Daemon:
         self._notifier.tell("STOPPING=1")
         dispatcher.stop_admitting()
         self._desk.close()
+        self._gate.close()
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
             await dispatcher.settled()
@@ -224,6 +246,7 @@ class Daemon:
             self._adapters.values(),
             _now() / 1000,
             admitting=self._dispatcher.admitting,
+            scheduler=self._scheduler.problem(),
         )
 
     async def _reload(self) -> ReloadReport:
@@ -234,6 +257,8 @@ class Daemon:
                 await self._configuration.apply(self._supervisor, self._servers)
                 log.info("config_applied", agents=sorted(self._supervisor.slots()))
                 self._dispatcher.wake()
+                self._scheduler.skills_changed()
+                self._gate.wake()
             self._notifier.tell("READY=1")
             problems = status.problems(self._configuration.problems)
             return ReloadReport(applied=applied, problems=problems)

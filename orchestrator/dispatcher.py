@@ -13,14 +13,20 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import __version__, replies, router
+from orchestrator.child import first_of
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, turns
+from orchestrator.journal import inbox, runs, turns
 from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.pauses import Pause
 from orchestrator.journal.turns import Admission, Turn
-from orchestrator.turn import Services, TurnRunner
+from orchestrator.proactive import TaskTurnRunner
+from orchestrator.turn import TurnRunner
+from orchestrator.turnrequest import Services
 from thinker.protocol.logs import bound
 
+TASKS_AT_ONCE = 8  # of all agents
+TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks hold up nobody else's
 UNBOUND = "no agent is bound to this chat"
 UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
@@ -39,6 +45,7 @@ class Dispatcher:
         self._tasks = tasks
         self._new_id = new_id
         self._lanes: set[str] = set()
+        self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._work = anyio.Event()
         self.admitting = True
@@ -61,6 +68,7 @@ class Dispatcher:
         """Open a lane for every chat that has work, until cancelled."""
         while True:
             self._work = anyio.Event()
+            changed = self._with.gate.changed
             try:
                 chats = await self._with.store.transact(inbox.chats_with_work)
             except JournalError as error:
@@ -68,10 +76,13 @@ class Dispatcher:
                 await anyio.sleep(STORAGE_RETRY)
                 continue
             for chat in chats:
-                if chat not in self._lanes and self.admitting:
+                busy = chat in self._lanes or chat in self._held
+                if not busy and self.admitting and self._has_room(chat):
                     self._lanes.add(chat)
                     self._tasks.start_soon(self._lane, chat)
-            await self._work.wait()
+            await first_of(self._work, changed)
+            if changed.is_set():
+                self._held.clear()
 
     async def _lane(self, chat: str) -> None:
         try:
@@ -97,8 +108,19 @@ class Dispatcher:
             self._ended = anyio.Event()
             self.wake()  # a message may have come after the last look
 
+    def _has_room(self, lane: str) -> bool:
+        """People's chats always have; tasks that come in a storm wait for each other."""
+        agent, is_task = _task_agent(lane)
+        if not is_task:
+            return True
+        running = [found for found, task in map(_task_agent, self._lanes) if task]
+        return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
+
     async def _run(self, turn: Turn) -> None:
         with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
+            if turn.recipe == "proactive":  # bounded by its lane: it takes no turn from a person
+                await TaskTurnRunner(self._with, turn).run()
+                return
             async with self._limit(turn.agent_id):
                 await TurnRunner(self._with, turn).run()
 
@@ -111,15 +133,23 @@ class Dispatcher:
 
     async def _admit(self, chat: str) -> Turn | None:
         """T2 for the chat's next message that an agent answers; the others are refused."""
+        changed = self._with.gate.changed
         turn = await self._with.store.transact(self._next, chat)
         self._with.delivery.wake()
-        return turn
+        if not isinstance(turn, Pause):
+            return turn
+        if not changed.is_set():
+            self._held.add(chat)
+        return None
 
-    def _next(self, db: apsw.Connection, chat: str) -> Turn | None:
+    def _next(self, db: apsw.Connection, chat: str) -> Turn | Pause | None:
         now = self._with.clock()
         while (row := inbox.oldest_new(db, chat)) is not None:
             agent_id = self._agent_for(row)
             if agent_id is not None:
+                pause = self._with.gate.admits(db, agent_id, row)
+                if pause is not None:
+                    return pause
                 definition = self._with.agents().agent(agent_id)
                 minutes = definition.limits.turn_minutes if definition is not None else 1
                 admission = Admission(
@@ -128,11 +158,13 @@ class Dispatcher:
                     epoch=self._with.epoch,
                     minutes=minutes,
                     code_version=__version__,
+                    recipe="proactive" if row.kind == runs.KIND else "interactive",
                 )
                 return turns.admit(db, row, admission, now)
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)
-            inbox.refuse(db, row, reason, replies.NO_AGENT if row.private else None, now)
+            told = row.private and row.kind != runs.KIND
+            inbox.refuse(db, row, reason, replies.NO_AGENT if told else None, now)
         return None
 
     def _agent_for(self, row: InboxRow) -> str | None:
@@ -140,3 +172,8 @@ class Dispatcher:
         return router.resolve(
             agents.bindings, row.message(), agents.usable(), agents.fallback_agent_id
         )
+
+
+def _task_agent(lane: str) -> tuple[str, bool]:
+    """The agent of a task's lane, and whether it is one."""
+    return lane.removeprefix(runs.LANE).partition("/")[0], lane.startswith(runs.LANE)

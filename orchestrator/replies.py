@@ -23,6 +23,15 @@ NO_START = (
     "I cannot answer: this agent cannot start with its configuration, perhaps for want of a key."
     " My operator finds what to set with: orchestrator status"
 )
+TASK_OFF = (
+    "⚠️ The scheduled task {name!r} failed {failures} times in a row, so I switched it off"
+    " ({error}).\norchestrator tasks enable {id}"
+)
+PAUSED = "I am paused: {reason}. Your messages are kept; I answer them when I go on."
+PAUSE_ALERT = (
+    "Agent '{agent}' is paused: {reason}. Its messages are kept.\n"
+    "/resume {agent}, or: orchestrator agents resume {agent}"
+)
 
 
 def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:

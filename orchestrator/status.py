@@ -18,7 +18,7 @@ from orchestrator.control import (
 )
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, turns
+from orchestrator.journal import inbox, pauses, turns
 from orchestrator.journal.store import StorageFailedError, Store, prove_writable
 from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
@@ -46,7 +46,7 @@ async def report(
     health: HealthReport,
 ) -> StatusReport:
     """The state of everything, at this moment."""
-    counts, open_turns, recent = await store.transact(_journal)
+    counts, open_turns, recent, paused = await store.transact(_journal)
     channels = tuple(
         ChannelReport(
             name=adapter.status.name,
@@ -61,7 +61,9 @@ async def report(
         version=__version__,
         home=str(settings.home),
         config_file=str(configuration.path),
-        agents=tuple(_agent(slot) for slot in supervisor.slots().values()),
+        agents=tuple(
+            _agent(slot, paused.get(name, "")) for name, slot in supervisor.slots().items()
+        ),
         channels=channels,
         tool_servers=tuple(
             ToolServerReport(
@@ -130,7 +132,9 @@ def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:
     )
 
 
-def _journal(db: apsw.Connection) -> tuple[dict[str, int], int, tuple[RecentTurn, ...]]:
+def _journal(
+    db: apsw.Connection,
+) -> tuple[dict[str, int], int, tuple[RecentTurn, ...], dict[str, str]]:
     recent = tuple(
         RecentTurn(
             turn_id=turn.id,
@@ -143,10 +147,11 @@ def _journal(db: apsw.Connection) -> tuple[dict[str, int], int, tuple[RecentTurn
         )
         for turn in turns.recent(db, RECENT)
     )
-    return inbox.counts(db), turns.open_count(db), recent
+    paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
+    return inbox.counts(db), turns.open_count(db), recent, paused
 
 
-def _agent(slot: Slot) -> AgentReport:
+def _agent(slot: Slot, paused: str) -> AgentReport:
     return AgentReport(
         agent_id=slot.spec.agent_id,
         state=slot.history.state,
@@ -155,6 +160,7 @@ def _agent(slot: Slot) -> AgentReport:
         provider=slot.spec.endpoint.provider,
         model=slot.spec.endpoint.model,
         reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
+        paused=paused,
     )
 
 

@@ -4,17 +4,16 @@ The loop in `TurnRunner.run` is the recovery: when a worker dies, drains or is r
 turn goes to the next one, with the steps that are already in the journal.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
 
 import anyio
 import apsw
 import structlog
 
 from orchestrator import replies
-from orchestrator.approvals import ApprovalNeeded, Desk
-from orchestrator.definitions import AgentDefinition, AgentsFile
-from orchestrator.delivery import STORAGE_RETRY, Delivery, Preview
+from orchestrator.approvals import ApprovalNeeded
+from orchestrator.definitions import AgentDefinition
+from orchestrator.delivery import STORAGE_RETRY, Preview
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -23,20 +22,17 @@ from orchestrator.errors import (
     WorkerLostError,
 )
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import outbox, playbooks, steps, turns
+from orchestrator.journal import outbox, runs, steps, turns, usage
 from orchestrator.journal.approvals import Approval
 from orchestrator.journal.outbox import Address, Part
-from orchestrator.journal.recollection import Recollection, recollect
-from orchestrator.journal.store import FencedError, Store
-from orchestrator.journal.turns import Context, Turn
+from orchestrator.journal.pauses import Pause
+from orchestrator.journal.store import FencedError
+from orchestrator.journal.turns import Turn
 from orchestrator.launch import host_timezone, skill_directories
-from orchestrator.settings import Settings
-from orchestrator.supervisor import Supervisor
-from orchestrator.tools import ToolRunner
+from orchestrator.turnrequest import Gathered, Services, gather, turn_run
 from orchestrator.worker import Worker
-from thinker.protocol.messages import ToolResult, UserMessage
+from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import (
-    ChatRef,
     StepCommit,
     StepCommitted,
     StopReason,
@@ -45,25 +41,8 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
-WINDOW = 50  # messages of history; seed 002
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True)
-class Services:
-    """The parts of the daemon that turns need. ``clock`` tells milliseconds since the epoch."""
-
-    store: Store
-    supervisor: Supervisor
-    delivery: Delivery
-    tools: ToolRunner
-    desk: Desk
-    settings: Settings
-    environ: dict[str, str]
-    agents: Callable[[], AgentsFile]
-    clock: Callable[[], int]
-    epoch: int
 
 
 class TurnRunner:
@@ -78,6 +57,7 @@ class TurnRunner:
         self._told_quarantine = False
         self._over = False
         self._question: Approval | None = None
+        self._held = False
 
     async def run(self) -> None:
         """Bring the turn to T6, whatever happens to workers; or leave it open when we stop."""
@@ -111,27 +91,51 @@ class TurnRunner:
         except WorkerError as error:
             if self._question is not None:
                 await self._wait_for_word(self._question)
+            elif self._held:
+                await self._wait_for_resume()
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
                 result = _ended(replies.BROKEN, str(error))
         if result is not None and result.stop_reason is StopReason.DRAINED:
+            await self._with.store.transact(usage.release, self._turn.id)
             self._over = self._with.supervisor.stopping
             return None
         return result
 
-    async def _attempt(self) -> TurnResult:
-        """Send the turn to the agent's worker, which runs it to an end or to a step boundary."""
+    async def _attempt(self) -> TurnResult | None:
+        """Send the turn to the agent's worker, which runs it to an end or to a step boundary.
+
+        None when the agent is paused: the turn waited, and is to be tried again.
+        """
         services, turn = self._with, self._turn
-        self._definition = services.agents().agent(turn.agent_id)
-        if self._definition is None:
-            raise UnknownAgentError(turn.agent_id)
+        definition = self._definition = self._current()
+        if await services.store.transact(services.gate.holds, turn) is not None:
+            await self._wait_for_resume()
+            return None
         await services.tools.settled()
         async with services.supervisor.using(turn.agent_id) as worker:
-            context, known = await services.store.transact(self._gather, self._definition)
-            self._address = context.messages[0].address()
-            async with services.delivery.preview(turn.id, self._address) as self._preview:
-                run = self._turn_run(context, known, self._definition)
-                return await self._on(worker, run)
+            gathered = await services.store.transact(self._gather, definition)
+            self._address = gathered.context.messages[0].address()
+            async with self._shown(self._address) as self._preview:
+                return await self._on(worker, self._request(gathered, definition))
+
+    def _gather(self, db: apsw.Connection, definition: AgentDefinition) -> Gathered:
+        """What the worker needs; what its first model call may take is set aside."""
+        self._with.gate.reserve(db, self._turn)
+        return gather(db, self._with, self._turn, definition)
+
+    def _current(self) -> AgentDefinition:
+        """The agent as it is configured now."""
+        definition = self._with.agents().agent(self._turn.agent_id)
+        if definition is None:
+            raise UnknownAgentError(self._turn.agent_id)
+        return definition
+
+    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+        return turn_run(self._with, gathered, definition)
+
+    def _shown(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
+        return self._with.delivery.preview(self._turn.id, address)
 
     async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
         try:
@@ -140,43 +144,6 @@ class TurnRunner:
             if worker.asked and not worker.hung:
                 return TurnResult(text="", stop_reason=StopReason.DRAINED)
             raise
-
-    def _gather(
-        self, db: apsw.Connection, definition: AgentDefinition
-    ) -> tuple[Context, Recollection]:
-        turn = self._turn
-        running = self._with.tools.running(turn.id)
-        context = turns.context(db, turn.id, running, WINDOW, self._with.clock())
-        said = "\n".join(row.text for row in context.messages)
-        playbooks.seed(db, turn.agent_id, turn.started_at)
-        return context, recollect(db, turn.agent_id, said, definition.skills, turn.started_at)
-
-    def _turn_run(
-        self, context: Context, known: Recollection, definition: AgentDefinition
-    ) -> TurnRun:
-        first = context.messages[0]
-        return TurnRun(
-            turn_id=context.turn.id,
-            chat=ChatRef(
-                channel=first.channel,
-                chat_id=first.chat_id,
-                thread_id=first.thread_id or None,
-                private=first.private,
-            ),
-            messages=tuple(UserMessage(content=row.text) for row in context.messages),
-            history=context.history,
-            summary=context.summary,
-            profile_prompt=known.profile_prompt,
-            memories=known.memories,
-            playbooks=known.playbooks,
-            skills=known.skills,
-            steps=context.steps,
-            tools=self._with.tools.offered(definition),
-            recent_tools=context.recent_tools,
-            stream=first.private,
-            started_at=context.turn.started_at / 1000,
-            deadline=context.turn.deadline / 1000,
-        )
 
     # --- how an attempt ends ---------------------------------------------------------------
 
@@ -201,11 +168,13 @@ class TurnRunner:
         address = origin.address()
         late = outbox.take_unconfirmed(db, address.chat_key, services.clock())
         text = replies.compose(result.text, late, steps.unconfirmed(db, turn.id))
-        reply_to = None if address.private else origin.message_id
+        reply_to = None if address.private or origin.kind == runs.KIND else origin.message_id
         split = services.delivery.split
         cut = split(address.channel, text) or split(address.channel, replies.NOTHING)
         parts = [Part(part, reply_to=reply_to) for part in cut]
         mode = services.delivery.mode(address)
+        if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
+            usage.release(db, turn.id)
         turns.reply(db, turn, parts, mode, (result.stop_reason, result.error), services.clock())
 
     async def _worker_died(self, error: WorkerLostError) -> None:
@@ -232,9 +201,26 @@ class TurnRunner:
     async def _wait_for_word(self, question: Approval) -> None:
         """The turn leaves its worker until the operator answers; then it goes on as if resumed."""
         self._question = None
-        await self._with.store.transact(turns.park, self._turn, "approval")
-        self._with.delivery.wake()
+        await self._park("approval")
         await self._with.desk.answered(question)
+        await self._unpark()
+
+    async def _wait_for_resume(self) -> None:
+        """The agent is paused: the turn leaves its worker, and goes on when the agent does."""
+        self._held = False
+        await self._park("budget")
+        await self._with.gate.resumed(self._turn.agent_id)
+        await self._unpark()
+
+    async def _park(self, why: str) -> None:
+        def park(db: apsw.Connection) -> None:
+            usage.release(db, self._turn.id)
+            turns.park(db, self._turn, why)
+
+        await self._with.store.transact(park)
+        self._with.delivery.wake()
+
+    async def _unpark(self) -> None:
         self._over = self._with.supervisor.stopping
         if not self._over:
             await self._with.store.transact(turns.unpark, self._turn, self._with.clock())
@@ -245,15 +231,23 @@ class TurnRunner:
     # --- what the worker asks (TurnHost) ---------------------------------------------------
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3, fenced by the epoch."""
+        """T3, fenced by the epoch. An agent that is paused with it goes no step further."""
         try:
-            return await self._with.store.transact(
-                steps.plan, commit, self._with.tools.classes(), self._with.epoch, self._with.clock()
-            )
+            committed, pause = await self._with.store.transact(self._plan, commit)
         except FencedError as error:
             raise RpcError(FENCED, str(error)) from error
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
+        if pause is not None:
+            self._held = True
+            raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
+        return committed
+
+    def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
+        services = self._with
+        classes = services.tools.classes()
+        committed = steps.plan(db, commit, classes, services.epoch, services.clock())
+        return committed, services.gate.settle(db, self._turn, commit)
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""
@@ -281,6 +275,7 @@ class TurnRunner:
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         services.delivery.wake()
+        services.tasks_changed()
         return result
 
     def show(self, text: str) -> None:

@@ -28,7 +28,7 @@ COMMANDS = {
     "pair": "Decide which chats may talk to the bot.",
     "tasks": "List scheduled tasks, run one, switch it on or off.",
     "approvals": "Answer tool calls that wait for a person's word.",
-    "agents": "List the agents, or put a stopped one back to work.",
+    "agents": "List the agents, pause one, or put it back to work.",
     "reload": "Have the daemon read agents.json again, now.",
     "route": "Find out which agent answers a chat.",
     "prompt": "See what an agent's model would see.",

@@ -8,6 +8,7 @@ from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.status import show_agents
 from orchestrator.control import (
+    AGENT_PAUSE,
     AGENT_RESUME,
     STATUS,
     AgentName,
@@ -28,7 +29,7 @@ class AgentList(Camel):
 
 @app.callback()
 def _group() -> None:
-    """List the agents, or put a stopped one back to work."""
+    """List the agents, pause one, or put it back to work."""
 
 
 @app.command("list")
@@ -42,11 +43,22 @@ def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
 
 
 @app.command()
-def resume(
-    agent: Annotated[str, typer.Argument(help="An agent that failed too often.")],
+def pause(
+    agent: Annotated[str, typer.Argument(help="An agent.")],
     *,
     home: Home = None,
 ) -> None:
-    """Put an agent back to work at once that was stopped after repeated failures."""
+    """Let an agent answer nothing until it is resumed; its messages are kept."""
+    ask(settings(home), AGENT_PAUSE, AgentName(agent_id=agent), Done)
+    typer.echo(f"agent '{agent}' is paused; its messages are kept")
+
+
+@app.command()
+def resume(
+    agent: Annotated[str, typer.Argument(help="An agent that failed too often, or is paused.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Put an agent back to work at once: after repeated failures, or after a pause."""
     ask(settings(home), AGENT_RESUME, AgentName(agent_id=agent), Done)
     typer.echo(f"agent '{agent}' takes messages again")

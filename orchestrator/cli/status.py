@@ -30,7 +30,7 @@ def show_agents(agents: tuple[AgentReport, ...]) -> None:
     """Print the table of agents."""
     table(
         "Agents",
-        ("agent", "state", "pid", "restarts", "provider", "model", "reason"),
+        ("agent", "state", "pid", "restarts", "provider", "model", "paused", "reason"),
         (_agent_row(agent) for agent in agents),
     )
 
@@ -71,7 +71,8 @@ def _show(report: StatusReport) -> None:
 
 def _agent_row(agent: AgentReport) -> tuple[object, ...]:
     where = (agent.provider, agent.model)
-    return (agent.agent_id, agent.state, agent.pid, agent.restarts, *where, agent.reason)
+    why = (agent.paused, agent.reason)
+    return (agent.agent_id, agent.state, agent.pid, agent.restarts, *where, *why)
 
 
 def _turn_row(turn: RecentTurn) -> tuple[object, ...]:

@@ -1,0 +1,247 @@
+"""The gate before an agent's messages and model calls: pauses, the detector, the budgets.
+
+What it knows stands in the journal, so that it holds across restarts. A pause is told to the chat
+in which it began and to the chat that ``costControls`` name; every other chat is told when it next
+writes. Messages of a paused agent stay new, its open turns wait between two steps.
+"""
+
+from collections.abc import Callable, Mapping
+from zoneinfo import ZoneInfo
+
+import anyio
+import apsw
+import structlog
+
+from orchestrator import budgets, replies
+from orchestrator.budgets import Verdict
+from orchestrator.definitions import AgentDefinition, AgentsFile, find_price
+from orchestrator.errors import JournalError
+from orchestrator.journal import inbox, pauses, transcript, usage
+from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.outbox import Address
+from orchestrator.journal.pauses import Pause
+from orchestrator.journal.store import Store
+from orchestrator.journal.turns import Turn
+from orchestrator.journal.usage import Amount
+from orchestrator.launch import host_timezone
+from thinker.protocol.methods import StepCommit
+
+RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room again
+log = structlog.get_logger()
+
+
+class Gate:
+    """Decides, inside the transactions of others, whether an agent may go on.
+
+    ``changed`` is set, and replaced, whenever an agent may have been resumed: take it before you
+    look, and wait for it afterwards. ``clock`` tells milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        environ: Mapping[str, str],
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._environ = environ
+        self._clock = clock
+        self._closed = False
+        self.changed = anyio.Event()
+
+    # --- inside transactions ---------------------------------------------------------------
+
+    def admits(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> Pause | None:
+        """Before T2: the pause because of which a message has to wait; its chat is told once."""
+        pause = self._check(db, agent_id, "", row.address())
+        if pause is not None and row.kind == "message":
+            pauses.tell(db, pause, row.address(), _told(pause), self._clock())
+        return pause
+
+    def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
+        """Before a turn is given to a worker: the pause in which it has to wait.
+
+        A turn whose last step was the answer asks its model nothing more, so it never waits.
+        """
+        if transcript.answered(db, turn.id):
+            return None
+        return self._check(db, turn.agent_id, turn.id, inbox.of_turn(db, turn.id)[0].address())
+
+    def reserve(self, db: apsw.Connection, turn: Turn) -> None:
+        """Before a model call: set aside what it may take."""
+        if not transcript.answered(db, turn.id):
+            model = self._model(turn.agent_id)
+            amount = self._next_call(db, turn.agent_id, turn.id)
+            usage.reserve(db, turn.agent_id, turn.id, model, amount, self._clock())
+
+    def settle(self, db: apsw.Connection, turn: Turn, commit: StepCommit) -> Pause | None:
+        """Inside T3: what the call took, and then as `holds` and `reserve` for the next one."""
+        if not commit.usage.total:  # a task's plan: no model was asked
+            return None
+        usd = budgets.cost(find_price(self._agents().prices, commit.model), commit.usage)
+        now = self._clock()
+        usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
+        origin = inbox.of_turn(db, turn.id)[0].address()
+        pause = self._check(db, turn.agent_id, turn.id, origin)
+        if transcript.answered(db, turn.id):
+            return None
+        if pause is None:
+            self.reserve(db, turn)
+        return pause
+
+    def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> Verdict | None:
+        """What the detector of an agent sees; None when it is off."""
+        controls = definition.cost_controls
+        if controls is None or not controls.enabled:
+            return None
+        now = self._clock()
+        used = usage.buckets(db, definition.agent_id, budgets.window(now))
+        return budgets.assess(used, now, controls)
+
+    def pause(self, db: apsw.Connection, agent_id: str, by: str) -> None:
+        """Pause an agent by the operator's word, unless it is paused already."""
+        pauses.begin(db, agent_id, "operator", "my operator paused me", by, self._clock())
+
+    def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
+        """End a pause, by the operator's word; why the agent stays paused, None when it goes on."""
+        definition = self._agents().agent(agent_id)
+        over = None if definition is None else self._over_budget(db, definition, "")
+        if over is not None and pauses.find(db, agent_id) is not None:
+            return f"{over}; raise it in agents.json, or wait"
+        pauses.end(db, agent_id, by, self._clock())
+        return None
+
+    # --- outside ---------------------------------------------------------------------------
+
+    async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
+        """The operator pauses or resumes an agent; why it stays paused, if it was to go on."""
+        work = self.pause if paused else self.resume
+        refused = await self._store.transact(work, agent_id, by)
+        self.wake()
+        return refused
+
+    async def resumed(self, agent_id: str) -> None:
+        """Wait until an agent is not paused any more, was removed, or the daemon stops."""
+        while not self._closed and self._agents().agent(agent_id) is not None:
+            changed = self.changed
+            if await self._store.transact(pauses.find, agent_id) is None:
+                return
+            await changed.wait()
+
+    async def run(self) -> None:
+        """Resume agents whose budget has room again, until cancelled."""
+        while True:
+            changed = self.changed
+            try:
+                lifted, waiting = await self._store.transact(self._lift)
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                lifted, waiting = False, True
+            if lifted:
+                self.wake()
+            with anyio.move_on_after(RECHECK if waiting else None):
+                await changed.wait()
+
+    def wake(self) -> None:
+        """A pause, the configuration or a budget has changed."""
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    def close(self) -> None:
+        """Let everybody who waits go; the pauses stay."""
+        self._closed = True
+        self.wake()
+
+    # --- what it rests on ------------------------------------------------------------------
+
+    def _check(
+        self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Address
+    ) -> Pause | None:
+        """The pause that an agent is in, or gets into now."""
+        found = pauses.find(db, agent_id)
+        definition = self._agents().agent(agent_id)
+        if found is not None or definition is None:
+            return found
+        verdict = self.verdict(db, definition)
+        over = self._over_budget(db, definition, turn_id)
+        if verdict is not None and verdict.reason is not None:
+            return self._trip(db, definition, "anomaly", verdict.reason, origin)
+        return None if over is None else self._trip(db, definition, "budget", over, origin)
+
+    def _trip(
+        self,
+        db: apsw.Connection,
+        definition: AgentDefinition,
+        kind: str,
+        reason: str,
+        origin: Address,
+    ) -> Pause | None:
+        now, agent_id = self._clock(), definition.agent_id
+        pause = pauses.begin(db, agent_id, kind, reason, "budgets", now)
+        log.warning("agent_paused", agent_id=agent_id, kind=kind, reason=reason)
+        if pause is None:
+            return None
+        pauses.tell(db, pause, origin, _told(pause), now)
+        controls = definition.cost_controls
+        if controls is None or controls.notify_channel is None or controls.notify_chat_id is None:
+            return pause
+        place = (controls.notify_channel, controls.notify_chat_id)
+        address = pauses.address(db, agent_id, *place)
+        if address is None:
+            log.warning("notify_chat_unreachable", agent_id=agent_id, channel=place[0])
+        else:
+            text = replies.PAUSE_ALERT.format(agent=agent_id, reason=reason)
+            pauses.tell(db, pause, address, text, now)
+        return pause
+
+    def _over_budget(
+        self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
+    ) -> str | None:
+        """Why the agent's next call would pass one of its budgets."""
+        if definition.budget is None:
+            return None
+        zone = zone_of(definition, self._environ)
+        wanted = self._next_call(db, definition.agent_id, turn_id)
+        for limits in budgets.windows(definition.budget, self._clock(), zone):
+            held = usage.spent(db, definition.agent_id, limits.since)
+            reason = budgets.exceeded(limits, held, wanted)
+            if reason is not None:
+                return reason
+        return None
+
+    def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str) -> Amount:
+        tokens = usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL
+        price = find_price(self._agents().prices, self._model(agent_id))
+        dearest = 0.0 if price is None else max(price.input, price.output) / budgets.MILLION
+        return Amount(tokens, tokens * dearest)
+
+    def _model(self, agent_id: str) -> str:
+        definition = self._agents().agent(agent_id)
+        return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
+
+    def _lift(self, db: apsw.Connection) -> tuple[bool, bool]:
+        """End pauses whose budget has room; whether any was ended, and whether any is left."""
+        ended, left = False, False
+        for pause in pauses.every(db):
+            definition = self._agents().agent(pause.agent_id)
+            if pause.kind != "budget" or definition is None:
+                continue
+            if self._over_budget(db, definition, "") is None:
+                ended = pauses.end(db, pause.agent_id, "budgets", self._clock()) or ended
+            else:
+                left = True
+        return ended, left
+
+
+def zone_of(definition: AgentDefinition, environ: Mapping[str, str]) -> ZoneInfo:
+    """The time zone in which an agent's days begin; UTC when the machine's is unknown."""
+    try:
+        return ZoneInfo(definition.timezone or host_timezone(environ))
+    except (KeyError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def _told(pause: Pause) -> str:
+    return replies.PAUSED.format(reason=pause.reason)
