@@ -110,7 +110,14 @@ class ToolRunner:
             call = await self._store.transact(steps.load_call, context.turn_id, seq)
             if call is None:
                 raise JournalError(f"there is no call {context.turn_id}:{seq}")  # noqa: TRY301
-            pending.result = call.result or await self._execute(call, definition, context, epoch)
+            with bound(  # the request came by the wire, whose tasks know nothing of this turn
+                turn_id=context.turn_id,
+                agent_id=context.agent_id,
+                chat_id=context.address.chat_key,
+            ):
+                pending.result = call.result or await self._execute(
+                    call, definition, context, epoch
+                )
         except ApprovalNeeded as needed:
             log.info("approval_needed", seq=seq, tool=needed.approval.tool)
             pending.needed = needed
