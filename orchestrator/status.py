@@ -18,7 +18,7 @@ from orchestrator.control import (
 )
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, pauses, turns
+from orchestrator.journal import inbox, pauses, playbooks, turns
 from orchestrator.journal.store import StorageFailedError, Store, prove_writable
 from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
@@ -27,8 +27,13 @@ from orchestrator.supervisor import Slot, Supervisor
 from orchestrator.toolservers import ToolServers
 
 RECENT = 5  # turns shown
+LOOKED_AT = 50  # newest turns whose missing tools are told of
 POLL_AGE = 120.0  # seconds since a channel's last successful poll (reliability.md §3.1, P11)
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
+MISSING = (
+    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
+    " server, allow the tool, or change the playbook"
+)
 DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model); set"
     " ANTHROPIC_API_KEY, OPENAI_API_KEY or GROQ_API_KEY and restart, start Ollama, or set"
@@ -47,6 +52,7 @@ async def report(
 ) -> StatusReport:
     """The state of everything, at this moment."""
     counts, open_turns, recent, paused = await store.transact(_journal)
+    missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
     channels = tuple(
         ChannelReport(
             name=adapter.status.name,
@@ -78,6 +84,7 @@ async def report(
         hints=(
             *(f"not ready: {reason}" for reason in health.reasons),
             *hints(configuration, supervisor),
+            *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
         ),
     )
 
