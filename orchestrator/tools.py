@@ -26,6 +26,7 @@ from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
 from orchestrator.mcptools import McpTool
 from orchestrator.toolservers import ToolServers
+from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 
 TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
