@@ -130,10 +130,10 @@ class Configuration:
 
     async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
         folders = {self._settings.paths.skills, self._settings.paths.personas}
-        async for paths in _edits(folders, stopped, recursive=True):
-            if any(path.name == "SKILL.md" for path in paths):
-                self._scan_skills()
-                on_skill()
+        # Any edit: a file in a new folder may be written before the folder is watched.
+        async for _ in _edits(folders, stopped, recursive=True):
+            self._scan_skills()
+            on_skill()
 
     def _scan_skills(self) -> None:
         _, problems = scan((bundled("skills"), self._settings.paths.skills))

@@ -1,0 +1,100 @@
+"""``orchestrator tasks``: with a daemon through it, without one in the journal."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fakes.control_server import Answer, ask, command, serving
+
+from orchestrator import control
+from orchestrator.control import Done
+from orchestrator.errors import ExitCode
+from orchestrator.journal import runs, tasks
+from orchestrator.journal.store import open_database, reading
+from orchestrator.schedules.specs import TaskSpec
+from thinker.protocol.peer import FAILED, RpcError
+
+START = 1_770_897_600_000  # 2026-02-12 12:00 UTC
+MORNING = START + 21 * 3_600_000  # 09:00 on the day after
+SPEC = TaskSpec(
+    name="brief", instructions="x", trigger={"schedule": "0 9 * * *"}, timezone="Europe/Warsaw"
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with task 1, of which one run waits and one was missed."""
+    with closing(open_database(tmp_path / "journal.db")) as db, db:
+        tasks.add(db, "work", SPEC, START)
+        runs.fire(db, 1, MORNING + 86_400_000)
+    return tmp_path
+
+
+def state(home: Path) -> str:
+    """Whether the task runs."""
+    with reading(home / "journal.db") as db:
+        return tasks.load(db, 1).state
+
+
+def test_tasks_are_listed_with_their_schedule_in_words(home: Path) -> None:
+    """And with when they come next."""
+    listed = " ".join(command(home, "tasks", "list").stdout.split())
+    assert "1 work brief 9:00 AM daily (Warsaw) active Sun 2026-02-15 09:00 (Europe/Warsaw)" in (
+        listed
+    )
+    (task,) = json.loads(command(home, "tasks", "list", "--json").stdout)["tasks"]
+    assert (task["agentId"], task["schedule"]) == ("work", "9:00 AM daily (Warsaw)")
+
+
+def test_history_shows_every_due_instant_the_newest_first(home: Path) -> None:
+    """Also those at which nobody was there."""
+    shown = " ".join(command(home, "tasks", "history", "1").stdout.split())
+    assert "task 1 'brief' of work: 9:00 AM daily (Warsaw)" in shown
+    assert "2026-02-14 08:00:00.000 due" in shown
+    assert "2026-02-13 08:00:00.000 missed nobody was there to run it" in shown
+    printed = command(home, "tasks", "history", "1", "--limit", "1", "--json").stdout
+    (run,) = json.loads(printed)["runs"]
+    assert (run["state"], run["scheduledAt"]) == ("due", MORNING + 82_800_000)
+
+
+def test_without_a_daemon_the_journal_is_changed(home: Path) -> None:
+    """As its only owner."""
+    assert command(home, "tasks", "disable", "1").stdout == "task 1 is off\n"
+    assert state(home) == "disabled"
+    assert "disabled" in command(home, "tasks", "list").stdout
+    assert command(home, "tasks", "enable", "1").stdout == "task 1 is on\n"
+    assert state(home) == "active"
+    assert command(home, "tasks", "run", "1").stdout.startswith("task 1 is in line")
+    with reading(home / "journal.db") as db:
+        assert [run.state for run in runs.history(db, 1, 9)] == ["due", "due", "missed"]
+
+
+def test_unknown_task_is_refused(home: Path) -> None:
+    """Each command says where to look."""
+    for verb in ("run", "enable", "disable", "history"):
+        refused = command(home, "tasks", verb, "9")
+        assert refused.exit_code == ExitCode.FAILED
+        assert refused.stderr == "there is no task 9; see 'orchestrator tasks list'\n"
+
+
+async def test_running_daemon_is_asked(home: Path) -> None:
+    """It has the journal, and has to wake its scheduler."""
+    answers: dict[str, Answer] = {
+        control.TASK_RUN: Done(),
+        control.TASK_DISABLE: RpcError(FAILED, "task 1 does not run"),
+    }
+    async with serving(home, answers) as server:
+        ran = await ask(home, "tasks", "run", "1")
+        refused = await ask(home, "tasks", "disable", "1")
+    assert ran.exit_code == 0
+    assert server.params(control.TASK_RUN) == [{"id": 1}]
+    assert (refused.exit_code, refused.stderr) == (1, "task 1 does not run\n")
+    assert state(home) == "active"
+
+
+def test_home_without_a_task_says_so(tmp_path: Path) -> None:
+    """And without a journal, that there is none."""
+    assert command(tmp_path, "tasks", "list").exit_code == ExitCode.IO
+    open_database(tmp_path / "journal.db").close()
+    assert command(tmp_path, "tasks", "list").stdout == "nothing is scheduled\n"
