@@ -230,7 +230,7 @@ class Daemon:
         tasks.cancel_scope.cancel()
 
     async def _status(self) -> StatusReport:
-        return await status.report(
+        report = await status.report(
             self._store,
             self._settings,
             self._configuration,
@@ -239,6 +239,8 @@ class Daemon:
             self._adapters.values(),
             await self._health(),
         )
+        hints = (*report.hints, *self._scheduler.problems)
+        return report.model_copy(update={"hints": hints})
 
     async def _health(self) -> HealthReport:
         return await status.health(

@@ -36,6 +36,8 @@ log = structlog.get_logger()
 class Scheduler:
     """Fires what is due. ``on_change`` is called when the inbox or the outbox may have changed.
 
+    ``problems`` are what is wrong with the schedules of skill files.
+
     ``clock`` tells milliseconds since the epoch, ``monotonic`` seconds that nobody sets.
     """
 
@@ -58,7 +60,7 @@ class Scheduler:
         self._monotonic = monotonic
         self._changed = anyio.Event()
         self._skills_changed = True
-        self._warned: set[str] = set()
+        self.problems: tuple[str, ...] = ()
         self._ticked = monotonic()
         self._drift = -math.inf
 
@@ -129,16 +131,25 @@ class Scheduler:
         """Every agent's tasks as its skill files say."""
         file = self._agents()
         usable = file.usable()
+        problems: list[str] = []
         for definition in file.agents:
             if definition.agent_id in usable:
                 directories = skill_directories(definition.agent_id, self._settings)
                 skills, _ = await to_thread.run_sync(scan, directories)
-                wanted = self._wanted(definition, skills, now)
+                wanted = self._wanted(definition, skills, problems, now)
                 await self._store.transact(tasks.sync, definition.agent_id, wanted, now)
         await self._store.transact(tasks.forget_agents, usable)
+        for problem in dict.fromkeys(problems):
+            if problem not in self.problems:
+                log.warning("task_problem", problem=problem)
+        self.problems = tuple(dict.fromkeys(problems))
 
     def _wanted(
-        self, definition: AgentDefinition, skills: tuple[SkillFile, ...], now: int
+        self,
+        definition: AgentDefinition,
+        skills: tuple[SkillFile, ...],
+        problems: list[str],
+        now: int,
     ) -> dict[str, tuple[str, TaskSpec]]:
         wanted = {}
         for skill in skills:
@@ -150,16 +161,11 @@ class Scheduler:
             try:
                 spec = from_fields(normalise(fields, now, definition.agent_id), zone, notify, now)
             except ScheduleError as error:
-                self._warn(f"{skill.path}: {error}")
+                problems.append(f"{skill.path}: {error}")
                 continue
             seen = [fields, zone, notify and notify.model_dump()]
             wanted[skill.name] = (hashlib.sha256(orjson.dumps(seen)).hexdigest(), spec)
         return wanted
-
-    def _warn(self, problem: str) -> None:
-        if problem not in self._warned:
-            self._warned.add(problem)
-            log.warning("task_problem", problem=problem)
 
 
 def _notify(definition: AgentDefinition) -> Notify | None:

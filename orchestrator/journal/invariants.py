@@ -1,8 +1,7 @@
 """What must hold in every journal at every moment (reference/reliability.md §4.8, same numbers).
 
 Each check reads alone and returns a sentence for every violation. What only the outside world can
-show (1, 4, 12, 13 and most of 6), what is a property of several runs (18 to 22) and what has no
-table yet (17) is not here.
+show (1, 4, 12, 13 and most of 6) and what is a property of several runs (18 to 22) is not here.
 """
 
 from collections.abc import Callable, Mapping
@@ -103,6 +102,14 @@ SELECT format('message %d is %s, which its history does not say', id, state) FRO
 WHERE state IS NOT (SELECT state FROM transition
   WHERE kind = 'inbox' AND number = inbox.id ORDER BY id DESC LIMIT 1)"""
 
+FIRED_WITHOUT_A_RUN = """
+SELECT format('message %d is of a task, and no run of one', id) FROM inbox
+WHERE kind = 'task' AND id NOT IN(SELECT inbox_id FROM task_run WHERE inbox_id IS NOT NULL)
+UNION ALL
+SELECT format('task %d ran at %d, its message %d is %s', task_id, scheduled_at, inbox.id,
+  inbox.state) FROM task_run JOIN inbox ON inbox.id = inbox_id
+WHERE task_run.state = 'ran' AND inbox.state <> 'done'"""
+
 ON_ITS_WAY = """
 SELECT format('message %d has been %s for over ten minutes', id, state) FROM outbox
 WHERE state IN('sending','ph_sending') AND t_sending < ?"""
@@ -184,5 +191,6 @@ CHECKS: Mapping[str, Check] = {
     "invariant 11": _sql(OUTBOX_WITHOUT_AN_END),
     "invariant 14": _sql(OLD_EPOCH),
     "invariant 15": _sql(VANISHED),
+    "invariant 17": _sql(FIRED_WITHOUT_A_RUN),
     "audit log": _audit,
 }

@@ -127,6 +127,19 @@ async def test_proactive_turn_has_its_own_layers_and_no_history(tmp_path: Path) 
     assert model.requests[0].messages == (UserMessage(content="any new email?"),)
 
 
+async def test_task_has_its_own_tools_and_steps(tmp_path: Path) -> None:
+    """Those that it names and no others; its limit instead of the agent's."""
+    model = ScriptedModel(calls(call("c1", "gmail")), says("Half done."))
+    one = agent(tmp_path, model)
+    offered = (spec("gmail"), spec("other"))
+    task = turn(recipe="proactive", tools=offered, required_tools=("gmail", "gone"), max_steps=2)
+    prepared = one.prepare(task)
+    assert [tool.name for tool in prepared.tools] == ["gmail"]
+    assert prepared.prompt.missing == {"gone": "the task"}
+    assert one.prepare(turn(recipe="proactive", tools=offered, required_tools=())).tools == ()
+    assert (await one.run_turn(task, MemoryHost())).stop_reason is StopReason.MAX_STEPS
+
+
 @pytest.mark.parametrize(
     ("recipe", "prompt"), [("interactive", INTERACTIVE), ("proactive", PROACTIVE)]
 )

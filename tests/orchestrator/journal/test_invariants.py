@@ -22,6 +22,7 @@ DAMAGE = {
     "invariant 11": "UPDATE turn SET state = 'closed'",
     "invariant 14": "UPDATE turn SET state = 'running', epoch = 7",
     "invariant 15": "DELETE FROM inbox WHERE id = 2",
+    "invariant 17": "UPDATE inbox SET kind = 'task'",
     "audit log": "UPDATE audit SET act = 'nothing'",
 }
 

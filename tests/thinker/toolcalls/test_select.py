@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import ToolSpec
-from thinker.toolcalls.select import MAX_RECENT, Selection, select
+from thinker.toolcalls.select import MAX_RECENT, Selection, exactly, select
 
 
 def tool(name: str, description: str = "", *, always: bool = False) -> ToolSpec:
@@ -64,6 +64,15 @@ def test_required_and_recent_tools_come_on_top_of_the_cap() -> None:
 def test_missing_tool_is_reported_even_when_all_fit() -> None:
     """The warning does not depend on the number of tools."""
     assert select([], "", required={"gone": "p"}, recent=()).missing == ("gone",)
+
+
+def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
+    """However many there are; what is missing is reported; none at all is none."""
+    selection = exactly(MANY, ["mail_send", "gone", "mail_list", "mail_send"])
+    assert [spec.name for spec in selection.tools] == ["mail_list", "mail_send"]
+    assert selection.reasons == {"mail_list": "the task", "mail_send": "the task"}
+    assert selection.missing == ("gone",)
+    assert exactly(MANY, []).tools == ()
 
 
 def test_recent_tools_are_bounded_newest_first() -> None:
