@@ -50,17 +50,17 @@ class _Report:
     """What is printed in the end."""
 
     seed: int
-    tallies: list[Tally] = field(default_factory=list)
+    tallies: dict[str, Tally] = field(default_factory=dict)
     failures: list[tuple[str, Result]] = field(default_factory=list)  # how to repeat it
     seconds: float = 0.0
 
     @property
     def histories(self) -> int:
-        return sum(len(tally.results) for tally in self.tallies)
+        return sum(len(tally.results) for tally in self.tallies.values())
 
     @property
     def violations(self) -> int:
-        return sum(tally.broken() for tally in self.tallies)
+        return sum(tally.broken() for tally in self.tallies.values())
 
 
 @app.callback()
@@ -72,7 +72,7 @@ def _selftest() -> None:
 def crash(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="A sample, in two minutes.")] = False,
-    histories: Annotated[int, typer.Option(min=1, help="How many to run.")] = HISTORIES,
+    histories: Annotated[int, typer.Option(min=1, help="How many with several kills.")] = HISTORIES,
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time.")] = None,
     history: Annotated[
@@ -84,7 +84,8 @@ def crash(
     """Kill the real daemon and its workers with SIGKILL and check what the world saw.
 
     It runs in a world of fakes on loopback and touches nothing of yours. First every boundary of
-    the journal and of the outside world, then pairs, then random histories.
+    the journal and of the outside world, then pairs, then random histories. Ctrl-C shows what was
+    run so far.
     """
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     alone = None if history is None else campaign.plan_of(history)
@@ -94,6 +95,8 @@ def crash(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end like Ctrl-C: daemons first
     try:
         anyio.run(_run, report, bench, alone, (histories, quick))
+    except KeyboardInterrupt:
+        typer.echo("interrupted; this is what was run", err=True)
     finally:
         if not (keep and any(folder.iterdir())):
             shutil.rmtree(folder)
@@ -115,6 +118,7 @@ async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[in
             todo = campaign.quick_plans(counted, effects, report.seed)
         else:
             todo = campaign.plans(counted, effects, size[0], report.seed)
+    report.tallies = campaign.tallies(todo)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -126,14 +130,15 @@ async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[in
 
         def done(plan: Plan, result: Result) -> None:
             progress.advance(bar)
+            report.tallies[plan.phase].results.append(result)
             if result.violations:
                 report.failures.append((f"--history '{plan}'", result))
 
-        report.tallies = await campaign.run_all(bench, todo, done)
+        await campaign.run_all(bench, todo, done)
 
 
 def _show(report: _Report) -> None:
-    table("Crash self-test", COLUMNS, (_row(tally) for tally in report.tallies))
+    table("Crash self-test", COLUMNS, (_row(tally) for tally in report.tallies.values()))
     for how, result in report.failures:
         typer.echo(f"{how}  {result.home if result.home.exists() else ''}")
         for violation in result.violations:
@@ -166,7 +171,9 @@ def _as_json(report: _Report) -> dict[str, object]:
         "seconds": round(report.seconds, 1),
         "histories": report.histories,
         "violations": report.violations,
-        "phases": [dict(zip(COLUMNS, _row(tally), strict=True)) for tally in report.tallies],
+        "phases": [
+            dict(zip(COLUMNS, _row(tally), strict=True)) for tally in report.tallies.values()
+        ],
         "failures": [
             {
                 "repeat": how,

@@ -174,14 +174,16 @@ def random_history(counted: Result, rng: random.Random) -> Plan:
 
 
 def plans(counted: Result, effects: Result, histories: int, seed: int) -> list[Plan]:
-    """What to run after the two counting runs. The same seed gives the same kills."""
+    """What to run after the two counting runs. The same seed gives the same kills.
+
+    Every boundary, and ``histories`` more of several kills, a quarter of them pairs.
+    """
     rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
-    every = [*singles(counted.reached), *around_effects(effects.reached)]
-    every = rng.sample(every, min(len(every), histories - 1))
-    pairs = (histories - 1 - len(every)) // 3
-    randoms = histories - 1 - len(every) - pairs
+    pairs = histories // 4
+    randoms = histories - pairs
     return [
-        *every,
+        *singles(counted.reached),
+        *around_effects(effects.reached),
         *(pair(counted.reached, rng) for _ in range(pairs)),
         *(random_history(counted, rng) for _ in range(randoms)),
         Plan(POISONED, DEATHS, "poison"),
@@ -200,23 +202,23 @@ def quick_plans(counted: Result, effects: Result, seed: int) -> list[Plan]:
     ]
 
 
-async def run_all(
-    bench: Bench, todo: Sequence[Plan], done: Callable[[Plan, Result], None]
-) -> list[Tally]:
-    """Run every plan, ``bench.jobs`` at a time; ``done`` is told of each."""
-    tallies = {plan.phase: Tally(plan.phase) for plan in todo}
+def tallies(todo: Sequence[Plan]) -> dict[str, Tally]:
+    """An empty tally for each phase of the plans, in their order."""
+    return {plan.phase: Tally(plan.phase) for plan in todo}
+
+
+async def run_all(bench: Bench, todo: Sequence[Plan], done: Callable[[Plan, Result], None]) -> None:
+    """Run every plan, ``bench.jobs`` at a time; ``done`` is told of each as it ends."""
     numbered = enumerate(todo)
 
     async def work() -> None:
         for number, plan in numbered:
             result = await bench.run(plan, number)
-            tallies[plan.phase].results.append(result)
             done(plan, result)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(bench.jobs):
             tasks.start_soon(work)
-    return list(tallies.values())
 
 
 async def count(bench: Bench, scenario: str) -> Result:
