@@ -31,10 +31,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Admission:
-    """A verdict; ``reason`` is for the audit, and empty when the message is admitted."""
+    """A verdict; ``reason`` is for the audit, and empty when the message is admitted.
+
+    ``operator``: the sender may steer agents with chat commands.
+    """
 
     verdict: Verdict
     reason: str = ""
+    operator: bool = False
 
 
 def decide(
@@ -50,6 +54,7 @@ def decide(
     A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list;
     pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist``
     closes what pairing had opened. In a group either the chat or the sender must be known.
+    Operators are the people (not the groups) that a binding, the allow-list or a pairing names.
 
     Args:
         message: what came in.
@@ -59,19 +64,26 @@ def decide(
         paired: numeric ids of people or chats that the operator approved.
     """
     if message.channel not in GUARDED:
-        return Admission(Verdict.ADMIT)
+        return Admission(Verdict.ADMIT, operator=True)
     if not _NUMERIC.fullmatch(message.chat_id):
         return Admission(Verdict.REFUSE, "the update names no chat")
-    known = {message.chat_id, message.sender_id} & {*allowlist}
-    if access == "pairing":
-        known |= {message.chat_id, message.sender_id} & {*paired}
-    if message.chat_id in bound_chats or any(_NUMERIC.fullmatch(name) for name in known):
-        return Admission(Verdict.ADMIT)
-    if access == "open":
-        return Admission(Verdict.ADMIT)
+    trusted = {*allowlist, *(paired if access == "pairing" else ())}
+    known = any(_NUMERIC.fullmatch(name) for name in {message.chat_id, message.sender_id} & trusted)
+    if message.chat_id in bound_chats or known or access == "open":
+        return Admission(Verdict.ADMIT, operator=_is_operator(message, trusted | {*bound_chats}))
     if access == "pairing":
         return Admission(Verdict.PAIR, "not paired yet")
     return Admission(Verdict.REFUSE, "neither chat nor sender is on the allow-list")
+
+
+def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
+    """Whoever writes in a group's name may be any of its administrators, so that is nobody."""
+    person = message.private or message.sender_id != message.chat_id
+    return (
+        person
+        and message.sender_id in trusted
+        and _NUMERIC.fullmatch(message.sender_id) is not None
+    )
 
 
 def pairing_code(random: bytes) -> str:

@@ -91,15 +91,16 @@ class Desk:
             return approvals.decide(db, code, by, self._clock(), granted=granted)
 
         found = await self._store.transact(decide)
-        self._wake()
+        self.wake()
         return found
 
     def close(self) -> None:
         """Let everybody who waits go; the questions stay."""
         self._closed = True
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Questions were answered, or have gone."""
         self._changed.set()
         self._changed = anyio.Event()
 

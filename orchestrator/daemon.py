@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 
@@ -25,8 +25,10 @@ from orchestrator.approvals import Desk
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
+from orchestrator.commands import Commands
 from orchestrator.control import HealthReport, ReloadReport, StatusReport
 from orchestrator.control_server import ControlServer, Operations
+from orchestrator.definitions import AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
 from orchestrator.errors import AlreadyRunningError, ConfigError
@@ -122,21 +124,14 @@ class Daemon:
             await self._configuration.apply(supervisor, self._servers)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
             desk = self._desk = Desk(self._store, _now)
-            gate = self._gate = Gate(
-                self._store, lambda: self._configuration.file, self._environ, _now
-            )
+            gate = self._gate = Gate(self._store, self._agents, self._environ, _now)
 
             def arrived() -> None:
                 dispatcher.wake()
                 delivery.wake()
 
             scheduler = self._scheduler = Scheduler(
-                self._store,
-                lambda: self._configuration.file,
-                self._settings,
-                self._environ,
-                arrived,
-                _now,
+                self._store, self._agents, self._settings, self._environ, arrived, _now
             )
             services = Services(
                 store=self._store,
@@ -147,14 +142,15 @@ class Daemon:
                 gate=gate,
                 settings=self._settings,
                 environ=self._environ,
-                agents=lambda: self._configuration.file,
+                agents=self._agents,
                 clock=_now,
                 epoch=epoch,
                 tasks_changed=scheduler.wake,
             )
             dispatcher = Dispatcher(services, tasks)
             self._dispatcher = dispatcher
-            intake = JournalIntake(self._store, services.agents, self._adapters, arrived)
+            commands = self._commands(dispatcher)
+            intake = JournalIntake(self._store, services.agents, self._adapters, arrived, commands)
             operations = Operations(
                 self._status, self._health, self._reload, arrived, desk, gate, scheduler.wake
             )
@@ -180,6 +176,22 @@ class Daemon:
                 await stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)
+
+    def _commands(self, dispatcher: Dispatcher) -> Commands:
+        """What chats may ask of the daemon itself."""
+
+        def after(stopped: Sequence[str]) -> None:
+            dispatcher.stop(stopped)
+            self._gate.wake()
+            self._desk.wake()
+
+        parts = (self._supervisor, self._servers, self._adapters.values(), _now())
+        look = partial(status.glance, *parts)
+        return Commands(self._agents, self._gate, self._environ, look, after, _now)
+
+    def _agents(self) -> AgentsFile:
+        """The configuration in force."""
+        return self._configuration.file
 
     async def _end_when_the_disk_fails(self) -> None:
         """Nobody may go on: what is on the disk is not known any more (F22)."""

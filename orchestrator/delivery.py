@@ -17,11 +17,10 @@ from orchestrator.adapter import Adapter, OutboundPart, SendError, SendOutcome
 from orchestrator.crashpoints import boundary
 from orchestrator.errors import JournalError
 from orchestrator.journal import outbox
-from orchestrator.journal.outbox import Address, OutboxRow
+from orchestrator.journal.outbox import UNFINISHED, Address, OutboxRow
 from orchestrator.journal.store import Store
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
-UNFINISHED = " …"  # ends every preview, so that none can be taken for the reply
 RETRY_CAP = 60.0  # seconds between two tries at most
 PREVIEW_START = 24  # characters before a preview is worth a notification
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
@@ -98,8 +97,7 @@ class Delivery:
         """Wait until nothing that may be sent now is left."""
         for channel in self._adapters:
             while any(
-                self._delay(row) <= 0
-                for row in await self._store.transact(outbox.due, channel)
+                self._delay(row) <= 0 for row in await self._store.transact(outbox.due, channel)
             ):
                 await self._wake[channel].wait()
 
@@ -232,7 +230,7 @@ class Preview:
     """The growing text of an answer, between whoever makes it and whoever shows it."""
 
     def __init__(self) -> None:
-        self._text = ""
+        self.text = ""
         self._changed = anyio.Event()
         self._open = True
         self.view: Callable[[str], None] | None = None
@@ -241,7 +239,7 @@ class Preview:
         """The answer so far."""
         if not self._open:
             return
-        self._text = text
+        self.text = text
         if self.view is not None:
             self.view(text)
         self._changed.set()
@@ -252,10 +250,10 @@ class Preview:
 
     async def longer_than(self, length: int) -> str:
         """The text once it has more characters than that."""
-        while len(self._text) <= length:
+        while len(self.text) <= length:
             self._changed = anyio.Event()
             await self._changed.wait()
-        return self._text
+        return self.text
 
 
 @contextmanager

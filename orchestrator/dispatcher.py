@@ -4,7 +4,7 @@ A chat with work has one lane, a task that first finishes the turn that is open 
 that an earlier process left behind, perhaps) and then admits its messages in order (T2).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 import anyio
@@ -16,7 +16,7 @@ from orchestrator import __version__, replies, router
 from orchestrator.child import first_of
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, runs, turns
+from orchestrator.journal import cancellations, inbox, runs, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.turns import Admission, Turn
@@ -45,6 +45,8 @@ class Dispatcher:
         self._tasks = tasks
         self._new_id = new_id
         self._lanes: set[str] = set()
+        self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns in hand, by their ids
+        self._cancelled: set[str] = set()  # turns that ended in the journal, still to be let go
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._work = anyio.Event()
@@ -59,6 +61,16 @@ class Dispatcher:
         """Let lanes end after the turn they have."""
         self.admitting = False
 
+    def stop(self, turn_ids: Sequence[str]) -> None:
+        """Let go of turns that were cancelled in the journal."""
+        for turn_id in turn_ids:
+            self._cancelled.add(turn_id)
+            scope = self._scopes.get(turn_id)
+            if scope is None:  # it was not begun yet
+                self._tasks.start_soon(self._close_preview, turn_id, "")
+            else:
+                scope.cancel()
+
     async def settled(self) -> None:
         """Wait until no chat has a turn in hand."""
         while self._lanes:
@@ -70,11 +82,14 @@ class Dispatcher:
             self._work = anyio.Event()
             changed = self._with.gate.changed
             try:
-                chats = await self._with.store.transact(inbox.chats_with_work)
+                chats, cancelled = await self._with.store.transact(
+                    self._look, frozenset(self._lanes)
+                )
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 await anyio.sleep(STORAGE_RETRY)
                 continue
+            self.stop(cancelled)
             for chat in chats:
                 busy = chat in self._lanes or chat in self._held
                 if not busy and self.admitting and self._has_room(chat):
@@ -83,6 +98,20 @@ class Dispatcher:
             await first_of(self._work, changed)
             if changed.is_set():
                 self._held.clear()
+
+    def _look(self, db: apsw.Connection, lanes: frozenset[str]) -> tuple[list[str], list[str]]:
+        """The chats that have work, and the turns that a newer message of their chat has ended."""
+        chats = inbox.chats_with_work(db)
+        ended = [self._interrupted(db, chat) for chat in chats if chat in lanes]
+        return chats, [turn_id for turn_id in ended if turn_id is not None]
+
+    def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
+        row = inbox.oldest_new(db, chat)
+        agent_id = None if row is None or row.kind == runs.KIND else self._agent_for(row)
+        definition = None if agent_id is None else self._with.agents().agent(agent_id)
+        if definition is None or definition.while_busy != "interrupt":
+            return None
+        return cancellations.cancel(db, chat, "a newer message came", self._with.clock())
 
     async def _lane(self, chat: str) -> None:
         try:
@@ -117,12 +146,31 @@ class Dispatcher:
         return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
 
     async def _run(self, turn: Turn) -> None:
-        with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
-            if turn.recipe == "proactive":  # bounded by its lane: it takes no turn from a person
-                await TaskTurnRunner(self._with, turn).run()
-                return
-            async with self._limit(turn.agent_id):
-                await TurnRunner(self._with, turn).run()
+        is_task = turn.recipe == "proactive"
+        runner = (TaskTurnRunner if is_task else TurnRunner)(self._with, turn)
+        names = {"turn_id": turn.id, "agent_id": turn.agent_id, "chat_id": turn.chat_key}
+        with bound(**names), anyio.CancelScope() as scope:
+            self._scopes[turn.id] = scope
+            try:
+                if turn.id in self._cancelled:
+                    pass
+                elif is_task:  # bounded by its lane: it takes no turn from a person
+                    await runner.run()
+                else:
+                    async with self._limit(turn.agent_id):
+                        await runner.run()
+            finally:
+                del self._scopes[turn.id]
+        if turn.id in self._cancelled:
+            log.info("turn_cancelled", **names)
+            await self._close_preview(turn.id, runner.shown)
+
+    async def _close_preview(self, turn_id: str, shown: str) -> None:
+        try:
+            await self._with.store.transact(turns.close_preview, turn_id, shown)
+        except JournalError as error:  # the next start does it
+            log.error("journal_failed", problem=str(error))  # noqa: TRY400 - an expected state
+        self._with.delivery.wake()
 
     def _limit(self, agent_id: str) -> anyio.CapacityLimiter:
         definition = self._with.agents().agent(agent_id)

@@ -14,6 +14,7 @@ import structlog
 
 from orchestrator.adapter import Adapter, InboundMessage, OutboundPart, SendError
 from orchestrator.admission import Admission, Verdict, decide, pairing_code, pairing_text
+from orchestrator.commands import Command, Commands
 from orchestrator.definitions import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.journal import inbox, pairing
@@ -40,6 +41,7 @@ class JournalIntake:
         agents: Callable[[], AgentsFile],
         adapters: Mapping[str, Adapter],
         on_arrival: Callable[[], None],
+        commands: Commands,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
@@ -47,6 +49,7 @@ class JournalIntake:
         self._agents = agents
         self._adapters = adapters
         self._on_arrival = on_arrival
+        self._commands = commands
         self._clock = clock
         self._random = random
         self._told: set[tuple[str, str]] = set()
@@ -63,12 +66,14 @@ class JournalIntake:
         """
         if not messages:
             return
+        commands = [self._commands.read(message) for message in messages]
         try:
-            admitted = await self._store.attempt(self._ingest, messages, offset)
+            admitted = await self._store.attempt(self._ingest, messages, commands, offset)
         except StorageFullError:
             await self._tell(messages)
             raise
         self._told.clear()
+        self._commands.settled([command for command in commands if command is not None])
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         self._on_arrival()
 
@@ -99,11 +104,18 @@ class JournalIntake:
         )
 
     def _ingest(
-        self, db: apsw.Connection, messages: Sequence[InboundMessage], offset: int | None
+        self,
+        db: apsw.Connection,
+        messages: Sequence[InboundMessage],
+        commands: Sequence[Command | None],
+        offset: int | None,
     ) -> list[int]:
         now = self._clock()
         paired = pairing.approved(db)
-        arrivals = [self._arrival(db, message, paired, now) for message in messages]
+        arrivals = [
+            self._arrival(db, message, command, paired, now)
+            for message, command in zip(messages, commands, strict=True)
+        ]
         place = None
         if offset is not None:
             place = Offset(messages[0].channel, messages[0].bot_id, offset)
@@ -113,12 +125,18 @@ class JournalIntake:
         self,
         db: apsw.Connection,
         message: InboundMessage,
+        command: Command | None,
         paired: frozenset[tuple[str, str]],
         now: int,
     ) -> Arrival:
         admission = self._decide(message, paired)
         if admission.verdict is Verdict.ADMIT:
-            return Arrival(message, message.skip, message.notice if message.skip else None)
+            if message.skip is not None:
+                return Arrival(message, message.skip, message.notice)
+            if command is None:
+                return Arrival(message)
+            command.operator = admission.operator
+            return Arrival(message, command=command.answer)
         notice = None
         if admission.verdict is Verdict.PAIR and message.private:
             code = pairing.ask(

@@ -16,6 +16,7 @@ UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (
     "I need my operator's word before I run {tool} with {arguments}\n({reason}).\n"
+    "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
@@ -27,6 +28,7 @@ TASK_OFF = (
     "⚠️ The scheduled task {name!r} failed {failures} times in a row, so I switched it off"
     " ({error}).\norchestrator tasks enable {id}"
 )
+COMMAND_FAILED = "That did not work; my operator's log says why."
 PAUSED = "I am paused: {reason}. Your messages are kept; I answer them when I go on."
 PAUSE_ALERT = (
     "Agent '{agent}' is paused: {reason}. Its messages are kept.\n"

@@ -7,6 +7,7 @@ import apsw
 
 from orchestrator import __version__
 from orchestrator.adapter import Adapter
+from orchestrator.commands import Glance
 from orchestrator.control import (
     AgentReport,
     ChannelReport,
@@ -86,6 +87,19 @@ async def report(
             *hints(configuration, supervisor),
             *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
         ),
+    )
+
+
+def glance(
+    supervisor: Supervisor, servers: ToolServers, adapters: Iterable[Adapter], started: int
+) -> Glance:
+    """The little of it that a chat is shown; ``started`` in milliseconds since the epoch."""
+    return Glance(
+        version=__version__,
+        started=started,
+        agents={name: slot.history.state for name, slot in supervisor.slots().items()},
+        channels={adapter.status.name: adapter.status.state for adapter in adapters},
+        servers={state.name: state.state for state in servers.states()},
     )
 
 

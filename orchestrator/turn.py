@@ -59,6 +59,11 @@ class TurnRunner:
         self._question: Approval | None = None
         self._held = False
 
+    @property
+    def shown(self) -> str:
+        """The answer as far as its chat has seen it."""
+        return "" if self._preview is None else self._preview.text
+
     async def run(self) -> None:
         """Bring the turn to T6, whatever happens to workers; or leave it open when we stop."""
         while not self._over:

@@ -108,5 +108,9 @@ def _outcome(db: apsw.Connection, message_id: str) -> ChatOutcome | None:
     row = inbox.by_message(db, "console", message_id)
     if row is None or row.state in ("new", "claimed"):
         return None
-    texts = outbox.texts_of_turn(db, row.turn_id) if row.turn_id is not None else ()
+    texts = (
+        outbox.notices_to(db, row.chat_key, message_id)
+        if row.turn_id is None
+        else outbox.texts_of_turn(db, row.turn_id)
+    )
     return ChatOutcome(state=row.state, texts=texts, error=row.error)

@@ -3,7 +3,7 @@
 ``new → claimed → done | dead | cancelled``. A refused update is ``cancelled`` with the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -11,6 +11,7 @@ import apsw
 from orchestrator.adapter import InboundMessage
 from orchestrator.journal import audit, outbox
 
+COMMAND = "command"  # kind of a message that the daemon itself has answered
 COLUMNS = (
     "id, channel, bot_id, chat_id, thread_id, chat_key, message_id, sender_id, sender_name,"
     " private, target, text, agent_id, turn_id, state, claims, received_at, error, kind"
@@ -21,12 +22,14 @@ COLUMNS = (
 class Arrival:
     """An update with what admission said: ``refusal`` None is admitted.
 
-    ``notice`` is what the chat is told when it is refused, if anything.
+    ``notice`` is what the chat is told when it is refused, if anything. ``command`` is run in the
+    same transaction, once however often the update comes, and returns the answer.
     """
 
     message: InboundMessage
     refusal: str | None = None
     notice: str | None = None
+    command: Callable[[apsw.Connection], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,9 @@ def ingest(
         row = _store(db, arrival, now)
         if row is None:
             continue
-        if arrival.refusal is None:
+        if arrival.command is not None:
+            _answer(db, arrival.message, arrival.command, now)
+        elif arrival.refusal is None:
             admitted.append(row)
         else:
             audit.record(db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now)
@@ -116,7 +121,8 @@ def ingest(
 
 def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
     message, refusal = arrival.message, arrival.refusal
-    key = chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
+    is_command = arrival.command is not None
+    state = "done" if is_command else "new" if refusal is None else "cancelled"
     db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key,"
         " message_id, edit_date, kind, sender_id, sender_name, private, target, text, state,"
@@ -128,18 +134,18 @@ def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
             message.update_id,
             message.chat_id,
             message.thread_id or "",
-            key,
+            _address(message).chat_key,
             message.message_id,
             message.edit_date,
-            message.kind,
+            COMMAND if is_command else message.kind,
             message.sender_id,
             message.sender_name,
             message.private,
             message.target,
             message.text if refusal is None else "",  # what is refused is not kept
-            "new" if refusal is None else "cancelled",
+            state,
             now,
-            None if refusal is None else now,
+            None if state == "new" else now,
             refusal,
         ),
     )
@@ -147,15 +153,24 @@ def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
         return None
     row = db.last_insert_rowid()
     if arrival.notice is not None:
-        address = outbox.Address(
-            message.channel,
-            message.bot_id,
-            message.chat_id,
-            message.thread_id or "",
-            private=message.private,
-        )
-        outbox.add_notice(db, address, arrival.notice, now)
+        outbox.add_notice(db, _address(message), arrival.notice, now)
     return row
+
+
+def _answer(
+    db: apsw.Connection, message: InboundMessage, run: Callable[[apsw.Connection], str], now: int
+) -> None:
+    outbox.add_notice(db, _address(message), run(db), now, reply_to=message.message_id)
+
+
+def _address(message: InboundMessage) -> outbox.Address:
+    return outbox.Address(
+        message.channel,
+        message.bot_id,
+        message.chat_id,
+        message.thread_id or "",
+        private=message.private,
+    )
 
 
 def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import apsw
 
+UNFINISHED = " …"  # ends every preview, so that none can be taken for the reply
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 CLOSE = (  # T9: when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
@@ -109,9 +110,20 @@ def add_extra(
         _insert(db, turn_id, first + number, address, part, mode, now)
 
 
-def add_notice(db: apsw.Connection, address: Address, text: str, now: int) -> None:
-    """Queue a line of ours that belongs to no turn."""
-    _insert(db, None, 0, address, Part(text, markdown=False), "direct", now)
+def add_notice(
+    db: apsw.Connection, address: Address, text: str, now: int, reply_to: str | None = None
+) -> None:
+    """Queue a line of ours that belongs to no turn; ``reply_to`` is the message it answers."""
+    _insert(db, None, 0, address, Part(text, markdown=False, reply_to=reply_to), "direct", now)
+
+
+def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
+    """What was answered to a message outside of any turn."""
+    rows = db.execute(
+        "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL",
+        (chat_key, message_id),
+    )
+    return tuple(str(body) for (body,) in rows)
 
 
 def start_preview(

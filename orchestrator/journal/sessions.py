@@ -21,6 +21,14 @@ def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
     return db.last_insert_rowid()
 
 
+def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
+    """The next message starts a new session."""
+    db.execute(
+        "UPDATE session SET ended_at = ? WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
+        (now, agent_id, chat_key),
+    )
+
+
 def append(
     db: apsw.Connection, session_id: int, turn_id: str, messages: list[Message], now: int
 ) -> None:

@@ -1,8 +1,28 @@
 """A turn's steps read back."""
 
+from collections.abc import Sequence
+
 import apsw
 
-from thinker.protocol.messages import AssistantMessage
+from orchestrator.journal import steps
+from orchestrator.journal.inbox import InboxRow
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+
+
+def of_turn(
+    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], sent: str
+) -> list[Message]:
+    """What the session keeps: the messages, every step and, if it differs, the reply sent."""
+    messages: list[Message] = [UserMessage(content=row.text) for row in rows]
+    last = ""
+    for step in steps.recorded(db, turn_id):
+        if step.response.content or step.response.tool_calls:
+            messages.append(step.response)
+        messages += [call.result for call in step.calls if call.result is not None]
+        last = "" if step.calls else step.response.content.strip()
+    if sent and not last:
+        messages.append(AssistantMessage(content=sent))
+    return messages
 
 
 def answered(db: apsw.Connection, turn_id: str) -> bool:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.journal import audit, inbox, outbox, sessions, steps
+from orchestrator.journal import audit, inbox, outbox, sessions, steps, transcript
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.store import FencedError
-from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.protocol.messages import Message
 from thinker.protocol.methods import RecordedStep
 
+STOPPED = "(stopped)"  # ends what a chat sees of a cancelled turn
 COLUMNS = "id, agent_id, chat_key, session_id, recipe, state, epoch, deadline, started_at"
 
 
@@ -70,6 +71,7 @@ def boot(db: apsw.Connection, now: int) -> int:
         (epoch, now),
     )
     outbox.recover(db, now)
+    _close_previews(db)
     return epoch
 
 
@@ -168,7 +170,9 @@ def reply(
         (now, turn.id),
     )
     if turn.recipe == "interactive":  # a task's instructions must not come back as a user's words
-        sessions.append(db, turn.session_id, turn.id, _transcript(db, turn.id, rows, parts), now)
+        sent = "\n".join(part.text for part in parts)
+        said = transcript.of_turn(db, turn.id, rows, sent)
+        sessions.append(db, turn.session_id, turn.id, said, now)
 
 
 def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) -> None:
@@ -239,21 +243,23 @@ def _end(
         raise FencedError(f"turn {turn.id} is no longer run here")
 
 
-def _transcript(
-    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], parts: Sequence[outbox.Part]
-) -> list[Message]:
-    """What the session keeps: the messages, every step and, if it differs, the reply sent."""
-    messages: list[Message] = [UserMessage(content=row.text) for row in rows]
-    last = ""
-    for step in steps.recorded(db, turn_id):
-        if step.response.content or step.response.tool_calls:
-            messages.append(step.response)
-        messages += [call.result for call in step.calls if call.result is not None]
-        last = "" if step.calls else step.response.content.strip()
-    sent = "\n".join(part.text for part in parts)
-    if sent and not last:
-        messages.append(AssistantMessage(content=sent))
-    return messages
+def close_preview(db: apsw.Connection, turn_id: str, shown: str) -> None:
+    """Let the preview of a cancelled turn, if a chat has one, end with what it last showed."""
+    db.execute(
+        "UPDATE outbox SET body = ?, final = 1, ended_at = iif(ph_id IS NULL, t_sending, NULL),"
+        " state = iif(ph_id IS NULL, 'abandoned', 'ph_sent') WHERE turn_id = ? AND final = 0",
+        (f"{shown}\n\n{STOPPED}".strip(), turn_id),
+    )
+
+
+def _close_previews(db: apsw.Connection) -> None:
+    """At boot: those that the process did not come to close before it died."""
+    rows = db.execute(
+        "SELECT turn_id, body FROM outbox JOIN turn ON turn.id = turn_id"
+        " WHERE final = 0 AND turn.state = 'cancelled'"
+    )
+    for turn_id, body in list(rows):
+        close_preview(db, turn_id, str(body).removesuffix(outbox.UNFINISHED))
 
 
 @dataclass(frozen=True)

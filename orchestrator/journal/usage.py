@@ -26,9 +26,7 @@ def reserve(
     db: apsw.Connection, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
 ) -> None:
     """Set tokens aside for a turn's next model call; one that was never settled is lost."""
-    db.execute(
-        "UPDATE model_call SET state = 'lost' WHERE turn_id = ? AND state = 'reserved'", (turn_id,)
-    )
+    lose(db, turn_id)
     db.execute(
         "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
         " at) VALUES(?,?,?,'reserved',?,0,0,?,?)",
@@ -51,6 +49,13 @@ def settle(
         "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
         " at) VALUES(?,?,?,'settled',?,?,?,?,?)",
         (agent_id, turn_id, model, usage.prompt, usage.completion, usage.cached, usd, now),
+    )
+
+
+def lose(db: apsw.Connection, turn_id: str) -> None:
+    """Nobody will say what a turn's call used: it counts as it was reserved."""
+    db.execute(
+        "UPDATE model_call SET state = 'lost' WHERE turn_id = ? AND state = 'reserved'", (turn_id,)
     )
 
 

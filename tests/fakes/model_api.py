@@ -17,6 +17,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 MAX_HEAD = 64 * 1024
+PROMPT_TOKENS = 11
 DRIP_SECONDS = 0.01  # between the comments of a dripping stream
 
 Fault = Literal["none", "hang", "cut", "broken_json", "drip", "error_event"]
@@ -28,10 +29,10 @@ class Reply:
 
     ``tool_calls`` are (name, arguments); arguments may be text, to be no JSON. ``finish`` is the
     provider's own word. ``chunk`` is the size of the pieces in which the body is written (0: all
-    at once). Faults: ``hang`` never answers, ``cut`` closes half way, ``broken_json`` answers
-    with half a document, ``drip`` streams comments for ever, ``error_event`` ends a stream with
-    an error. A ``status`` other than 200 sends ``text`` as the error's message and ``kind`` as
-    its type.
+    at once). ``prompt_tokens`` stand in the usage. Faults: ``hang`` never answers, ``cut`` closes
+    half way, ``broken_json`` answers with half a document, ``drip`` streams comments for ever,
+    ``error_event`` ends a stream with an error. A ``status`` other than 200 sends ``text`` as
+    the error's message and ``kind`` as its type.
     """
 
     text: str = ""
@@ -42,6 +43,7 @@ class Reply:
     kind: str = "server_error"
     headers: Mapping[str, str] = field(default_factory=dict)
     chunk: int = 0
+    prompt_tokens: int = PROMPT_TOKENS
     fault: Fault = "none"
 
 

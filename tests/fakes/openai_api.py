@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 from fakes.model_api import ModelApi, Reply
 
-PROMPT_TOKENS = 11
 COMPLETION_TOKENS = 7
 CACHED_TOKENS = 3
 
@@ -35,7 +34,7 @@ class OpenAIApi(ModelApi):
         return {
             **_envelope(body, "chat.completion"),
             "choices": [{"index": 0, "message": message, "finish_reason": _finish(reply)}],
-            "usage": _usage(),
+            "usage": _usage(reply),
         }
 
     def events(self, body: dict[str, Any], reply: Reply) -> list[bytes]:
@@ -58,7 +57,7 @@ class OpenAIApi(ModelApi):
         envelope = _envelope(body, "chat.completion.chunk")
         chunks: list[dict[str, Any]] = [{**envelope, "choices": choice} for choice in choices]
         if body.get("stream_options", {}).get("include_usage"):
-            chunks.append({**envelope, "choices": [], "usage": _usage()})
+            chunks.append({**envelope, "choices": [], "usage": _usage(reply)})
         return [*map(orjson.dumps, chunks), b"[DONE]"]
 
     def error(self, reply: Reply) -> dict[str, Any]:
@@ -70,11 +69,11 @@ def _envelope(body: dict[str, Any], kind: str) -> dict[str, Any]:
     return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": body["model"]}
 
 
-def _usage() -> dict[str, Any]:
+def _usage(reply: Reply) -> dict[str, Any]:
     return {
-        "prompt_tokens": PROMPT_TOKENS,
+        "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": COMPLETION_TOKENS,
-        "total_tokens": PROMPT_TOKENS + COMPLETION_TOKENS,
+        "total_tokens": reply.prompt_tokens + COMPLETION_TOKENS,
         "prompt_tokens_details": {"cached_tokens": CACHED_TOKENS},
     }
 

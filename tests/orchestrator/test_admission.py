@@ -83,6 +83,28 @@ def test_a_pairing_counts_only_while_pairing_is_on() -> None:
     assert verdict(PRIVATE, "allowlist", paired=("7",)) is Verdict.REFUSE
 
 
+def test_operators_are_the_people_whom_the_configuration_or_a_pairing_names() -> None:
+    """Talking to an open bot, or in a group that is admitted, makes nobody one."""
+
+    def operator(
+        message: InboundMessage, access: Access = "open", **known: tuple[str, ...]
+    ) -> bool:
+        lists = {"bound_chats": (), "allowlist": (), "paired": ()} | known
+        return decide(message, access=access, **lists).operator
+
+    console = InboundMessage("console", "", "main", "1", "operator")
+    as_group = InboundMessage("telegram", "1", "-100", "1", sender_id="-100", private=False)
+    assert operator(console)
+    assert not operator(PRIVATE)
+    assert operator(PRIVATE, allowlist=("7",))
+    assert operator(PRIVATE, bound_chats=("7", "*"))
+    assert operator(PRIVATE, "pairing", paired=("7",))
+    assert not operator(PRIVATE, paired=("7",))
+    assert not operator(GROUP, bound_chats=("-100",))
+    assert not operator(as_group, bound_chats=("-100",), allowlist=("-100",))
+    assert operator(GROUP, bound_chats=("-100",), allowlist=("7",))
+
+
 def test_a_name_on_the_allowlist_opens_nothing() -> None:
     """Usernames change hands; a message that carries one as its id is refused."""
     named = InboundMessage("telegram", "1", "@ada", "1", "ada")

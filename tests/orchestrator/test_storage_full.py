@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from fakes.commands import command_desk
 
 from orchestrator import status
 from orchestrator.adapter import ChannelStatus, InboundMessage, Intake, OutboundPart
@@ -77,7 +78,9 @@ async def full(folder: Path) -> AsyncIterator[tuple[Store, Chats, JournalIntake]
     store, chats = Store(folder / "journal.db", retry=0.01), Chats()
     try:
         await store.attempt(limit, 1)
-        yield store, chats, JournalIntake(store, lambda: AGENTS, {"telegram": chats}, lambda: None)
+        commands = command_desk(store, lambda: AGENTS)
+        adapters = {"telegram": chats}
+        yield store, chats, JournalIntake(store, lambda: AGENTS, adapters, lambda: None, commands)
     finally:
         store.close()
 

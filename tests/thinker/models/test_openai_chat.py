@@ -2,8 +2,8 @@
 
 import anyio
 import pytest
-from fakes.model_api import Fault, Reply
-from fakes.openai_api import CACHED_TOKENS, COMPLETION_TOKENS, PROMPT_TOKENS, OpenAIApi
+from fakes.model_api import PROMPT_TOKENS, Fault, Reply
+from fakes.openai_api import CACHED_TOKENS, COMPLETION_TOKENS, OpenAIApi
 
 from thinker.errors import RetryableModelError
 from thinker.models.base import ModelRequest

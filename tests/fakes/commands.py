@@ -1,0 +1,25 @@
+"""The chat commands of a daemon that is not there."""
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.commands import Commands, Glance
+from orchestrator.definitions import AgentsFile
+from orchestrator.journal.store import Store
+from orchestrator.pauses import Gate
+
+UTC = {"TZ": "UTC"}
+
+
+def command_desk(
+    store: Store,
+    agents: Callable[[], AgentsFile],
+    after: Callable[[Sequence[str]], None] = lambda _: None,
+    now: Callable[[], int] = lambda: 0,
+) -> Commands:
+    """Commands on a store; every agent is running, as is the channel, and the server is away."""
+
+    def glance() -> Glance:
+        running = {agent.agent_id: "running" for agent in agents().agents}
+        return Glance("1.2.3", 0, running, {"telegram": "ok"}, {"files": "failed"})
+
+    return Commands(agents, Gate(store, agents, UTC, now), UTC, glance, after, now)

@@ -1,0 +1,118 @@
+"""Commands of chats through a real daemon: what runs is stopped, who is paused stays so."""
+
+from pathlib import Path
+
+import pytest
+from fakes.daemon import TOKEN, running_daemon
+from fakes.held_model import HeldModel, two_agents
+from fakes.model_api import Reply
+
+from orchestrator import control
+from orchestrator.control import AgentName, Done
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import RpcError
+
+pytestmark = pytest.mark.process
+FACT = {"fact": "Likes tea.", "category": "preference"}
+
+
+def operated(model: HeldModel, **work: object) -> JsonObject:
+    """Two agents, everybody admitted, the person of chat 456 an operator."""
+    config = two_agents(model, **work)
+    return config | {"channels": {"telegram": {"access": "open", "allowlist": ["456"]}}}
+
+
+async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_path: Path) -> None:
+    """At once, though the model never answers; the preview stays a piece."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
+            gate = model.hold("first")
+            bot.user_says(123, "first")
+            await model.asked("first")
+            bot.user_says(123, "/stop")
+            assert await bot.reply_in(123, within=15) == "Stopped."
+            bot.user_says(123, "second")
+            assert await bot.reply_in(123, within=15) == "work-model: second"
+            report = await daemon.until(lambda report: report.open_turns == 0)
+            gate.set()
+        assert report.inbox["cancelled"] == 1
+        assert bot.texts(123) == ["Stopped.", "work-model: second"]
+        said = [message["content"] for message in (await model.asked("second")).body["messages"]]
+        assert said[1:] == ["first", "(stopped)", "second"]
+
+
+async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path) -> None:
+    """With ``whileBusy`` interrupt nobody waits for an answer that nobody wants any more."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, whileBusy="interrupt")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            gate = model.hold("first")
+            bot.user_says(123, "first")
+            await model.asked("first")
+            bot.user_says(123, "second")
+            assert await bot.reply_in(123, within=15) == "work-model: second"
+            report = await daemon.until(lambda report: report.open_turns == 0)
+            gate.set()
+        assert (report.inbox["cancelled"], report.inbox["done"]) == (1, 1)
+        assert bot.texts(123) == ["work-model: second"]
+
+
+async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_raised(
+    tmp_path: Path,
+) -> None:
+    """F64: tripped in the middle of a turn, told once, still tripped after a restart."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),), prompt_tokens=9_000))
+        config = operated(model, budget={"tokensPerDay": 10_000})
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "remember tea")
+            told = await bot.reply_in(123, within=15)
+            assert told.startswith("I am paused: the budget tokensPerDay is used up")
+            bot.user_says(123, "and milk")
+            await daemon.until(lambda report: report.inbox["new"] == 1)
+            await daemon.kill()
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            report = await daemon.until(lambda report: report.ready)
+            assert [item.paused.partition(" is used")[0] for item in report.agents] == [
+                "the budget tokensPerDay",
+                "",
+            ]
+            with pytest.raises(RpcError, match="raise it in"):
+                await daemon.ask(control.AGENT_RESUME, AgentName(agent_id="work"), Done)
+            bot.user_says(456, "/status")
+            assert "work PAUSED (the budget" in await bot.reply_in(456, within=15)
+            assert len(model.requests) == 1
+            daemon.write(operated(model, budget={"tokensPerDay": 1_000_000}))
+            assert await bot.reply_in(123, within=15) == "work-model: remember tea"
+            assert await bot.reply_in(123, within=15) == "work-model: and milk"
+            await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.texts(123) == [told, "work-model: remember tea", "work-model: and milk"]
+
+
+async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_there(
+    tmp_path: Path,
+) -> None:
+    """The answer that tripped it is delivered; what it used before does not trip it again."""
+    controls = {
+        "enabled": True,
+        "hardCapTokensPerHour": 10_000,
+        "notifyChannel": "telegram",
+        "notifyChatId": "456",
+    }
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        model.script.append(Reply("dear answer", prompt_tokens=20_000))
+        config = operated(model, costControls=controls)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "one")
+            assert "Agent 'work' is paused" in await bot.reply_in(456, within=15)
+            assert (await bot.reply_in(123, within=15)).startswith("I am paused: Hard cap")
+            assert await bot.reply_in(123, within=15) == "dear answer"
+            bot.user_says(123, "two")
+            bot.user_says(456, "other agents answer")
+            assert await bot.reply_in(456, within=15) == "home-model: other agents answer"
+            bot.user_says(456, "/resume work")
+            assert await bot.reply_in(456, within=15) == "Agent 'work' goes on."
+            assert await bot.reply_in(123, within=15) == "work-model: two"
+            await daemon.until(lambda report: report.open_turns == 0)
+        assert len(bot.texts(123)) == 3
