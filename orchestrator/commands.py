@@ -18,7 +18,8 @@ from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import AgentsFile
 from orchestrator.journal import approvals, cancellations, inbox, pauses, sessions, tasks, usage
 from orchestrator.journal.steps import unconfirmed
-from orchestrator.pauses import Gate, zone_of
+from orchestrator.launch import zone_or_utc
+from orchestrator.pauses import Gate
 from orchestrator.schedules.text import local_time
 
 MAX_ANSWER = 3_500  # characters: one message on every platform that we know
@@ -228,7 +229,7 @@ class Commands:
         del command
         lines = []
         for definition in self._agents().agents:
-            zone = zone_of(definition, self._environ)
+            zone = zone_or_utc(definition.timezone, self._environ)
             said = []
             for days, words in ((0, "today"), (6, "in 7 days")):
                 since = budgets.days_ago(days, self._clock(), zone)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from orchestrator.definitions import AgentDefinition
 from orchestrator.definitions.agent import CostControls
@@ -125,6 +126,14 @@ def host_timezone(environ: Mapping[str, str]) -> str:
         return "UTC"
     _, found, zone = str(target).partition("zoneinfo/")
     return zone if found else "UTC"
+
+
+def zone_or_utc(name: str | None, environ: Mapping[str, str]) -> ZoneInfo:
+    """An agent's time zone, else the machine's; UTC when that is unknown."""
+    try:
+        return ZoneInfo(name or host_timezone(environ))
+    except (KeyError, ValueError, OSError):
+        return ZoneInfo("UTC")
 
 
 def write_prompt(spec: LaunchSpec) -> None:

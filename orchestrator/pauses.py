@@ -6,7 +6,6 @@ writes. Messages of a paused agent stay new, its open turns wait between two ste
 """
 
 from collections.abc import Callable, Mapping
-from zoneinfo import ZoneInfo
 
 import anyio
 import apsw
@@ -23,7 +22,7 @@ from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import Store
 from orchestrator.journal.turns import Turn
 from orchestrator.journal.usage import Amount
-from orchestrator.launch import host_timezone
+from orchestrator.launch import zone_or_utc
 from thinker.protocol.methods import StepCommit
 
 RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room again
@@ -202,7 +201,7 @@ class Gate:
         """Why the agent's next call would pass one of its budgets."""
         if definition.budget is None:
             return None
-        zone = zone_of(definition, self._environ)
+        zone = zone_or_utc(definition.timezone, self._environ)
         wanted = self._next_call(db, definition.agent_id, turn_id)
         for limits in budgets.windows(definition.budget, self._clock(), zone):
             held = usage.spent(db, definition.agent_id, limits.since)
@@ -233,14 +232,6 @@ class Gate:
             else:
                 left = True
         return ended, left
-
-
-def zone_of(definition: AgentDefinition, environ: Mapping[str, str]) -> ZoneInfo:
-    """The time zone in which an agent's days begin; UTC when the machine's is unknown."""
-    try:
-        return ZoneInfo(definition.timezone or host_timezone(environ))
-    except (KeyError, ValueError, OSError):
-        return ZoneInfo("UTC")
 
 
 def _told(pause: Pause) -> str:

@@ -110,3 +110,34 @@ def newest(db: apsw.Connection) -> int:
         "SELECT id FROM model_call WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
     ).get
     return int(found or 0)
+
+
+@dataclass(frozen=True)
+class Total:
+    """What an agent used in a time; ``unsettled`` are tokens reserved for calls that may be billed.
+
+    ``unpriced`` counts the calls whose cost is not in ``usd``.
+    """
+
+    agent_id: str
+    calls: int
+    prompt: int
+    cached: int
+    completion: int
+    usd: float
+    unpriced: int
+    unsettled: int
+
+
+def totals(db: apsw.Connection, since: int, until: int) -> list[Total]:
+    """What each agent used from one time to another (milliseconds), for those that used any."""
+    rows = db.execute(
+        "SELECT agent_id, count(*) FILTER(WHERE state = 'settled'),"
+        " coalesce(sum(prompt) FILTER(WHERE state = 'settled'), 0), sum(cached),"
+        " coalesce(sum(completion) FILTER(WHERE state = 'settled'), 0), coalesce(sum(usd), 0.0),"
+        " count(*) FILTER(WHERE usd IS NULL),"
+        " coalesce(sum(prompt + completion) FILTER(WHERE state <> 'settled'), 0)"
+        " FROM model_call WHERE at >= ? AND at < ? GROUP BY agent_id ORDER BY agent_id",
+        (since, until),
+    )
+    return [Total(*row) for row in rows]

@@ -1,0 +1,117 @@
+"""``orchestrator usage``: tokens and money, by agent and day."""
+
+import os
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+
+from orchestrator import budgets
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.table import table
+from orchestrator.control import Camel
+from orchestrator.journal import usage as journal
+from orchestrator.journal.store import reading
+from orchestrator.journal.usage import Total
+from orchestrator.launch import zone_or_utc
+
+app = command_group()
+
+
+class UsageDay(Camel):
+    """One agent's day; ``unsettled_tokens`` were reserved for calls that may have been billed."""
+
+    day: str
+    agent_id: str
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    unsettled_tokens: int
+    usd: float
+    unpriced_calls: int
+
+    @property
+    def hit_rate(self) -> str:
+        """The share of the prompt that providers had cached."""
+        return f"{self.cached_tokens / self.prompt_tokens:.0%}" if self.prompt_tokens else ""
+
+
+class UsageReport(Camel):
+    """What ``usage --json`` prints, the oldest day first."""
+
+    timezone: str
+    days: tuple[UsageDay, ...]
+
+
+@app.command()
+def usage(
+    *,
+    agent: Annotated[str | None, typer.Option(help="Only this agent.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=366, help="How many days, today included.")] = 7,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Show how many tokens the agents used, and what they cost.
+
+    Every call of a model counts; days are those of this machine's time zone.
+    """
+    zone = zone_or_utc(None, os.environ)
+    now = time.time_ns() // 1_000_000
+    path = settings(home).paths.journal
+    with reading(path) as db:
+        found = tuple(
+            _day(total, since, zone)
+            for number in reversed(range(days))
+            for since, until in [
+                (budgets.days_ago(number, now, zone), budgets.days_ago(number - 1, now, zone))
+            ]
+            for total in journal.totals(db, since, until)
+            if agent in (None, total.agent_id)
+        )
+    report = UsageReport(timezone=zone.key, days=found)
+    if as_json:
+        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+    elif found:
+        _print(report)
+    else:
+        typer.echo("no model was called")
+
+
+def _day(total: Total, since: int, zone: ZoneInfo) -> UsageDay:
+    return UsageDay(
+        day=f"{datetime.fromtimestamp(since / 1000, UTC).astimezone(zone):%Y-%m-%d}",
+        agent_id=total.agent_id,
+        calls=total.calls,
+        prompt_tokens=total.prompt,
+        cached_tokens=total.cached,
+        completion_tokens=total.completion,
+        unsettled_tokens=total.unsettled,
+        usd=total.usd,
+        unpriced_calls=total.unpriced,
+    )
+
+
+def _print(report: UsageReport) -> None:
+    table(
+        f"Usage ({report.timezone})",
+        ("day", "agent", "calls", "prompt", "cached", "hits", "completion", "unsettled", "USD"),
+        (
+            (
+                item.day,
+                item.agent_id,
+                item.calls,
+                f"{item.prompt_tokens:,}",
+                f"{item.cached_tokens:,}",
+                item.hit_rate,
+                f"{item.completion_tokens:,}",
+                f"{item.unsettled_tokens:,}",
+                f"{item.usd:.4f}{' + unknown' if item.unpriced_calls else ''}",
+            )
+            for item in report.days
+        ),
+    )
+    if any(item.unpriced_calls for item in report.days):
+        typer.echo('unknown: calls of models without a price; add them to "prices" in agents.json')
