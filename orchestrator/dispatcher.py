@@ -12,17 +12,16 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, replies, router
+from orchestrator import __version__, replies
 from orchestrator.child import first_of
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
 from orchestrator.journal import cancellations, inbox, runs, turns
-from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.turns import Admission, Turn
 from orchestrator.proactive import TaskTurnRunner
 from orchestrator.turn import TurnRunner
-from orchestrator.turnrequest import Services
+from orchestrator.turnrequest import Services, agent_for
 from thinker.protocol.logs import bound
 
 TASKS_AT_ONCE = 8  # of all agents
@@ -107,7 +106,9 @@ class Dispatcher:
 
     def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
         row = inbox.oldest_new(db, chat)
-        agent_id = None if row is None or row.kind == runs.KIND else self._agent_for(row)
+        agent_id = (
+            None if row is None or row.kind == runs.KIND else agent_for(self._with.agents(), row)
+        )
         definition = None if agent_id is None else self._with.agents().agent(agent_id)
         if definition is None or definition.while_busy != "interrupt":
             return None
@@ -193,7 +194,7 @@ class Dispatcher:
     def _next(self, db: apsw.Connection, chat: str) -> Turn | Pause | None:
         now = self._with.clock()
         while (row := inbox.oldest_new(db, chat)) is not None:
-            agent_id = self._agent_for(row)
+            agent_id = agent_for(self._with.agents(), row)
             if agent_id is not None:
                 pause = self._with.gate.admits(db, agent_id, row)
                 if pause is not None:
@@ -214,12 +215,6 @@ class Dispatcher:
             told = row.private and row.kind != runs.KIND
             inbox.refuse(db, row, reason, replies.NO_AGENT if told else None, now)
         return None
-
-    def _agent_for(self, row: InboxRow) -> str | None:
-        agents = self._with.agents()
-        return router.resolve(
-            agents.bindings, row.message(), agents.usable(), agents.fallback_agent_id
-        )
 
 
 def _task_agent(lane: str) -> tuple[str, bool]:

@@ -21,17 +21,16 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import outbox, runs, steps, turns, usage
+from orchestrator.journal import outbox, runs, steering, steps, turns, usage
 from orchestrator.journal.approvals import Approval
+from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
-from orchestrator.launch import host_timezone, skill_directories
-from orchestrator.turnrequest import Gathered, Services, gather, turn_run
+from orchestrator.turnrequest import Gathered, Services, agent_for, gather, tool_context, turn_run
 from orchestrator.worker import Worker
-from thinker.protocol.messages import ToolResult
+from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
     StepCommit,
     StepCommitted,
@@ -239,10 +238,8 @@ class TurnRunner:
         """T3, fenced by the epoch. An agent that is paused with it goes no step further."""
         try:
             committed, pause = await self._with.store.transact(self._plan, commit)
-        except FencedError as error:
-            raise RpcError(FENCED, str(error)) from error
         except JournalError as error:
-            raise RpcError(FAILED, str(error)) from error
+            raise _refusal(error) from error
         if pause is not None:
             self._held = True
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
@@ -260,18 +257,7 @@ class TurnRunner:
         if definition is None or address is None:
             raise RpcError(FENCED, "the turn is not running")
         services = self._with
-        context = ToolContext(
-            agent_id=self._turn.agent_id,
-            turn_id=self._turn.id,
-            address=address,
-            now=services.clock(),
-            timezone=definition.timezone or host_timezone(services.environ),
-            skill_directories=skill_directories(self._turn.agent_id, services.settings),
-            skills=definition.skills,
-            split=services.delivery.split,
-            mode=services.delivery.mode,
-            store=services.store,
-        )
+        context = tool_context(services, self._turn, definition, address)
         try:
             result = await services.tools.call(definition, context, seq, services.epoch)
         except ApprovalNeeded as needed:
@@ -283,10 +269,24 @@ class TurnRunner:
         services.tasks_changed()
         return result
 
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """What the chat said meanwhile, if the agent wants to be steered by it."""
+        try:
+            return await self._with.store.transact(steering.enter, self._turn, self._takes)
+        except JournalError as error:
+            raise _refusal(error) from error
+
+    def _takes(self, row: InboxRow) -> bool:
+        return agent_for(self._with.agents(), row) == self._turn.agent_id
+
     def show(self, text: str) -> None:
         """The answer so far."""
         if self._preview is not None:
             self._preview.show(text)
+
+
+def _refusal(error: JournalError) -> RpcError:
+    return RpcError(FENCED if isinstance(error, FencedError) else FAILED, str(error))
 
 
 def _ended(text: str, error: str | None = None) -> TurnResult:

@@ -1,17 +1,22 @@
-"""What a turn's worker is sent: everything of the journal and the configuration that it needs."""
+"""What turns rest on: the daemon's parts, and what a worker and its tools are given of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import apsw
 
+from orchestrator import router
 from orchestrator.approvals import Desk
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
+from orchestrator.hosttools.base import ToolContext
 from orchestrator.journal import playbooks, turns
+from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.outbox import Address
 from orchestrator.journal.recollection import Recollection, recollect
 from orchestrator.journal.store import Store
 from orchestrator.journal.turns import Context, Turn
+from orchestrator.launch import host_timezone, skill_directories
 from orchestrator.pauses import Gate
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
@@ -86,6 +91,30 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
         tools=services.tools.offered(definition),
         recent_tools=context.recent_tools,
         stream=first.private,
+        steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
         started_at=context.turn.started_at / 1000,
         deadline=context.turn.deadline / 1000,
     )
+
+
+def tool_context(
+    services: Services, turn: Turn, definition: AgentDefinition, address: Address
+) -> ToolContext:
+    """What a tool call of a turn may know."""
+    return ToolContext(
+        agent_id=turn.agent_id,
+        turn_id=turn.id,
+        address=address,
+        now=services.clock(),
+        timezone=definition.timezone or host_timezone(services.environ),
+        skill_directories=skill_directories(turn.agent_id, services.settings),
+        skills=definition.skills,
+        split=services.delivery.split,
+        mode=services.delivery.mode,
+        store=services.store,
+    )
+
+
+def agent_for(agents: AgentsFile, row: InboxRow) -> str | None:
+    """The agent that answers a stored message; None refuses it."""
+    return router.resolve(agents.bindings, row.message(), agents.usable(), agents.fallback_agent_id)

@@ -14,8 +14,9 @@ from orchestrator.crashpoints import boundary
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.launch import LaunchSpec
 from thinker.protocol import methods
-from thinker.protocol.messages import ToolResult
+from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
+    Steered,
     StepCommit,
     StepCommitted,
     ToolCallParams,
@@ -23,6 +24,7 @@ from thinker.protocol.methods import (
     TurnDelta,
     TurnResult,
     TurnRun,
+    TurnSteer,
 )
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 
@@ -37,6 +39,9 @@ class TurnHost(Protocol):
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """Messages that came while the turn ran, now part of it."""
 
     def show(self, text: str) -> None:
         """The answer so far."""
@@ -107,6 +112,10 @@ class Worker(Child):
         call = ToolCallParams.model_validate(params)
         return await self._host(call.turn_id).call_tool(call.seq)
 
+    async def _steer(self, params: JsonValue) -> Steered:
+        turn_id = TurnSteer.model_validate(params).turn_id
+        return Steered(messages=await self._host(turn_id).entered())
+
     def _delta(self, params: JsonValue) -> None:
         delta = TurnDelta.model_validate(params)
         host = self.turns.get(delta.turn_id)
@@ -119,6 +128,7 @@ class Worker(Child):
         self.peer.requests |= {
             methods.STEP_COMMIT: self._commit,
             methods.TOOL_CALL: self._call_tool,
+            methods.TURN_STEER: self._steer,
         }
         self.peer.notifications |= {methods.TURN_DELTA: self._delta}
 

@@ -68,6 +68,7 @@ class Agent:
             ),
             temperature=self._settings.temperature,
             stream=turn.stream,
+            steer=turn.steer,
             relax=PROVIDERS[self._settings.llm_provider].checks_arguments,
         )
         return await Loop(request, self._model, host).run(turn.steps)

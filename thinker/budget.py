@@ -30,6 +30,16 @@ class Spent:
         return Spent(self.steps + 1, self.usage + usage)
 
 
+def charged(usage: Usage, sent: int, received: int) -> Usage:
+    """What a call counts as: the provider's word, or an estimate when it gives none (F43).
+
+    ``sent`` and ``received`` are characters; four of them make a token, rounded up.
+    """
+    if usage.prompt > 0 and usage.completion >= 0:
+        return usage
+    return Usage(prompt=-(-sent // 4), completion=-(-received // 4))
+
+
 def exceeded(limits: Limits, spent: Spent, now: float) -> StopReason | None:
     """The limit that ends the turn before its next step, if any."""
     if now >= limits.deadline:

@@ -24,6 +24,7 @@ from thinker.protocol.messages import (
     ToolCall,
     ToolResult,
     ToolSpec,
+    UserMessage,
 )
 from thinker.protocol.methods import (
     PromptRecord,
@@ -62,6 +63,9 @@ class Host(Protocol):
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a committed call and return its durable result."""
 
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """What people said since the last step, durably part of this turn from now on."""
+
     def show(self, text: str) -> None:
         """Show the answer so far; nothing depends on it."""
 
@@ -81,6 +85,7 @@ class LoopRequest:
     limits: Limits
     temperature: float | None = None
     stream: bool = False
+    steer: bool = False  # whether messages may enter between two steps
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
 
 
@@ -115,12 +120,15 @@ class Loop:
             ended = await self._take(step.response, seqs, known, step.finish)
             if ended is not None:
                 return ended
+            self._transcript += step.entered
         while True:
             if self._host.draining():
                 return self._result(StopReason.DRAINED, "")
             stop = budget.exceeded(self._request.limits, self._spent, self._clock())
             if stop is not None:
                 return self._result(stop, ENDINGS[stop])
+            if self._request.steer and self._spent.steps:
+                self._transcript += await self._host.entered()
             ended = await self._step()
             if ended is not None:
                 return ended
@@ -128,9 +136,10 @@ class Loop:
     async def _step(self) -> TurnResult | None:
         """One model call and the tool calls in it; a result when it was the last."""
         response: ModelResponse | None = None
+        request = self._model_request()
         try:
             with anyio.move_on_after(self._request.limits.deadline - self._clock()):
-                response = await self._model.complete(self._model_request())
+                response = await self._model.complete(request)
         except ModelError as error:
             log.warning("model_failed", model=self._model.name, error=str(error))
             return self._result(
@@ -141,20 +150,21 @@ class Loop:
         message = recovered(response.message, self._tools, self._spent.steps)
         last = budget.is_last(self._request.limits, self._spent)
         calls = plan(message.tool_calls, self._tools, last=last)
+        usage = budget.charged(response.usage, _characters(request), len(message.model_dump_json()))
         committed = await self._host.commit(
             StepCommit(
                 turn_id=self._request.turn_id,
                 response=message,
                 calls=calls,
                 finish=response.finish,
-                usage=response.usage,
+                usage=usage,
                 model=response.model or self._model.name,
                 request_id=response.request_id,
                 prompt=self._prompt,
             )
         )
         self._prompt = None
-        self._spent = self._spent.plus(response.usage)
+        self._spent = self._spent.plus(usage)
         rejected = {
             seq: ToolResult(call_id=call.id, name=call.name, content=call.rejected, is_error=True)
             for seq, call in zip(committed.call_seqs, calls, strict=True)
@@ -244,6 +254,11 @@ async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Seq
                 tasks.start_soon(run, seq)
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
+
+
+def _characters(request: ModelRequest) -> int:
+    parts = (*request.messages, *request.tools)
+    return len(request.system) + sum(len(part.model_dump_json()) for part in parts)
 
 
 def _shortened(result: ToolResult) -> ToolResult:

@@ -11,11 +11,12 @@ from pydantic import JsonValue
 from thinker.agent import Agent
 from thinker.protocol import methods
 from thinker.protocol.logs import bound
-from thinker.protocol.messages import ToolResult
+from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
     Heartbeat,
     PromptRecord,
     Ready,
+    Steered,
     StepCommit,
     StepCommitted,
     ToolCallParams,
@@ -23,6 +24,7 @@ from thinker.protocol.methods import (
     TurnDelta,
     TurnResult,
     TurnRun,
+    TurnSteer,
 )
 from thinker.protocol.peer import CANCELLED, NotificationHandler, Peer, RequestHandler, RpcError
 
@@ -53,6 +55,14 @@ class RemoteHost:
         return await self._peer.call(
             methods.TOOL_CALL, params, ToolResult, timeout=self._patience()
         )
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """The messages that the supervisor has just made part of the turn."""
+        params = TurnSteer(turn_id=self._turn.turn_id)
+        steered = await self._peer.call(
+            methods.TURN_STEER, params, Steered, timeout=self._patience()
+        )
+        return steered.messages
 
     def _patience(self) -> float:
         return max(1.0, self._deadline - time.monotonic()) + GRACE

@@ -41,6 +41,10 @@ class OwnHost:
             call_id=str(seq), name="", content="no tools without a supervisor", is_error=True
         )
 
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """Nobody types while an answer is made."""
+        return ()
+
     def show(self, text: str) -> None:
         """Show nothing before the answer is whole."""
 

@@ -14,7 +14,6 @@ from thinker.protocol.providers import PROVIDERS
 NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
     ("port", lambda agent: agent.port is not None),
     ("prompt", lambda agent: agent.prompt is not None),
-    ("whileBusy", lambda agent: agent.while_busy != "queue"),
     ("promptLayout", lambda agent: agent.prompt_layout != "system"),
     ("toolCalls", lambda agent: agent.tool_calls == "text"),
 )

@@ -25,7 +25,8 @@ def retry(db: apsw.Connection, row_id: int, now: int) -> None:
         OrchestratorError: it is not dead.
     """
     db.execute(
-        "UPDATE inbox SET state = 'new', claims = 0, turn_id = NULL, ended_at = NULL, error = NULL"
+        "UPDATE inbox SET state = 'new', claims = 0, turn_id = NULL, after_step = NULL,"
+        " ended_at = NULL, error = NULL"
         " WHERE id = ? AND state = 'dead'",
         (row_id,),
     )

@@ -203,8 +203,11 @@ def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
-    """The messages that a turn answers, in order."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE turn_id = ? ORDER BY id", (turn_id,))
+    """The messages that a turn began with, in order; not those that entered it later."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM inbox WHERE turn_id = ? AND after_step IS NULL ORDER BY id",
+        (turn_id,),
+    )
     return [from_values(row) for row in rows]
 
 

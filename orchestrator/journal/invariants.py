@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import apsw
 
-from orchestrator.journal import audit, steps
+from orchestrator.journal import audit, transcript
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, ToolResult
 
 Check = Callable[[apsw.Connection], list[str]]
@@ -146,7 +146,7 @@ def _transcripts(db: apsw.Connection) -> list[str]:
     """Invariant 9: what a provider is given has exactly one result for each call, in order."""
     found = []
     for (turn_id,) in db.execute("SELECT id FROM turn").fetchall():
-        for step in steps.recorded(db, str(turn_id)):
+        for step in transcript.recorded(db, str(turn_id)):
             asked = [call.id for call in step.response.tool_calls]
             given = [call.result.call_id if call.result else None for call in step.calls]
             if len(given) != len(asked) or any(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator import replies
-from orchestrator.journal import audit, outbox, sessions, steps, tasks
+from orchestrator.journal import audit, outbox, sessions, tasks, transcript
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.tasks import Task
 from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide
@@ -176,7 +176,7 @@ def settle(db: apsw.Connection, now: int) -> bool:
 
 def _result(db: apsw.Connection, turn_id: str) -> str:
     """What a task said at its end, or its one call answered."""
-    recorded = steps.recorded(db, turn_id)
+    recorded = transcript.recorded(db, turn_id)
     if not recorded:
         return ""
     said = [call.result.content for call in recorded[-1].calls if call.result is not None]

@@ -12,8 +12,8 @@ import apsw
 import orjson
 
 from orchestrator.journal.store import FencedError
-from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolResult, Usage
-from thinker.protocol.methods import RecordedCall, RecordedStep, StepCommit, StepCommitted
+from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
+from thinker.protocol.methods import StepCommit, StepCommitted
 
 HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # not finished means that nothing happened
 ENDED = ("done", "failed", "unknown")
@@ -214,29 +214,6 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
             "UPDATE step SET state = 'failed', result = ?, t_end = ? WHERE turn_id = ? AND seq = ?",
             (result.model_dump_json(), now, turn_id, seq),
         )
-
-
-def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
-    """A turn's steps as a worker needs them to go on."""
-    steps: dict[int, RecordedStep] = {}
-    for seq, kind, parent, result, state, finish, usage in db.execute(
-        "SELECT seq, kind, parent, result, state, finish, usage FROM step"
-        " WHERE turn_id = ? ORDER BY seq",
-        (turn_id,),
-    ):
-        if kind == "model":
-            steps[seq] = RecordedStep(
-                seq=seq,
-                response=AssistantMessage.model_validate_json(result),
-                finish=finish,
-                usage=Usage.model_validate_json(usage),
-            )
-            continue
-        ended = ToolResult.model_validate_json(result) if state in ENDED else None
-        step = steps[parent]
-        call = RecordedCall(seq=seq, result=ended)
-        steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
-    return tuple(steps.values())
 
 
 def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:

@@ -1,12 +1,43 @@
-"""A turn's steps read back."""
+"""A turn read back: its steps, and the messages that entered it between two of them."""
 
 from collections.abc import Sequence
 
 import apsw
 
-from orchestrator.journal import steps
 from orchestrator.journal.inbox import InboxRow
-from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from orchestrator.journal.steps import ENDED
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
+from thinker.protocol.methods import RecordedCall, RecordedStep
+
+
+def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
+    """A turn's steps as a worker needs them to go on."""
+    steps: dict[int, RecordedStep] = {}
+    for seq, kind, parent, result, state, finish, usage in db.execute(
+        "SELECT seq, kind, parent, result, state, finish, usage FROM step"
+        " WHERE turn_id = ? ORDER BY seq",
+        (turn_id,),
+    ):
+        if kind == "model":
+            steps[seq] = RecordedStep(
+                seq=seq,
+                response=AssistantMessage.model_validate_json(result),
+                finish=finish,
+                usage=Usage.model_validate_json(usage),
+            )
+            continue
+        ended = ToolResult.model_validate_json(result) if state in ENDED else None
+        step = steps[parent]
+        call = RecordedCall(seq=seq, result=ended)
+        steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
+    for seq, text in db.execute(
+        "SELECT after_step, text FROM inbox WHERE turn_id = ? AND after_step IS NOT NULL"
+        " ORDER BY id",
+        (turn_id,),
+    ):
+        entered = (*steps[seq].entered, UserMessage(content=text))
+        steps[seq] = steps[seq].model_copy(update={"entered": entered})
+    return tuple(steps.values())
 
 
 def of_turn(
@@ -15,10 +46,11 @@ def of_turn(
     """What the session keeps: the messages, every step and, if it differs, the reply sent."""
     messages: list[Message] = [UserMessage(content=row.text) for row in rows]
     last = ""
-    for step in steps.recorded(db, turn_id):
+    for step in recorded(db, turn_id):
         if step.response.content or step.response.tool_calls:
             messages.append(step.response)
         messages += [call.result for call in step.calls if call.result is not None]
+        messages += step.entered
         last = "" if step.calls else step.response.content.strip()
     if sent and not last:
         messages.append(AssistantMessage(content=sent))

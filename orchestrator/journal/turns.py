@@ -133,7 +133,7 @@ def context(
         messages=tuple(inbox.of_turn(db, turn_id)),
         history=sessions.window(db, turn.session_id, window),
         summary=sessions.summary(db, turn.session_id),
-        steps=steps.recorded(db, turn_id),
+        steps=transcript.recorded(db, turn_id),
         recent_tools=sessions.recent_tools(db, turn.session_id, 3),
     )
 

@@ -128,6 +128,8 @@ class MemoryHost:
         self.results: dict[int, ToolResult] = {}
         self.ran: list[int] = []
         self.shown: list[str] = []
+        self.waiting: list[UserMessage] = []
+        self._entered: dict[int, tuple[UserMessage, ...]] = {}
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """T3."""
@@ -151,6 +153,13 @@ class MemoryHost:
         self.results[seq] = _result(planned, content, is_error=False)
         return self.results[seq]
 
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """What a test has put there; each message once, after the newest step."""
+        entered, self.waiting = tuple(self.waiting), []
+        if entered:
+            self._entered[self.commits[-1].seq] = entered
+        return entered
+
     def show(self, text: str) -> None:
         """Keep what was shown."""
         self.shown.append(text)
@@ -171,6 +180,7 @@ class MemoryHost:
                     RecordedCall(seq=seq, result=self.results.get(seq) if keep(seq) else None)
                     for seq in committed.call_seqs
                 ),
+                entered=self._entered.get(committed.seq, ()),
             )
             for committed in self.commits
         )

@@ -58,6 +58,31 @@ async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path)
         assert bot.texts(123) == ["work-model: second"]
 
 
+async def test_steered_turn_takes_up_what_was_said_meanwhile(tmp_path: Path) -> None:
+    """Both messages get one answer, also when the daemon is killed after the second came in."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, whileBusy="steer")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            first, second = model.hold("first"), model.hold("second")
+            model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+            bot.user_says(123, "first")
+            await model.asked("first")
+            bot.user_says(123, "second")
+            await daemon.until(lambda report: report.inbox["new"] == 1)
+            first.set()
+            await model.asked("second")
+            await daemon.kill()
+            second.set()
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            assert await bot.reply_in(123, within=15) == "work-model: second"
+            report = await daemon.until(lambda report: report.open_turns == 0)
+        assert report.inbox["done"] == 2
+        assert bot.texts(123) == ["work-model: second"]
+        asked = model.requests_about("second")
+        roles = ["system", "user", "assistant", "tool", "user"]
+        assert [[m["role"] for m in request.body["messages"]] for request in asked] == [roles] * 2
+
+
 async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_raised(
     tmp_path: Path,
 ) -> None:

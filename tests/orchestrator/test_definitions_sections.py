@@ -100,7 +100,6 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
     [
         ({"port": 0}, "port"),
         ({"prompt": "p"}, "prompt"),
-        ({"whileBusy": "steer"}, "whileBusy"),
         ({"promptLayout": "cached"}, "promptLayout"),
         ({"toolCalls": "text"}, "toolCalls"),
     ],

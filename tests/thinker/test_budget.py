@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.budget import Limits, Spent, exceeded, is_last
+from thinker.budget import Limits, Spent, charged, exceeded, is_last
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StopReason
 
@@ -35,6 +35,14 @@ def test_steps_and_tokens_add_up() -> None:
     """What every step used counts."""
     spent = Spent().plus(Usage(prompt=1, cached=1)).plus(Usage(completion=2, cache_written=3))
     assert spent == Spent(2, Usage(prompt=1, completion=2, cached=1, cache_written=3))
+
+
+@pytest.mark.parametrize("wrong", [Usage(), Usage(completion=9), Usage(prompt=5, completion=-1)])
+def test_call_without_credible_usage_is_charged_by_its_size(wrong: Usage) -> None:
+    """Four characters a token, rounded up (F43); what the provider says counts otherwise."""
+    assert charged(wrong, 401, 8) == Usage(prompt=101, completion=2)
+    honest = Usage(prompt=5, completion=0, cached=2)
+    assert charged(honest, 401, 8) == honest
 
 
 def test_last_step_is_known_beforehand() -> None:

@@ -1,7 +1,8 @@
 """The methods of the wire between supervisor and worker, with their parameters and results.
 
 Supervisor to worker: ``turn/run``, ``prompt/preview`` (requests); ``turn/cancel``, ``drain``
-(notifications). Worker to supervisor: ``step/commit``, ``tool/call`` (requests); ``ready``,
+(notifications). Worker to supervisor: ``step/commit``, ``tool/call``, ``turn/steer`` (requests);
+``ready``,
 ``heartbeat``, ``turn/delta`` (notifications).
 """
 
@@ -29,6 +30,7 @@ PROMPT_PREVIEW = "prompt/preview"
 DRAIN = "drain"
 STEP_COMMIT = "step/commit"
 TOOL_CALL = "tool/call"
+TURN_STEER = "turn/steer"
 READY = "ready"
 HEARTBEAT = "heartbeat"
 TURN_DELTA = "turn/delta"
@@ -79,13 +81,18 @@ class RecordedCall(Frozen):
 
 
 class RecordedStep(Frozen):
-    """One step read back from the journal: the response and, in its order, the calls in it."""
+    """One step read back from the journal: the response and, in its order, the calls in it.
+
+    ``entered`` are messages that came while the turn ran and were given to its model after this
+    step.
+    """
 
     seq: int
     response: AssistantMessage
     finish: Finish = "done"
     usage: Usage = Usage()
     calls: tuple[RecordedCall, ...] = ()
+    entered: tuple[UserMessage, ...] = ()
 
 
 class TurnRun(Frozen):
@@ -115,6 +122,7 @@ class TurnRun(Frozen):
     max_steps: int | None = None
     first_turn: bool = False
     stream: bool = False
+    steer: bool = False  # between two steps, ask for messages that came meanwhile
     started_at: float
     deadline: float
 
@@ -184,6 +192,18 @@ class ToolCallParams(Frozen):
 
     turn_id: str
     seq: int
+
+
+class TurnSteer(Frozen):
+    """Ask for the messages that came while this turn ran, to go on with them."""
+
+    turn_id: str
+
+
+class Steered(Frozen):
+    """Messages that now belong to the turn, in order."""
+
+    messages: tuple[UserMessage, ...] = ()
 
 
 class TurnResult(Frozen):

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import deadletters, inbox, invariants, outbox, trace
+from orchestrator.journal import (
+    cancellations,
+    deadletters,
+    inbox,
+    invariants,
+    outbox,
+    steering,
+    trace,
+    transcript,
+    turns,
+)
 from orchestrator.journal.outbox import OutboxRow
 from thinker.protocol.messages import SideEffect
 
@@ -86,6 +96,31 @@ class Journal(TurnMachine):
             outbox.forget_placeholder(self.db, row.id)
         else:
             outbox.requeue(self.db, row.id, end, self.now)
+
+    # --- people who do not wait --------------------------------------------------------------
+
+    @precondition(lambda self: self.open_turns())
+    @rule(number=chance)
+    def what_was_said_enters_a_turn(self, number: int) -> None:
+        """Between two steps; before the first there is nothing to steer."""
+        turn = self.pick(number)
+        with job(self.db):
+            begun = bool(transcript.recorded(self.db, turn.id))
+            entered = steering.enter(self.db, turn, lambda _: True) if begun else ()
+            told = [text for step in transcript.recorded(self.db, turn.id) for text in step.entered]
+        assert inbox.oldest_new(self.db, turn.chat_key) is None or not begun
+        assert tuple(told[len(told) - len(entered) :]) == entered
+
+    @precondition(lambda self: self.open_turns())
+    @rule(number=chance, shown=st.booleans())
+    def a_person_stops_a_turn(self, number: int, *, shown: bool) -> None:
+        """The daemon may die before it closes the preview."""
+        turn = self.pick(number)
+        with job(self.db):
+            assert cancellations.cancel(self.db, turn.chat_key, "stopped", self.now) == turn.id
+        if shown:
+            with job(self.db):
+                turns.close_preview(self.db, turn.id, "I think")
 
     # --- the operator ------------------------------------------------------------------------
 

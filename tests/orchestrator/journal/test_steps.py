@@ -8,7 +8,7 @@ import orjson
 import pytest
 from fakes.journal import CLASSES, call, job, open_turn, opened, planned, step
 
-from orchestrator.journal import memory, outbox, steps, turns
+from orchestrator.journal import memory, outbox, steps, transcript, turns
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import FencedError
 from thinker.protocol.messages import SideEffect, ToolResult, Usage
@@ -192,7 +192,7 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: apsw.Co
     mail = call(db, "t1", 3)
     steps.intend(db, "t1", 3, 1, 2)
     steps.finish(db, mail, result(mail, "sent"), 3)
-    one, two = steps.recorded(db, "t1")
+    one, two = transcript.recorded(db, "t1")
     assert (one.seq, one.response, one.usage, one.finish) == (
         1,
         first.response,
@@ -201,7 +201,7 @@ def test_recorded_steps_keep_their_order_and_pair_results_with_calls(db: apsw.Co
     )
     assert [(c.seq, c.result) for c in one.calls] == [(2, None), (3, result(mail, "sent"))]
     assert [(c.seq, c.result) for c in two.calls] == [(5, None)]
-    assert steps.recorded(db, "t2") == ()
+    assert transcript.recorded(db, "t2") == ()
     assert steps.tools_of(db, "t1") == ("read", "mail", "note")
 
 
