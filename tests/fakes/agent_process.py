@@ -73,6 +73,10 @@ class MemoryHost:
         assert self._tool is not None
         return await self._tool(seq)
 
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """Nobody writes meanwhile."""
+        return ()
+
     def show(self, text: str) -> None:
         """Nobody watches."""
 
