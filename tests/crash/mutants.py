@@ -42,6 +42,10 @@ def planted(mutant: Mutant, folder: Path) -> Path:
     return folder
 
 
+# Two chats call tools at once, so which call comes when differs from run to run; the first round
+# that meets the right one is enough.
+AFTER_EFFECTS = tuple(f"supervisor@effect:after#{number}" for number in (1, 2, 3, 4)) * 2
+
 MUTANTS = (
     Mutant(
         "updates are confirmed before they are stored",
@@ -160,7 +164,7 @@ MUTANTS = (
         "journal/steps.py",
         "        if side_effect in repeatable:\n",
         "        if side_effect:\n",
-        tuple(f"supervisor@effect:after#{number}" for number in (1, 2, 3)),
+        AFTER_EFFECTS,
         EFFECTS,
     ),
     Mutant(
@@ -169,7 +173,7 @@ MUTANTS = (
         "mcptools.py",
         "{**given, KEY: key}",
         "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
-        tuple(f"supervisor@effect:after#{number}" for number in (1, 2, 3)),
+        AFTER_EFFECTS,
         EFFECTS,
     ),
     Mutant(
