@@ -1,12 +1,12 @@
 """The tools that the supervisor answers, and which of them an agent is offered."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
-from fakes.journal import open_turn, opened, receive, update
+from fakes.journal import receive, update
+from fakes.tool_call import run
 
 from orchestrator.definitions import AgentDefinition
 from orchestrator.hosttools import clock, memory, messages, skills
@@ -14,43 +14,19 @@ from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure
 from orchestrator.hosttools.catalogue import CLASSES, TOOLS, offered
 from orchestrator.journal import outbox
 from orchestrator.journal.outbox import Address
-from orchestrator.journal.store import Store
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import SideEffect
 
 SKILL = "---\nname: {name}\ndescription: d\n---\nDo it like this.\n"
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
-    """A journal with the open turn t1 of the agent ``work`` in chat 7."""
-    with opened(tmp_path) as connection:
-        open_turn(connection)
-        yield connection
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[ToolContext]:
-    """A call of that turn, at noon on 2026-02-12 in UTC."""
-    store = Store(tmp_path / "journal.db")
-    yield ToolContext(
-        agent_id="work",
-        turn_id="t1",
-        address=Address("telegram", "1", "7"),
-        now=1_770_897_600_000,
-        timezone="America/New_York",
-        skill_directories=(tmp_path / "skills",),
-        skills=("*",),
+def context(context: ToolContext) -> ToolContext:
+    """One whose channel cuts at bars and mends messages in private chats."""
+    return replace(
+        context,
         split=lambda _, text: tuple(text.split("|")) if text else (),
         mode=lambda address: "edit" if address.private else "direct",
-        store=store,
     )
-    store.close()
-
-
-def run(tool: JournalTool, db: apsw.Connection, context: ToolContext, **arguments: str) -> str:
-    """What a tool answers."""
-    values: JsonObject = dict(arguments)
-    return tool.effect(db, context, values)
 
 
 def test_time_is_told_in_the_users_zone_or_any_other(

@@ -1,57 +1,17 @@
 """The tools for facts, profile and conversations, as a model calls them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import apsw
 import pytest
-from fakes.journal import job, open_turn, opened
-from pydantic import JsonValue
+from fakes.journal import job
+from fakes.tool_call import NOON, run
 
 from orchestrator.hosttools import memory, profile
 from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure
 from orchestrator.journal import memory as facts
 from orchestrator.journal import sessions
-from orchestrator.journal.outbox import Address
-from orchestrator.journal.store import Store
 from thinker.protocol.messages import JsonObject, UserMessage
-
-NOON = 1_770_897_600_000  # 2026-02-12 12:00 UTC
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
-    """A journal with the open turn t1 of the agent ``work``."""
-    with opened(tmp_path) as connection:
-        open_turn(connection)
-        yield connection
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[ToolContext]:
-    """A call of that turn."""
-    store = Store(tmp_path / "journal.db")
-    yield ToolContext(
-        agent_id="work",
-        turn_id="t1",
-        address=Address("telegram", "1", "7"),
-        now=NOON,
-        timezone="America/New_York",
-        skill_directories=(),
-        skills=("*",),
-        split=lambda _, text: (text,),
-        mode=lambda _: "direct",
-        store=store,
-    )
-    store.close()
-
-
-def run(
-    tool: JournalTool, db: apsw.Connection, context: ToolContext, **arguments: JsonValue
-) -> str:
-    """What a tool answers."""
-    return tool.effect(db, context, arguments)
 
 
 def test_fact_is_marked_with_its_turn_and_confidence(

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.tool_call import tool_context
 from pydantic import JsonValue
 
 from orchestrator.hosttools import skills
 from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure
 from orchestrator.journal import playbooks
-from orchestrator.journal.outbox import Address
 from orchestrator.journal.playbooks import Playbook
 from orchestrator.journal.store import Store
 from thinker.protocol.messages import JsonObject
@@ -35,18 +35,7 @@ async def calling(tmp_path: Path, *globs: str) -> AsyncIterator[ToolContext]:
     (folder / "SKILL.md").write_text(SKILL.format(name="mail"), "utf-8")
     store = Store(tmp_path / "journal.db")
     try:
-        yield ToolContext(
-            agent_id="work",
-            turn_id="t1",
-            address=Address("telegram", "1", "7"),
-            now=5,
-            timezone="UTC",
-            skill_directories=(tmp_path / "skills",),
-            skills=globs or ("tea*", "mail"),
-            split=lambda _, text: (text,),
-            mode=lambda _: "direct",
-            store=store,
-        )
+        yield replace(tool_context(store, tmp_path / "skills"), skills=globs or ("tea*", "mail"))
     finally:
         store.close()
 

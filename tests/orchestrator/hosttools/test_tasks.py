@@ -1,55 +1,15 @@
 """schedule_task, list_tasks and cancel_task, as a model uses them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import apsw
 import pytest
-from fakes.journal import open_turn, opened
+from fakes.tool_call import NOON, run
 
 from orchestrator.hosttools import tasks as tools
-from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure
+from orchestrator.hosttools.base import ToolContext, ToolFailure
 from orchestrator.journal import tasks
-from orchestrator.journal.outbox import Address
-from orchestrator.journal.store import Store
 from orchestrator.schedules.specs import Notify
-from thinker.protocol.messages import JsonObject
-
-NOON = 1_770_897_600_000  # 2026-02-12 12:00 UTC, 07:00 in New York
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
-    """A journal with the open turn t1 of the agent ``work`` in chat 7."""
-    with opened(tmp_path) as connection:
-        open_turn(connection)
-        yield connection
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[ToolContext]:
-    """A call of that turn, at noon on 2026-02-12 in UTC."""
-    store = Store(tmp_path / "journal.db")
-    yield ToolContext(
-        agent_id="work",
-        turn_id="t1",
-        address=Address("telegram", "1", "7"),
-        now=NOON,
-        timezone="America/New_York",
-        skill_directories=(),
-        skills=("*",),
-        split=lambda _, text: (text,),
-        mode=lambda _: "direct",
-        store=store,
-    )
-    store.close()
-
-
-def run(tool: JournalTool, db: apsw.Connection, context: ToolContext, **arguments: str) -> str:
-    """What a tool answers."""
-    values: JsonObject = dict(arguments)
-    return tool.effect(db, context, values)
 
 
 def test_task_is_scheduled_for_this_chat_in_the_users_zone(

@@ -1,0 +1,35 @@
+"""A call of a host tool, outside any daemon."""
+
+from pathlib import Path
+
+import apsw
+from pydantic import JsonValue
+
+from orchestrator.hosttools.base import JournalTool, ToolContext
+from orchestrator.journal.outbox import Address
+from orchestrator.journal.store import Store
+
+NOON = 1_770_897_600_000  # 2026-02-12 12:00 UTC, 07:00 in New York
+
+
+def tool_context(store: Store, skills: Path) -> ToolContext:
+    """A call of turn t1 of the agent ``work`` in chat 7, at noon in UTC."""
+    return ToolContext(
+        agent_id="work",
+        turn_id="t1",
+        address=Address("telegram", "1", "7"),
+        now=NOON,
+        timezone="America/New_York",
+        skill_directories=(skills,),
+        skills=("*",),
+        split=lambda _, text: (text,),
+        mode=lambda _: "direct",
+        store=store,
+    )
+
+
+def run(
+    tool: JournalTool, db: apsw.Connection, context: ToolContext, **arguments: JsonValue
+) -> str:
+    """What a tool answers."""
+    return tool.effect(db, context, arguments)
