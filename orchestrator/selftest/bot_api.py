@@ -2,17 +2,14 @@
 
 import json
 from collections import defaultdict, deque
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.selftest.bot_world import BotWorld, RefusedError
-from orchestrator.selftest.loopback import ForeignJson, request, response
+from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, request, response
 
 PREVIEW_MARK = "…"  # a text that ends with it is taken for a preview of a longer one
 _DONE = 200
@@ -65,35 +62,15 @@ def too_many(retry_after: int) -> Fault:
     return Fault(429, "Too Many Requests", {"retry_after": retry_after})
 
 
-class BotApiServer(BotWorld):
+class BotApiServer(BotWorld, LoopbackServer):
     """``async with BotApiServer(token) as server`` serves at ``server.url``."""
 
     def __init__(self, token: str, username: str = "test_bot") -> None:
         super().__init__(token, username)
         self.token = token
-        self.url = ""
         self.ledger: list[Call] = []
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
         self._heard: dict[int, set[int]] = defaultdict(set)
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = listener.extra_attributes[SocketAttribute.local_port]()
-        self.url = f"http://127.0.0.1:{port}"
-        await self._stack.enter_async_context(listener)
-        tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(listener.serve, self._serve)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
 
     def break_next(self, method: str, *faults: Fault) -> None:
         """Let the next calls of ``method`` fail, one fault each, in order."""

@@ -1,12 +1,46 @@
-"""Just enough HTTP/1.1 for the fakes: JSON in over a connection that stays open."""
+"""What the fakes share: a server on loopback, and just enough HTTP/1.1 with JSON in it."""
 
 import json
-from typing import Any, TypeAlias
+from abc import ABC, abstractmethod
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Self, TypeAlias
 
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 MAX_HEAD = 65_536  # bytes of a request's head
 ForeignJson: TypeAlias = dict[str, Any]  # what others send; a fake takes it as it comes
+
+
+class LoopbackServer(ABC):
+    """``async with`` serves on a free port, at ``url``; its end drops open connections."""
+
+    url = ""
+    _stack: AsyncExitStack
+
+    @abstractmethod
+    async def _serve(self, stream: SocketStream) -> None:
+        """Serve one connection."""
+
+    async def __aenter__(self) -> Self:
+        self._stack = AsyncExitStack()
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        self.url = f"http://127.0.0.1:{listener.extra_attributes[SocketAttribute.local_port]()}"
+        await self._stack.enter_async_context(listener)
+        tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(listener.serve, self._serve)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
 
 
 async def request(received: BufferedByteReceiveStream) -> tuple[str, ForeignJson]:

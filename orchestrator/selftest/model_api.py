@@ -2,21 +2,19 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
-from typing import Self
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.selftest.ledger import Ledger
-from orchestrator.selftest.loopback import ForeignJson, request, response
+from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, request, response
 from orchestrator.selftest.scenario import Scenario, Script
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
-class ScriptedModel:
+class ScriptedModel(LoopbackServer):
     """``async with ScriptedModel(…) as model`` serves at ``model.url``.
 
     ``asked`` is told of every request before it is answered; ``pause`` is awaited between the
@@ -34,21 +32,6 @@ class ScriptedModel:
         self._ledger = ledger
         self._asked = asked
         self._pause = pause
-        self._stack = AsyncExitStack()
-        self.url = ""
-
-    async def __aenter__(self) -> Self:
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = listener.extra_attributes[SocketAttribute.local_port]()
-        self.url = f"http://127.0.0.1:{port}"
-        await self._stack.enter_async_context(listener)
-        tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(listener.serve, self._serve)
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self._stack.aclose()
 
     async def _serve(self, stream: SocketStream) -> None:
         received = BufferedByteReceiveStream(stream)

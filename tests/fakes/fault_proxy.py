@@ -6,15 +6,14 @@
 import socket
 import struct
 from collections import deque
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
+
+from orchestrator.selftest.loopback import LoopbackServer
 
 MAX_HEAD = 65_536  # bytes of a request's head
 GONE = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
@@ -55,34 +54,15 @@ def late(seconds: float) -> Fault:
     return Fault(answer=None, latency=seconds)
 
 
-class FaultProxy:
+class FaultProxy(LoopbackServer):
     """Relays requests one at a time on each connection; ``spoiled`` counts the faults so far."""
 
     def __init__(self, upstream: str) -> None:
         parts = urlsplit(upstream)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._faults: deque[tuple[tuple[bytes, ...], Fault]] = deque()
-        self._stack = AsyncExitStack()
         self._changed = anyio.Event()
-        self.url = ""
         self.spoiled = 0
-
-    async def __aenter__(self) -> Self:
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        self.url = f"http://127.0.0.1:{listener.extra_attributes[SocketAttribute.local_port]()}"
-        await self._stack.enter_async_context(listener)
-        tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(listener.serve, self._serve)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
 
     def spoil(self, *words: str, fault: Fault, times: int = 1) -> None:
         """Let the next requests that hold all these words (in head or body) go wrong."""

@@ -6,15 +6,16 @@ server library does not allow.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import anyio
 import orjson
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
+
+from orchestrator.selftest.loopback import LoopbackServer
 
 MAX_HEAD = 64 * 1024
 PROMPT_TOKENS = 11
@@ -56,7 +57,7 @@ class Received:
     body: dict[str, Any]
 
 
-class ModelApi:
+class ModelApi(LoopbackServer):
     """A provider on loopback: `requests` it got, `script` of replies to give.
 
     The script is used up first; then ``reply`` is asked, which by default echoes. ``received``
@@ -67,10 +68,8 @@ class ModelApi:
         self.requests: list[Received] = []
         self.script: deque[Reply] = deque()
         self.received = anyio.Event()
-        self.url = ""
         self.pages: dict[str, dict[str, Any]] = {}
         self._reply = reply or self.echo
-        self._stack = AsyncExitStack()
 
     def echo(self, body: dict[str, Any]) -> Reply:
         """Repeat the newest user text."""
@@ -88,21 +87,7 @@ class ModelApi:
         """An error document."""
         raise NotImplementedError
 
-    async def __aenter__(self) -> Self:
-        """Listen on a free port until the block ends, which drops open connections."""
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = listener.extra_attributes[SocketAttribute.local_port]()
-        self.url = f"http://127.0.0.1:{port}"
-        await self._stack.enter_async_context(listener)
-        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._tasks.start_soon(listener.serve, self._connection, self._tasks)
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        self._tasks.cancel_scope.cancel()
-        await self._stack.aclose()
-
-    async def _connection(self, stream: SocketStream) -> None:
+    async def _serve(self, stream: SocketStream) -> None:
         incoming = BufferedByteReceiveStream(stream)
         async with stream:
             try:
