@@ -21,12 +21,12 @@ from anyio.abc import TaskGroup
 
 from orchestrator import __version__, child, control_server, crashpoints, status
 from orchestrator.adapter import Adapter
+from orchestrator.administration import Administration
 from orchestrator.approvals import Desk
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
 from orchestrator.commands import Commands
-from orchestrator.control import HealthReport, ReloadReport, StatusReport
 from orchestrator.control_server import ControlServer, Operations
 from orchestrator.definitions import AgentsFile
 from orchestrator.delivery import Delivery
@@ -92,7 +92,6 @@ class Daemon:
         self._configuration = Configuration(settings, environ)
         self._servers = ToolServers(settings, environ, TOOLS)
         self._adapters: dict[str, Adapter] = {}
-        self._reloading = anyio.Lock()
 
     async def run(self) -> None:
         """Start, wait for a signal to stop, stop in order."""
@@ -130,7 +129,7 @@ class Daemon:
                 dispatcher.wake()
                 delivery.wake()
 
-            scheduler = self._scheduler = Scheduler(
+            scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
             )
             services = Services(
@@ -148,11 +147,25 @@ class Daemon:
                 tasks_changed=scheduler.wake,
             )
             dispatcher = Dispatcher(services, tasks)
-            self._dispatcher = dispatcher
             commands = self._commands(dispatcher)
             intake = JournalIntake(self._store, services.agents, self._adapters, arrived, commands)
+            administration = self._administration = Administration(
+                services,
+                self._configuration,
+                self._servers,
+                self._adapters,
+                dispatcher,
+                scheduler,
+                self._notifier,
+            )
             operations = Operations(
-                self._status, self._health, self._reload, arrived, desk, gate, scheduler.wake
+                administration.status,
+                administration.health,
+                administration.reload,
+                arrived,
+                desk,
+                gate,
+                scheduler.wake,
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(self._servers.run)
@@ -163,7 +176,9 @@ class Daemon:
             tasks.start_soon(server.run, listener)
             tasks.start_soon(scheduler.run)
             tasks.start_soon(
-                self._configuration.watch, self._reload_quietly, scheduler.skills_changed
+                self._configuration.watch,
+                administration.reload_quietly,
+                scheduler.skills_changed,
             )
             tasks.start_soon(self._notifier.run)
             for name in self._adapters:
@@ -227,7 +242,7 @@ class Daemon:
                 log.info("stopping", signal=number.name)
                 handled.close()
                 return
-            await self._reload_quietly()
+            await self._administration.reload_quietly()
 
     async def _stop(self, tasks: TaskGroup, dispatcher: Dispatcher, delivery: Delivery) -> None:
         self._notifier.tell("STOPPING=1")
@@ -240,45 +255,6 @@ class Daemon:
         with anyio.move_on_after(FLUSH):
             await delivery.settled()
         tasks.cancel_scope.cancel()
-
-    async def _status(self) -> StatusReport:
-        report = await status.report(
-            self._store,
-            self._settings,
-            self._configuration,
-            self._supervisor,
-            self._servers,
-            self._adapters.values(),
-            await self._health(),
-        )
-        hints = (*report.hints, *self._scheduler.problems)
-        return report.model_copy(update={"hints": hints})
-
-    async def _health(self) -> HealthReport:
-        return await status.health(
-            self._store,
-            self._adapters.values(),
-            _now() / 1000,
-            admitting=self._dispatcher.admitting,
-            scheduler=self._scheduler.problem(),
-        )
-
-    async def _reload(self) -> ReloadReport:
-        async with self._reloading:
-            self._notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
-            applied = self._configuration.read()
-            if applied:
-                await self._configuration.apply(self._supervisor, self._servers)
-                log.info("config_applied", agents=sorted(self._supervisor.slots()))
-                self._dispatcher.wake()
-                self._scheduler.skills_changed()
-                self._gate.wake()
-            self._notifier.tell("READY=1")
-            problems = status.problems(self._configuration.problems)
-            return ReloadReport(applied=applied, problems=problems)
-
-    async def _reload_quietly(self) -> None:
-        await self._reload()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
 from orchestrator.turnrequest import Gathered, Services, agent_for, gather, tool_context, turn_run
+from orchestrator.waits import Waits
 from orchestrator.worker import Worker
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
@@ -53,7 +54,7 @@ class TurnRunner:
         self._definition: AgentDefinition | None = None
         self._address: Address | None = None
         self._preview: Preview | None = None
-        self._told_quarantine = False
+        self._waits = Waits(services, turn)
         self._over = False
         self._question: Approval | None = None
         self._held = False
@@ -91,12 +92,14 @@ class TurnRunner:
             if error.final:
                 result = _ended(replies.NO_START, str(error))
             else:
-                await self._wait_out_quarantine(error)
+                await self._waits.out_quarantine(error)
         except WorkerError as error:
             if self._question is not None:
-                await self._wait_for_word(self._question)
+                question, self._question = self._question, None
+                self._over = await self._waits.for_word(question)
             elif self._held:
-                await self._wait_for_resume()
+                self._held = False
+                self._over = await self._waits.for_resume()
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
                 result = _ended(replies.BROKEN, str(error))
@@ -114,7 +117,7 @@ class TurnRunner:
         services, turn = self._with, self._turn
         definition = self._definition = self._current()
         if await services.store.transact(services.gate.holds, turn) is not None:
-            await self._wait_for_resume()
+            self._over = await self._waits.for_resume()
             return None
         await services.tools.settled()
         async with services.supervisor.using(turn.agent_id) as worker:
@@ -192,45 +195,6 @@ class TurnRunner:
         await services.store.transact(turns.bury, turn, str(error), notice, services.clock())
         self._over = True
         services.delivery.wake()
-
-    async def _wait_out_quarantine(self, error: QuarantinedError) -> None:
-        log.warning("turn_waits", problem=str(error))
-        if not self._told_quarantine:
-            self._told_quarantine = True
-            await self._with.store.transact(self._tell, replies.QUARANTINE)
-            self._with.delivery.wake()
-        await self._with.supervisor.available(self._turn.agent_id)
-        await self._with.store.transact(turns.extend, self._turn, self._with.clock())
-
-    async def _wait_for_word(self, question: Approval) -> None:
-        """The turn leaves its worker until the operator answers; then it goes on as if resumed."""
-        self._question = None
-        await self._park("approval")
-        await self._with.desk.answered(question)
-        await self._unpark()
-
-    async def _wait_for_resume(self) -> None:
-        """The agent is paused: the turn leaves its worker, and goes on when the agent does."""
-        self._held = False
-        await self._park("budget")
-        await self._with.gate.resumed(self._turn.agent_id)
-        await self._unpark()
-
-    async def _park(self, why: str) -> None:
-        def park(db: apsw.Connection) -> None:
-            usage.release(db, self._turn.id)
-            turns.park(db, self._turn, why)
-
-        await self._with.store.transact(park)
-        self._with.delivery.wake()
-
-    async def _unpark(self) -> None:
-        self._over = self._with.supervisor.stopping
-        if not self._over:
-            await self._with.store.transact(turns.unpark, self._turn, self._with.clock())
-
-    def _tell(self, db: apsw.Connection, text: str) -> None:
-        outbox.add_notice(db, turns.origin(db, self._turn.id).address(), text, self._with.clock())
 
     # --- what the worker asks (TurnHost) ---------------------------------------------------
 
