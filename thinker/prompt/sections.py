@@ -1,0 +1,75 @@
+"""The one intermediate form of every prompt: a list of typed sections.
+
+Whatever an author writes (a plain string, parts with includes, layered sections, slots) is lowered
+to sections; every later step takes sections and gives sections; a layout turns them into text or
+messages. A dialect is therefore a front end (``lower``) or a layout, never a second system.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pydantic import JsonValue
+
+Role = Literal["system", "developer", "user"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words, shown as they are."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """Rules or guardrails, one line each."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Structured:
+    """Any JSON value; a layout decides how it is written."""
+
+    value: JsonValue
+
+
+@dataclass(frozen=True)
+class ToolRow:
+    """What a prompt says of one tool; ``approval`` is empty when nothing is known of it."""
+
+    name: str
+    description: str = ""
+    approval: str = ""
+
+
+@dataclass(frozen=True)
+class ToolTable:
+    """The tools that a prompt speaks of; the executable ones travel beside the prompt."""
+
+    rows: tuple[ToolRow, ...]
+
+
+Body: TypeAlias = Text | Bullets | Structured | ToolTable
+
+
+@dataclass(frozen=True)
+class Section:
+    """One piece of a prompt.
+
+    ``id`` names what it is (identity, safety, instruct, tools, base, memories …): overlays replace
+    and layouts order by it. ``source`` is where it came from, for people: a definition's name, an
+    include path ``a > b``, a layer. ``title`` is the heading that a layout with headings writes;
+    empty is none. ``trust`` is ``data`` for what people or tools said. ``volatile`` sections change
+    between turns. An ``attached`` section follows the one before it with nothing between them, as
+    the parts of one text do.
+    """
+
+    id: str
+    body: Body
+    source: str
+    role: Role = "system"
+    title: str = ""
+    trust: Literal["author", "data"] = "author"
+    volatile: bool = False
+    attached: bool = False
