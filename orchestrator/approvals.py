@@ -8,10 +8,10 @@ with fresh eyes). No tool can grant one: answers come from the operator alone.
 import secrets
 from collections.abc import Callable
 
-import anyio
 import apsw
 
 from orchestrator import policy, replies
+from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition
 from orchestrator.journal import approvals, outbox
 from orchestrator.journal.approvals import Approval
@@ -31,8 +31,8 @@ class ApprovalNeeded(Exception):  # noqa: N818 - not an error: the turn waits
         self.approval = approval
 
 
-class Desk:
-    """Where questions lie and answers are given."""
+class Desk(Changes):
+    """Where questions lie and answers are given; it is woken when some were, or have gone."""
 
     def __init__(
         self,
@@ -40,11 +40,10 @@ class Desk:
         clock: Callable[[], int],
         new_code: Callable[[], str] = lambda: secrets.token_hex(4),
     ) -> None:
+        super().__init__()
         self._store = store
         self._clock = clock
         self._new_code = new_code
-        self._changed = anyio.Event()
-        self._closed = False
 
     def check(
         self, db: apsw.Connection, call: Call, definition: AgentDefinition, address: Address
@@ -72,13 +71,11 @@ class Desk:
 
     async def answered(self, question: Approval) -> None:
         """Wait until the question is answered, has expired, or the daemon stops."""
-        while not self._closed:
-            changed = self._changed
-            open_ones = await self._store.transact(approvals.waiting, self._clock())
-            if question.id not in {item.id for item in open_ones}:
-                return
-            with anyio.move_on_after((question.expires - self._clock()) / 1000):
-                await changed.wait()
+
+        async def gone() -> bool:
+            return question.id not in {item.id for item in await self.waiting()}
+
+        await self.until(gone, (question.expires - self._clock()) / 1000)
 
     async def waiting(self) -> list[Approval]:
         """The questions that nobody has answered."""
@@ -93,16 +90,6 @@ class Desk:
         found = await self._store.transact(decide)
         self.wake()
         return found
-
-    def close(self) -> None:
-        """Let everybody who waits go; the questions stay."""
-        self._closed = True
-        self.wake()
-
-    def wake(self) -> None:
-        """Questions were answered, or have gone."""
-        self._changed.set()
-        self._changed = anyio.Event()
 
     @staticmethod
     def _reason(

@@ -13,6 +13,7 @@ import structlog
 
 from orchestrator import budgets, replies
 from orchestrator.budgets import Verdict
+from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile, find_price
 from orchestrator.errors import JournalError
 from orchestrator.journal import inbox, pauses, transcript, usage
@@ -29,11 +30,11 @@ RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room
 log = structlog.get_logger()
 
 
-class Gate:
+class Gate(Changes):
     """Decides, inside the transactions of others, whether an agent may go on.
 
-    ``changed`` is set, and replaced, whenever an agent may have been resumed: take it before you
-    look, and wait for it afterwards. ``clock`` tells milliseconds since the epoch.
+    It is woken whenever a pause, the configuration or a budget has changed, so that an agent may
+    have been resumed. ``clock`` tells milliseconds since the epoch.
     """
 
     def __init__(
@@ -43,12 +44,11 @@ class Gate:
         environ: Mapping[str, str],
         clock: Callable[[], int],
     ) -> None:
+        super().__init__()
         self._store = store
         self._agents = agents
         self._environ = environ
         self._clock = clock
-        self._closed = False
-        self.changed = anyio.Event()
 
     # --- inside transactions ---------------------------------------------------------------
 
@@ -123,11 +123,12 @@ class Gate:
 
     async def resumed(self, agent_id: str) -> None:
         """Wait until an agent is not paused any more, was removed, or the daemon stops."""
-        while not self._closed and self._agents().agent(agent_id) is not None:
-            changed = self.changed
-            if await self._store.transact(pauses.find, agent_id) is None:
-                return
-            await changed.wait()
+
+        async def over() -> bool:
+            removed = self._agents().agent(agent_id) is None
+            return removed or await self._store.transact(pauses.find, agent_id) is None
+
+        await self.until(over)
 
     async def run(self) -> None:
         """Resume agents whose budget has room again, until cancelled."""
@@ -142,16 +143,6 @@ class Gate:
                 self.wake()
             with anyio.move_on_after(RECHECK if waiting else None):
                 await changed.wait()
-
-    def wake(self) -> None:
-        """A pause, the configuration or a budget has changed."""
-        self.changed.set()
-        self.changed = anyio.Event()
-
-    def close(self) -> None:
-        """Let everybody who waits go; the pauses stay."""
-        self._closed = True
-        self.wake()
 
     # --- what it rests on ------------------------------------------------------------------
 

@@ -4,16 +4,11 @@ It has no history, shows nothing while it runs, and may not send: its outcome go
 chat when it has ended. A task whose plan is one call runs it without a model.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-
 import apsw
 
 from orchestrator.definitions import AgentDefinition
-from orchestrator.delivery import Preview
 from orchestrator.errors import WorkerError
 from orchestrator.journal import runs, steps
-from orchestrator.journal.outbox import Address
 from orchestrator.schedules.specs import Step, TaskSpec
 from orchestrator.turn import TurnRunner
 from orchestrator.turnrequest import Gathered, Services, gather
@@ -66,10 +61,6 @@ class TaskTurnRunner(TurnRunner):
             )
         )
 
-    def _shown(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
-        del address
-        return _nothing()
-
     async def _call(self, step: Step) -> TurnResult:
         """The direct tier: one call, through the same policy, approvals and journal."""
         services, turn = self._with, self._turn
@@ -107,8 +98,3 @@ def _plan(db: apsw.Connection, services: Services, turn_id: str, step: Step) -> 
     )
     classes = services.tools.classes()
     return steps.plan(db, commit, classes, services.epoch, services.clock()).call_seqs[0]
-
-
-@asynccontextmanager
-async def _nothing() -> AsyncIterator[None]:
-    yield None

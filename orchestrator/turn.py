@@ -4,7 +4,9 @@ The loop in `TurnRunner.run` is the recovery: when a worker dies, drains or is r
 turn goes to the next one, with the steps that are already in the journal.
 """
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 
 import anyio
 import apsw
@@ -22,7 +24,6 @@ from orchestrator.errors import (
     WorkerLostError,
 )
 from orchestrator.journal import outbox, runs, steering, steps, turns, usage
-from orchestrator.journal.approvals import Approval
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
@@ -56,8 +57,7 @@ class TurnRunner:
         self._preview: Preview | None = None
         self._waits = Waits(services, turn)
         self._over = False
-        self._question: Approval | None = None
-        self._held = False
+        self._wait: Callable[[], Awaitable[bool]] | None = None  # what it is to wait for
 
     @property
     def shown(self) -> str:
@@ -94,12 +94,9 @@ class TurnRunner:
             else:
                 await self._waits.out_quarantine(error)
         except WorkerError as error:
-            if self._question is not None:
-                question, self._question = self._question, None
-                self._over = await self._waits.for_word(question)
-            elif self._held:
-                self._held = False
-                self._over = await self._waits.for_resume()
+            wait, self._wait = self._wait, None
+            if wait is not None:
+                self._over = await wait()
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
                 result = _ended(replies.BROKEN, str(error))
@@ -142,6 +139,9 @@ class TurnRunner:
         return turn_run(self._with, gathered, definition)
 
     def _shown(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
+        """What the chat sees while the turn runs; of one that nobody waits for it sees nothing."""
+        if self._turn.recipe != "interactive":
+            return nullcontext()
         return self._with.delivery.preview(self._turn.id, address)
 
     async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
@@ -205,7 +205,7 @@ class TurnRunner:
         except JournalError as error:
             raise _refusal(error) from error
         if pause is not None:
-            self._held = True
+            self._wait = self._waits.for_resume
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
         return committed
 
@@ -225,7 +225,7 @@ class TurnRunner:
         try:
             result = await services.tools.call(definition, context, seq, services.epoch)
         except ApprovalNeeded as needed:
-            self._question = needed.approval
+            self._wait = partial(self._waits.for_word, needed.approval)
             raise RpcError(FENCED, str(needed)) from needed
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
