@@ -21,6 +21,13 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """The value of a variable, not yet known; `bind` turns it into text."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Bullets:
     """Rules or guardrails, one line each."""
 
@@ -50,7 +57,7 @@ class ToolTable:
     rows: tuple[ToolRow, ...]
 
 
-Body: TypeAlias = Text | Bullets | Structured | ToolTable
+Body: TypeAlias = Text | Variable | Bullets | Structured | ToolTable
 
 
 @dataclass(frozen=True)
@@ -58,11 +65,11 @@ class Section:
     """One piece of a prompt.
 
     ``id`` names what it is (identity, safety, instruct, tools, base, memories …): overlays replace
-    and layouts order by it. ``source`` is where it came from, for people: a definition's name, an
-    include path ``a > b``, a layer. ``title`` is the heading that a layout with headings writes;
-    empty is none. ``trust`` is ``data`` for what people or tools said. ``volatile`` sections change
-    between turns. An ``attached`` section follows the one before it with nothing between them, as
-    the parts of one text do.
+    and layouts order by it. ``source`` is where it came from, for people: a definition's name, or
+    a layer. ``title`` is the heading that a layout with headings writes; empty is none. ``trust``
+    is ``data`` for what people or tools said. ``volatile`` sections change between turns. An
+    ``attached`` section follows the one before it with nothing between them, as the parts of one
+    text do.
     """
 
     id: str

@@ -8,22 +8,19 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
+from thinker.protocol import plainyaml
 from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.plainyaml import YamlError
 
 FILE_NAME = "SKILL.md"
 MAX_BYTES = 256 * 1024
-MAX_DEPTH = 16  # of the front matter; the seed's deepest field (a plan's parameters) needs 6
 # agentskills.io: 1-64 characters, lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 FRONT_MATTER = re.compile(
     r"\s*---[^\S\n]*\n(.*?)^---[^\S\n]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE
 )
-
-_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 class SkillError(Exception):
@@ -46,22 +43,6 @@ class SkillFile(Frozen):
     max_steps: int | None = Field(None, ge=1, le=50)
     execution_plan: tuple[JsonObject, ...] = ()
     path: Path | None = None
-
-
-class _FrontMatterLoader(yaml.SafeLoader):
-    """Reads YAML 1.2 scalars: in 1.1, ``no`` is false, ``1:30`` is 90, ``2026-01-02`` a date."""
-
-
-_FrontMatterLoader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})", list("-+0123456789")),
-    ("float", r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,17}", list("-+0123456789")),
-):
-    _FrontMatterLoader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first
-    )
 
 
 def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile:
@@ -149,47 +130,9 @@ def _read(path: Path, directory: Path) -> SkillFile:
 
 def _load(front_matter: str, where: str) -> JsonObject:
     try:
-        _check_events(front_matter, where)
-        # A subclass of the safe loader: it builds plain values only.
-        fields = yaml.load(front_matter, _FrontMatterLoader)  # noqa: S506 - see above
-        return _OBJECT.validate_json(orjson.dumps(fields))
-    except yaml.YAMLError as error:
-        raise SkillError(f"{where}: {_yaml_problem(error)}") from error
-    except (orjson.JSONEncodeError, ValidationError) as error:
-        raise SkillError(
-            f"{where}: the front matter must be 'field: value' lines with text as field names"
-        ) from error
-
-
-def _check_events(front_matter: str, where: str) -> None:
-    """Refuse what makes a small file large in memory, before any of it is built.
-
-    Raises:
-        SkillError: it has an anchor, an alias or a tag, or is nested too deep.
-        yaml.YAMLError: it is no YAML.
-    """
-    depth = 0
-    for event in yaml.parse(front_matter, _FrontMatterLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        line = _line(event.start_mark.line if event.start_mark else 0)
-        if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            raise SkillError(
-                f"{where}: {line}: anchors, aliases and tags are refused; write it out"
-            )
-        if depth > MAX_DEPTH:
-            raise SkillError(f"{where}: {line}: nested deeper than {MAX_DEPTH} levels; flatten it")
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"{_line(error.problem_mark.line)}: {error.problem}; mend or quote it"
-    return f"the front matter is no YAML ({error}); mend it".replace("\n", " ")
-
-
-def _line(index: int) -> str:
-    """A line of the front matter (from 0), which begins on the second line of the file."""
-    return f"line {index + 2}"
+        return plainyaml.load(front_matter, "the front matter", first_line=2)
+    except YamlError as error:
+        raise SkillError(f"{where}: {error}") from error
 
 
 def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> SkillFile:

@@ -1,0 +1,70 @@
+"""YAML as people mean it: 1.2 scalars, plain values only, nothing that grows when it is read."""
+
+import re
+
+import orjson
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from thinker.protocol.messages import JsonObject
+
+MAX_DEPTH = 16  # the deepest field of our formats (a plan's parameters, a JSON schema) needs 10
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+class YamlError(Exception):
+    """The text cannot be used; the message begins with the line where there is one."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads YAML 1.2 scalars: in 1.1, ``no`` is false, ``1:30`` is 90, ``2026-01-02`` a date."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})", list("-+0123456789")),
+    ("float", r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,17}", list("-+0123456789")),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first
+    )
+
+
+def load(text: str, what: str, first_line: int = 1) -> JsonObject:
+    """The mapping that ``text`` holds; ``what`` it is called and where it begins, for messages.
+
+    Raises:
+        YamlError: it is no YAML, no mapping, too deep, or has an anchor, an alias or a tag.
+    """
+    try:
+        _check_events(text, first_line)
+        # A subclass of the safe loader: it builds plain values only.
+        fields = yaml.load(text, _Loader)  # noqa: S506 - see above
+        return _OBJECT.validate_json(orjson.dumps(fields))
+    except yaml.YAMLError as error:
+        raise YamlError(_problem(error, what, first_line)) from error
+    except (orjson.JSONEncodeError, ValidationError) as error:
+        raise YamlError(f"{what} must be 'field: value' lines with text as field names") from error
+
+
+def _check_events(text: str, first_line: int) -> None:
+    """Refuse what makes a small file large in memory, before any of it is built."""
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        line = f"line {(event.start_mark.line if event.start_mark else 0) + first_line}"
+        if getattr(event, "anchor", None) or getattr(event, "tag", None):
+            raise YamlError(f"{line}: anchors, aliases and tags are refused; write it out")
+        if depth > MAX_DEPTH:
+            raise YamlError(f"{line}: nested deeper than {MAX_DEPTH} levels; flatten it")
+
+
+def _problem(error: yaml.YAMLError, what: str, first_line: int) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        line = error.problem_mark.line + first_line
+        return f"line {line}: {error.problem}; mend or quote it"
+    return f"{what} is no YAML ({error}); mend it".replace("\n", " ")

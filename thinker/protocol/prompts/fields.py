@@ -1,0 +1,69 @@
+"""Field types of prompt definitions; each names the rule that it enforces.
+
+A rule (``non_empty_string``, ``positive_integer`` …) is the type of the pydantic error, so that a
+program can tell problems apart without reading sentences.
+"""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from thinker.protocol.messages import JsonObject
+
+
+class Definition(BaseModel):
+    """Base of everything in a prompt definition: frozen, camelCase in files, no unknown field."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("non_empty_string", "must not be empty")
+    return value
+
+
+def _plain_name(value: str) -> str:
+    if "/" in value or not value.isprintable():
+        raise PydanticCustomError("name", "must have no slash and no control character")
+    return value
+
+
+def _positive(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise PydanticCustomError("positive_integer", "must be a whole number from 1")
+    return value
+
+
+def _tokens(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise PydanticCustomError("number", "must be a whole number of tokens from 1")
+    return value
+
+
+def _list_of_names(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("string_array", "must be a list of names")
+    return value
+
+
+def _object_schema(value: object) -> object:
+    """A pydantic model stands for its JSON schema."""
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value.model_json_schema()
+    if not isinstance(value, dict) or value.get("type", "object") != "object":
+        raise PydanticCustomError("object_schema", 'must be a JSON schema with "type": "object"')
+    return value
+
+
+Words: TypeAlias = Annotated[StrictStr, AfterValidator(_not_blank)]
+Name: TypeAlias = Annotated[Words, Field(max_length=128), AfterValidator(_plain_name)]
+Positive: TypeAlias = Annotated[int, BeforeValidator(_positive)]
+Tokens: TypeAlias = Annotated[int, BeforeValidator(_tokens)]
+Names: TypeAlias = Annotated[tuple[Words, ...], BeforeValidator(_list_of_names)]
+Schema: TypeAlias = Annotated[JsonObject, BeforeValidator(_object_schema)]
+Environment: TypeAlias = dict[Words, StrictStr]
