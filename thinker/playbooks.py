@@ -4,10 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import ahocorasick_rs
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.skillfile import SkillFile
@@ -45,9 +45,22 @@ def from_skill(skill: SkillFile) -> Playbook:
     )
 
 
+def _texts(value: object) -> object:
+    """A list's texts; as in a SKILL.md, what else stands in it does not count."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else value
+
+
+def _number_or_zero(value: object) -> object:
+    """As in a SKILL.md, a priority that is no number counts as none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+
+
 class _Trigger(BaseModel):
-    keywords: tuple[str, ...] = Field(min_length=1)
-    priority: float = 0
+    keywords: Texts = Field(min_length=1)
+    priority: Annotated[float, BeforeValidator(_number_or_zero)] = 0
 
 
 class _Record(BaseModel):
@@ -56,7 +69,7 @@ class _Record(BaseModel):
     description: str | None = None
     instructions: str = Field(min_length=1)
     trigger_config: _Trigger
-    required_tools: tuple[str, ...] = ()
+    required_tools: Texts | None = None
 
 
 def parse_record(record: JsonObject) -> Playbook | None:
@@ -71,7 +84,7 @@ def parse_record(record: JsonObject) -> Playbook | None:
         instructions=row.instructions,
         keywords=tuple(keyword.lower() for keyword in row.trigger_config.keywords),
         priority=row.trigger_config.priority,
-        required_tools=row.required_tools,
+        required_tools=row.required_tools or (),
         source="database",
     )
 

@@ -22,6 +22,7 @@ NUMBERS = frozenset(
     {"max_steps", "interval_minutes", "notify_interval_minutes"}
     | {"misfire_limit", "misfire_window_minutes"}
 )
+PLAN = "execution_plan"
 FLAGS = frozenset({"notify_on_completion", "enabled", "no_tools"})
 WORDS = {"true": True, "false": False}
 
@@ -45,7 +46,9 @@ def normalise(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
         result["trigger_config"] = {key: _typed(key, value) for key, value in config.items()}
     if not TRIGGERS.isdisjoint(config):
         result.setdefault("trigger_type", "cron")
-    result.setdefault("agent_id", agent_id)
+    elif config.get("keywords"):
+        result.setdefault("trigger_type", "event")
+    result["agent_id"] = result.get("agent_id") or agent_id
     return result
 
 
@@ -61,6 +64,8 @@ def _typed(key: str, value: JsonValue) -> JsonValue:
     if key in LISTS:
         parsed = _json(value)
         return parsed if isinstance(parsed, list) else [value]
+    if key == PLAN:
+        return parsed if isinstance(parsed := _json(value), list) else value
     return value
 
 

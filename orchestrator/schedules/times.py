@@ -5,6 +5,7 @@ over runs once at the first valid minute after it, and one whose local time come
 first time; jobs with ``*`` in the minute or the hour follow elapsed time.
 """
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ MACROS = {
     "@hourly": "0 * * * *",
 }
 YEARS = range(1970, 2100)
+STEPS = (60, 24, 31, 12, 7)  # the largest of each field; */90 would silently mean once an hour
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # whether an expression ever comes is asked from here
 WITH_SECONDS, WITH_YEAR = 6, 7  # fields of an expression
 
@@ -173,10 +175,17 @@ def _cron(expression: str, start: datetime) -> Iterator[datetime]:
     fields = MACROS.get(name, name).replace("?", "*").split()
     years = _years(fields.pop()) if len(fields) == WITH_YEAR else None
     delay = timedelta()
+    _check_steps(fields[-len(STEPS) :])
     if len(fields) == WITH_SECONDS and fields[0].isdecimal() and int(fields[0]) in range(60):
         # Only expressions of 5 fields have daylight saving as described above.
         delay = timedelta(seconds=int(fields.pop(0)))
     return _within(years, " ".join(fields), start, delay)
+
+
+def _check_steps(fields: Sequence[str]) -> None:
+    for field, most in zip(fields, STEPS, strict=False):
+        if any(int(step) > most for step in re.findall(r"/(\d{1,9})", field)):
+            raise CronSimError(f"steps of more than {most} in {field!r}; use interval_minutes")
 
 
 def _within(

@@ -1,97 +1,18 @@
-"""The detector by its vectors; budgets by the edges of their windows."""
+"""The detector (its vectors: tests/test_vectors.py); budgets by the edges of their windows."""
 
-from datetime import UTC, datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from vector_cases import cases
+from vector_runner.schedules import ms
 
 from orchestrator import budgets
-from orchestrator.budgets import Verdict, Window
-from orchestrator.definitions import Budget, CostControls, Price, find_price
+from orchestrator.budgets import Window
+from orchestrator.definitions import Budget, Price, find_price
 from orchestrator.journal.usage import Amount
 from thinker.protocol.messages import Usage
 
 MINUTE = 60_000
 WARSAW = ZoneInfo("Europe/Warsaw")
-
-
-class Meter:
-    """What the journal keeps of an agent, for one vector: buckets since the last reset, a pause."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        names = {field.alias: name for name, field in CostControls.model_fields.items()}
-        # The vectors use caps below the range that agents.json accepts.
-        self.controls = CostControls.model_construct(
-            **{names[key]: value for key, value in given["config"].items()}
-        )
-        self.now = _milliseconds(given["start"])
-        self.buckets: dict[int, int] = {}
-        self.pause: tuple[str, int] | None = None
-
-    def apply(self, op: dict[str, Any]) -> None:
-        """One operation of a vector."""
-        if "resume" in op:
-            self.pause = None
-            self.buckets = {} if op["resume"] else self.buckets
-        for _ in range(op.get("times", 1)):
-            if "record" in op and self.controls.enabled:
-                minute = self.now // MINUTE
-                self.buckets[minute] = self.buckets.get(minute, 0) + sum(op["record"])
-                reason = self.verdict().reason
-                if self.pause is None and reason is not None:
-                    self.pause = (reason, self.now)
-            self.now += (op.get("thenAdvanceMin", 0) + op.get("advanceMin", 0)) * MINUTE
-
-    def verdict(self) -> Verdict:
-        """What the detector sees now."""
-        return budgets.assess(self.buckets, self.now, self.controls)
-
-    def state(self) -> dict[str, Any]:
-        """As the vectors write it after each operation."""
-        return {"paused": self.pause is not None, "reason": self.pause and self.pause[0]}
-
-    def status(self) -> dict[str, Any]:
-        """As the vectors write the final state."""
-        verdict, controls = self.verdict(), self.controls
-        return {
-            "enabled": controls.enabled,
-            "paused": self.pause is not None,
-            "pauseReason": self.pause and self.pause[0],
-            "pausedAt": self.pause and _text(self.pause[1]),
-            "currentHourTokens": verdict.hour_tokens,
-            "shortWindowTokensPerMinute": budgets.rounded(verdict.short_rate),
-            "baselineTokensPerMinute": budgets.rounded(verdict.baseline_rate),
-            "hardCapTokensPerHour": controls.hard_cap_tokens_per_hour,
-            "spikeMultiplier": controls.spike_multiplier,
-            "shortWindowMinutes": controls.short_window_minutes,
-            "activeBuckets": verdict.active,
-        }
-
-
-def _milliseconds(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
-
-
-def _text(milliseconds: int) -> str:
-    at = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z"
-
-
-@pytest.mark.parametrize(("name", "given", "expected"), cases("cost_monitor"))
-def test_detector_judges_as_expected(
-    name: str, given: dict[str, Any], expected: dict[str, Any]
-) -> None:
-    """After every operation, and what it would show at the end."""
-    del name
-    meter = Meter(given)
-    after = []
-    for op in given["ops"]:
-        meter.apply(op)
-        after.append(meter.state())
-    assert after == expected["after_each_op"]
-    assert meter.status() == expected["final_status"]
 
 
 def test_detectors_window_begins_59_minutes_before_this_one() -> None:
@@ -101,14 +22,14 @@ def test_detectors_window_begins_59_minutes_before_this_one() -> None:
 
 def test_windows_are_an_hour_and_the_zones_day_and_month() -> None:
     """The day of the change to summer time has 23 hours and begins at midnight all the same."""
-    now = _milliseconds("2026-03-29T10:30:00+00:00")
+    now = ms("2026-03-29T10:30:00+00:00")
     budget = Budget(tokens_per_hour=1, tokens_per_day=2, usd_per_month=3)
     hour, day, month = budgets.windows(budget, now, WARSAW)
     assert hour == Window("Hour", now - 60 * MINUTE, 1, None)
-    assert day == Window("Day", _milliseconds("2026-03-28T23:00:00+00:00"), 2, None)
-    assert month == Window("Month", _milliseconds("2026-02-28T23:00:00+00:00"), None, 3)
+    assert day == Window("Day", ms("2026-03-28T23:00:00+00:00"), 2, None)
+    assert month == Window("Month", ms("2026-02-28T23:00:00+00:00"), None, 3)
     assert budgets.windows(Budget(), now, WARSAW) == ()
-    assert budgets.days_ago(1, now, WARSAW) == _milliseconds("2026-03-27T23:00:00+00:00")
+    assert budgets.days_ago(1, now, WARSAW) == ms("2026-03-27T23:00:00+00:00")
 
 
 def test_call_that_just_fits_is_made_and_one_token_more_is_not() -> None:

@@ -105,3 +105,18 @@ def test_required_tools_name_the_first_playbook_that_needs_them() -> None:
 def test_incomplete_record_is_no_playbook(record: dict[str, object]) -> None:
     """A row of another shape is passed over, never an exception."""
     assert parse_record(record) is None  # type: ignore[arg-type]  # rows of any shape on purpose
+
+
+def test_record_is_read_as_leniently_as_a_file() -> None:
+    """What is no text is no keyword, what is no number no priority, and null is nothing."""
+    playbook = parse_record(
+        {
+            "id": 1,
+            "name": "tea",
+            "instructions": "Boil.",
+            "trigger_config": {"keywords": ["Tea", 5], "priority": "7"},
+            "required_tools": None,
+        }
+    )
+    assert playbook is not None
+    assert (playbook.keywords, playbook.priority, playbook.required_tools) == (("tea",), 0, ())

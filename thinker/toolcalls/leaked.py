@@ -1,29 +1,30 @@
 """Tool calls and reasoning that a model wrote into its text, where they do not belong."""
 
-import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NoReturn
 
 import orjson
-from pydantic import JsonValue, TypeAdapter
+from pydantic import TypeAdapter
 
+from thinker.jsontext import MAX_ATTEMPTS, value_at
 from thinker.protocol.messages import JsonObject
 
-MAX_ATTEMPTS = 64  # places looked at in one text, so that braces alone cost nothing
 FENCE = r"```.*?(?:```|\Z)"
 WHOLE_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)```\s*", re.DOTALL)
 # Code is matched first, so that what stands in it is neither found nor removed.
 START = re.compile(rf"{FENCE}|(?P<start>\{{\s*\")", re.DOTALL)
 CODE = rf"(?P<code>{FENCE}|`[^`\n]*`)"
 MARKUP = tuple(
-    (re.compile(rf"{CODE}|{opening}.*?{closing}", re.DOTALL), closing)
+    (
+        re.compile(rf"{CODE}|{opening}.*?{closing}", re.DOTALL | re.IGNORECASE),
+        re.compile(closing, re.IGNORECASE),
+    )
     for opening, closing in (
         ("<think>", "</think>"),
         ("<thinking>", "</thinking>"),
         ("<tool_call>", "</tool_call>"),
-        (r"<function=[^<>\n]*>", "</function>"),
+        (r"<function\b", "</function>"),
     )
 )
 BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
@@ -65,18 +66,17 @@ def clean(text: str) -> str:
     """The text without reasoning and tool-call markup outside code; Markdown stays as it is."""
     for pattern, closing in MARKUP:
         # What opens after the last closing is never closed: not looking there keeps it linear.
-        end = text.rfind(closing) + len(closing)
-        if end >= len(closing):
+        end = max((match.end() for match in closing.finditer(text)), default=0)
+        if end:
             text = pattern.sub(lambda match: match["code"] or "", text[:end]) + text[end:]
     return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", text).strip()
 
 
 def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | None:
     try:
-        value: JsonValue = _DECODER.raw_decode(text, start)[0]
         # Through JSON once more: what cannot be written to the journal is no call.
-        found = _OBJECT.validate_json(orjson.dumps(value))
-    except (ValueError, RecursionError, orjson.JSONEncodeError):
+        found = _OBJECT.validate_json(orjson.dumps(value_at(text, start)))
+    except (ValueError, orjson.JSONEncodeError):
         return None
     name, parameters = found.get("name"), found.get("parameters")
     if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):
@@ -84,11 +84,3 @@ def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | No
     if not isinstance(name, str) or name not in offered:
         return None
     return LeakedCall(name, parameters, text[:start].strip())
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-# Not strict: models write line breaks into strings.
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)

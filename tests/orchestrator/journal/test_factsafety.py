@@ -1,20 +1,10 @@
-"""Secrets are known by their form; the reference's own cases are in vectors/."""
+"""Secrets are known by their form; the reference's own cases: tests/test_vectors.py."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vector_cases import cases
 
 from orchestrator.journal.factsafety import secret_in
-
-
-@pytest.mark.parametrize(("name", "fact", "expected"), cases("fact_safety"))
-def test_fact_is_kept_or_refused_as_in_the_reference(
-    name: str, fact: str, *, expected: bool
-) -> None:
-    """The area fact_safety: true may be kept."""
-    del name
-    assert (secret_in(fact) is None) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,10 @@
-"""Ranking and the comparison of sentences; the reference's own cases are in vectors/."""
-
-from typing import Any
+"""Ranking and the comparison of sentences; the reference's own cases: tests/test_vectors.py."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vector_cases import cases
 
 from orchestrator.journal import fulltext
-
-
-def scores(value: dict[str, float]) -> dict[int, float]:
-    """Ids are numbers with us; JSON keys are text."""
-    return {int(key): score for key, score in value.items()}
-
-
-@pytest.mark.parametrize(("name", "given_", "expected"), cases("memory_ranking"))
-def test_scores_are_normalised_and_merged_as_in_the_reference(
-    name: str, given_: dict[str, Any], expected: Any
-) -> None:
-    """The area memory_ranking, through the functions that every search uses."""
-    if name.startswith("normalizeScores"):
-        assert fulltext.normalized(scores(given_)) == pytest.approx(scores(expected))
-        return
-    ranked = fulltext.hybrid_rank(scores(given_["vector"]), scores(given_["text"]))
-    assert [number for number, _ in ranked] == [row["id"] for row in expected]
-    assert [score for _, score in ranked] == pytest.approx([row["score"] for row in expected])
-
 
 SCORES = st.dictionaries(st.integers(1, 9), st.floats(-1e6, 1e6))
 

@@ -17,6 +17,7 @@ from orchestrator.schedules.times import (
     Once,
     ScheduleError,
     check_cron,
+    first,
     following,
     parse,
     passed,
@@ -192,3 +193,17 @@ def test_clock_that_was_set_back_does_not_stop_a_task() -> None:
     assert realigned(Interval(30), zone, now + DAY, now) == now + 30 * MINUTE
     assert realigned(Interval(30), zone, now + MINUTE, now) == now + MINUTE
     assert realigned(Once(now + DAY), zone, now + DAY, now) == now + DAY
+
+
+def test_once_is_due_at_its_instant() -> None:
+    """And never again."""
+    assert first(Once(DAY), WARSAW, DAY + 1) == DAY
+    assert following(Once(DAY), WARSAW, DAY - 1) is None
+
+
+def test_steps_that_a_field_cannot_have_are_refused() -> None:
+    """They would silently mean something else: every 90 minutes once an hour."""
+    for expression in ("*/61 * * * *", "0 */25 * * *", "0 0 */1 */13 *", "30 */90 * * * *"):
+        with pytest.raises(ScheduleError, match="use interval_minutes"):
+            check_cron(expression)
+    check_cron("*/30 */12 */15 */6 */3")

@@ -76,3 +76,10 @@ def test_markup_goes_and_code_and_links_stay(text: str, cleaned: str) -> None:
 def test_cleaning_never_invents_text(text: str) -> None:
     """Every word that is left was there."""
     assert len(clean(text)) <= len(text)
+
+
+def test_markup_is_known_in_any_case_and_half_written() -> None:
+    """Llama forgets the bracket after the name; some models shout."""
+    assert clean("<THINK>hm</Think>Hi") == "Hi"
+    assert clean('<function=search{"q": 1}</function> ok') == "ok"
+    assert clean("a <function_call> b </function> c") == "a <function_call> b </function> c"

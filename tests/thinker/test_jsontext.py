@@ -1,0 +1,38 @@
+"""JSON among other text; the reference's own cases: tests/test_vectors.py."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinker import jsontext
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('Here:\n```json\n{"facts": []}\n```\nDone.', {"facts": []}),
+        ('note {x} [sic] then {"a": "}"} tail', {"a": "}"}),
+        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
+        ("null", None),
+    ],
+)
+def test_first_value_is_found(text: str, value: object) -> None:
+    """Whatever stands around it."""
+    assert jsontext.parse(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "no json", '{"a": 1', "{bad}", "[NaN]", "[" * 100_000])
+def test_what_is_no_json_is_refused(text: str) -> None:
+    """Also when it is deep or long."""
+    with pytest.raises(ValueError, match="no JSON"):
+        jsontext.parse(text)
+
+
+@given(st.text(alphabet='{}[]",:1a\\ \n'))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """What comes out is JSON, and nothing but ValueError is raised."""
+    with contextlib.suppress(ValueError):
+        json.dumps(jsontext.parse(text))

@@ -1,0 +1,84 @@
+"""The area cost_monitor."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from vector_runner.area import Area
+from vector_runner.schedules import ms
+
+from orchestrator import budgets
+from orchestrator.budgets import Verdict
+from orchestrator.definitions import CostControls
+
+MINUTE = 60_000
+
+
+class _Meter:
+    """What the journal keeps of an agent, for one vector: buckets since the last reset, a pause."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        names = {field.alias: name for name, field in CostControls.model_fields.items()}
+        # The vectors use caps below the range that agents.json accepts.
+        self.controls = CostControls.model_construct(
+            **{names[key]: value for key, value in given["config"].items()}
+        )
+        self.now = ms(given["start"])
+        self.buckets: dict[int, int] = {}
+        self.pause: tuple[str, int] | None = None
+
+    def apply(self, op: dict[str, Any]) -> None:
+        """One operation of a vector."""
+        if "resume" in op:
+            self.pause = None
+            self.buckets = {} if op["resume"] else self.buckets
+        for _ in range(op.get("times", 1)):
+            if "record" in op and self.controls.enabled:
+                minute = self.now // MINUTE
+                self.buckets[minute] = self.buckets.get(minute, 0) + sum(op["record"])
+                reason = self.verdict().reason
+                if self.pause is None and reason is not None:
+                    self.pause = (reason, self.now)
+            self.now += (op.get("thenAdvanceMin", 0) + op.get("advanceMin", 0)) * MINUTE
+
+    def verdict(self) -> Verdict:
+        """What the detector sees now."""
+        return budgets.assess(self.buckets, self.now, self.controls)
+
+    def state(self) -> dict[str, Any]:
+        """As the vectors write it after each operation."""
+        return {"paused": self.pause is not None, "reason": self.pause and self.pause[0]}
+
+    def status(self) -> dict[str, Any]:
+        """As the vectors write the final state."""
+        verdict, controls = self.verdict(), self.controls
+        return {
+            "enabled": controls.enabled,
+            "paused": self.pause is not None,
+            "pauseReason": self.pause and self.pause[0],
+            "pausedAt": self.pause and _text(self.pause[1]),
+            "currentHourTokens": verdict.hour_tokens,
+            "shortWindowTokensPerMinute": budgets.rounded(verdict.short_rate),
+            "baselineTokensPerMinute": budgets.rounded(verdict.baseline_rate),
+            "hardCapTokensPerHour": controls.hard_cap_tokens_per_hour,
+            "spikeMultiplier": controls.spike_multiplier,
+            "shortWindowMinutes": controls.short_window_minutes,
+            "activeBuckets": verdict.active,
+        }
+
+
+def _run(given: dict[str, Any]) -> dict[str, Any]:
+    """After every operation, and what it would show at the end."""
+    meter = _Meter(given)
+    after = []
+    for op in given["ops"]:
+        meter.apply(op)
+        after.append(meter.state())
+    return {"after_each_op": after, "final_status": meter.status()}
+
+
+def _text(milliseconds: int) -> str:
+    at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z"
+
+
+AREAS = {"cost_monitor": Area(_run)}

@@ -1,0 +1,125 @@
+"""The areas playbook_matching, playbook_parse and skill_md."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from vector_runner.area import Area
+from vector_runner.cases import Case
+
+from thinker.playbooks import Matcher, Playbook, parse_record
+from thinker.protocol.skillfile import NAME, SkillFile, scan
+
+
+def _match(given: dict[str, Any]) -> list[str]:
+    books = [
+        Playbook(row["name"], "", "do it", tuple(row["keywords"]), row.get("priority", 0))
+        for row in given["playbooks"]
+    ]
+    return [playbook.name for playbook in Matcher(books).match(given["message"])]
+
+
+def _beyond_ascii(case: Case, got: list[str]) -> bool:
+    """Whether a letter beyond ASCII stands in the message or in a keyword that differs."""
+    differing = set(got) ^ set(case.expected)
+    texts = [case.given["message"]] + [
+        keyword
+        for row in case.given["playbooks"]
+        if row["name"] in differing
+        for keyword in row["keywords"]
+    ]
+    return any(character.isalpha() and not character.isascii() for character in "".join(texts))
+
+
+def _parse(given: dict[str, Any]) -> dict[str, Any] | None:
+    """The row's id is the journal's."""
+    playbook = parse_record(given)
+    if playbook is None:
+        return None
+    return {
+        "id": given["id"],
+        "name": playbook.name,
+        "description": playbook.description,
+        "instructions": playbook.instructions,
+        "keywords": list(playbook.keywords),
+        "priority": playbook.priority,
+        "requiredTools": list(playbook.required_tools),
+        "source": playbook.source,
+    }
+
+
+def _scan(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """The usable skills of a directory; every other file must be reported."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file, text in given["files"].items():
+            path = Path(folder, file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        skills, problems = scan([Path(folder)])
+    read = [file for file in given["files"] if file.count("/") == 1 and file.endswith("/SKILL.md")]
+    assert len(skills) + len(problems) == len(read), problems
+    return [_shape(skill) for skill in skills]
+
+
+def _shape(skill: SkillFile) -> dict[str, Any]:
+    """A skill as the vectors write it, without its numeric id (names are our ids)."""
+    optional = {
+        "triggerConfig": skill.trigger_config,
+        "maxSteps": skill.max_steps,
+        "executionPlan": list(skill.execution_plan),
+    }
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "instructions": skill.instructions,
+        "keywords": list(skill.keywords),
+        "priority": skill.priority,
+        "requiredTools": list(skill.required_tools),
+        "source": "file",
+    } | {key: value for key, value in optional.items() if value}
+
+
+def _without_ids(expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rows = [{key: value for key, value in row.items() if key != "id"} for row in expected]
+    return sorted(rows, key=lambda row: str(row["name"]))
+
+
+def _refuses_name(case: Case, got: list[dict[str, Any]]) -> bool:
+    """What is missing from our answer has a name that agentskills.io does not allow."""
+    expected = _without_ids(case.expected)
+    return got == [row for row in expected if NAME.fullmatch(row["name"])]
+
+
+def _refuses_metadata(case: Case, got: list[dict[str, Any]]) -> bool:
+    """What is missing from our answer (and was reported: see `_scan`) has metadata."""
+    names = {row["name"] for row in got}
+    missing = [row["name"] for row in case.expected if row["name"] not in names]
+    return got == [row for row in _without_ids(case.expected) if row["name"] in names] and all(
+        "metadata:" in case.given["files"][f"{name}/SKILL.md"] for name in missing
+    )
+
+
+def _takes_text(case: Case, got: list[dict[str, Any]]) -> bool:
+    """Only lists differ, and all of them are empty in the reference's answer."""
+    lists = ("keywords", "requiredTools")
+    expected = _without_ids(case.expected)
+    emptied = [
+        {**ours, **{key: [] for key in lists if theirs[key] == []}}
+        for ours, theirs in zip(got, expected, strict=False)
+    ]
+    return len(got) == len(expected) and emptied == expected
+
+
+AREAS = {
+    "playbook_matching": Area(_match, rules={"letters-of-all-scripts": _beyond_ascii}),
+    "playbook_parse": Area(_parse),
+    "skill_md": Area(
+        _scan,
+        read=_without_ids,
+        rules={
+            "names-of-the-specification": _refuses_name,
+            "metadata-of-wrong-form": _refuses_metadata,
+            "lists-as-text": _takes_text,
+        },
+    ),
+}

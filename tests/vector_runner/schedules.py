@@ -1,0 +1,105 @@
+"""The areas of schedules."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from vector_runner.area import Area
+from vector_runner.cases import Case
+
+from orchestrator.schedules.normalise import normalise
+from orchestrator.schedules.specs import TaskSpec
+from orchestrator.schedules.text import human
+from orchestrator.schedules.times import (
+    MINUTE,
+    Cron,
+    ScheduleError,
+    check_cron,
+    first,
+    following,
+    parse,
+)
+
+NORMALISED_AT = "2026-02-14T15:00:00Z"  # what the vectors call now
+REFERENCE_AGENT = "thinker"
+
+
+def ms(text: str) -> int:
+    """An ISO time in milliseconds."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def _validity(given: str) -> dict[str, Any]:
+    try:
+        check_cron(given)
+    except ScheduleError as error:
+        return {"valid": False, "error": str(error)}
+    return {"valid": True}
+
+
+def _same_validity(expected: dict[str, Any], got: dict[str, Any]) -> bool:
+    """The reason of a refusal is in our words, and must say what would work."""
+    return bool(expected["valid"] == got["valid"])
+
+
+def _cron_due(given: dict[str, Any]) -> bool:
+    """Whether an instant of this minute came after the last run, as the reference's tick asks."""
+    now, last = ms(given["now"]), given.get("last_run_at")
+    after = max(now - now % MINUTE - 1, ms(last) if last else 0)
+    try:
+        zone = _zone(given)
+        check_cron(given["schedule"])
+        at = following(Cron(given["schedule"]), zone, after)
+    except ScheduleError:
+        return False
+    return at is not None and at <= now
+
+
+def _due(given: dict[str, Any]) -> bool:
+    """A new trigger at its first instant, one that has run at the following one."""
+    now, last = ms(given["now"]), given.get("last_run_at")
+    fields = normalise({"trigger_config": given["trigger_config"]}, now, REFERENCE_AGENT)
+    config = fields["trigger_config"]
+    assert isinstance(config, dict)
+    try:
+        zone = _zone(config)
+        trigger = parse(config, zone)
+    except ScheduleError:
+        return False
+    if isinstance(trigger, Cron):
+        return _cron_due({**given, **config})
+    at = first(trigger, zone, now) if not last else following(trigger, zone, ms(last))
+    return at is not None and at <= now
+
+
+def _zone(fields: Mapping[str, Any]) -> ZoneInfo:
+    """The zone as a task's own fields give it."""
+    zone = fields.get("timezone") or "UTC"
+    return TaskSpec(name="task", instructions="do", trigger={}, timezone=zone).zone
+
+
+def _names_range(case: Case, got: str) -> bool:
+    """The reference names only the first day of a range."""
+    days, _, city = got.partition(" (")
+    return "-" in case.given["schedule"].split()[-1] and case.expected == (
+        days.partition("-")[0] + (city and f" ({city}")
+    )
+
+
+AREAS = {
+    "cron_validation": Area(
+        _validity,
+        same=_same_validity,
+        rules={"never-comes": lambda _, got: got.get("error", "").endswith("it never comes")},
+    ),
+    "cron_due": Area(_cron_due),
+    "schedule_due": Area(_due),
+    "skill_normalizer": Area(
+        lambda given: normalise(given, ms(NORMALISED_AT), REFERENCE_AGENT),
+    ),
+    "human_schedule": Area(
+        lambda given: human(given["schedule"], given.get("timezone")),
+        rules={"range-of-days": _names_range},
+    ),
+}

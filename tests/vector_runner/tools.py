@@ -1,0 +1,79 @@
+"""Areas of tools: tool_policy, leaked_tool_call, tool_arg_normalisation, sticky_tools."""
+
+from typing import Any
+
+from vector_runner.area import Area
+from vector_runner.cases import fixture
+
+from orchestrator import policy
+from thinker.protocol.messages import ToolSpec
+from thinker.toolcalls.arguments import coerce, relax
+from thinker.toolcalls.leaked import find
+from thinker.toolcalls.select import select
+
+NOTHING = {"detected": False, "toolName": "", "parameters": {}, "preamble": ""}
+LOOKBACK = 3  # turns, as the journal is asked for them (orchestrator/journal/turns.py)
+
+
+def _allowed(given: dict[str, Any]) -> bool:
+    return policy.allowed(given["tool"], given["allowedTools"], given["deniedTools"])
+
+
+def _find(given: dict[str, Any]) -> dict[str, Any]:
+    call = find(given["text"], given["availableTools"])
+    return {
+        "detected": call is not None,
+        "toolName": call.name if call else "",
+        "parameters": call.arguments if call else {},
+        "preamble": call.preamble if call else "",
+    }
+
+
+def _normalise(given: dict[str, Any]) -> Any:
+    """A schema made lenient; arguments as they would reach a tool of which no schema is known."""
+    if "args" in given:
+        return coerce(given["args"], given.get("schema") or {})
+    return relax(given)
+
+
+def _sticky(given: dict[str, Any]) -> list[str]:
+    """What is offered of the tools that the case names; those of its fixture exist."""
+    turns = given["recent"][-LOOKBACK:]
+    recent = [tool for turn in reversed(turns) for tool in turn["tools"]]
+    existing = {
+        tool for playbook in fixture("seeded-17 playbooks") for tool in playbook["requiredTools"]
+    }
+    required = dict.fromkeys(given["playbookRequired"], "playbook")
+    named = [name for name in dict.fromkeys((*required, *recent)) if name in {*existing, *recent}]
+    tools = [ToolSpec(name=name, description="", parameters={}) for name in named]
+    return sorted(select(tools, given["message"], required=required, recent=recent, cap=0).reasons)
+
+
+AREAS = {
+    "tool_policy": Area(
+        _allowed,
+        rules={
+            "question-mark": lambda case, _: (
+                "?" in "".join(case.given["allowedTools"] + case.given["deniedTools"])
+            )
+        },
+    ),
+    "leaked_tool_call": Area(
+        _find,
+        rules={
+            "code-fence": lambda case, _: "```" in case.given["text"],
+            "any-valid-object": lambda case, got: got["detected"] and case.expected == NOTHING,
+        },
+    ),
+    "tool_arg_normalisation": Area(
+        _normalise,
+        rules={
+            "no-guessed-chat": lambda case, _: "primaryChatId" in case.given,
+            "by-schema": lambda case, got: (
+                "args" in case.given and "schema" not in case.given and got == case.given["args"]
+            ),
+        },
+    ),
+    # We have no tool groups: of those that the case names the same are offered.
+    "sticky_tools": Area(_sticky, same=lambda expected, got: set(got) <= set(expected)),
+}
