@@ -6,6 +6,7 @@
     + RetryableModelError   429, 5xx, timeouts, cut streams: asking again may help
     + FatalModelError       401, 402, 404, refused requests: asking again will not
       - ContextOverflowError  the request is longer than the model's window
+    + CircuitOpenError      the endpoint failed too often and is left alone
 """
 
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
@@ -20,7 +21,12 @@ class ConfigError(ThinkerError):
 
 
 class ModelError(ThinkerError):
-    """The provider did not give a usable answer."""
+    """The provider did not give a usable answer.
+
+    ``over_tools``: the request's tools or the calls in it may be the cause.
+    """
+
+    over_tools = False
 
 
 class RetryableModelError(ModelError):
@@ -29,6 +35,10 @@ class RetryableModelError(ModelError):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class CircuitOpenError(ModelError):
+    """The endpoint failed too often lately, so it was not asked."""
 
 
 class FatalModelError(ModelError):

@@ -1,6 +1,7 @@
 """From settings to a model: which adapter, which address, which key."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
@@ -8,6 +9,7 @@ from pydantic import HttpUrl, TypeAdapter, ValidationError
 from thinker.errors import ConfigError
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
+from thinker.models.breaker import Breaker, Guarded
 from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
@@ -27,6 +29,8 @@ def choose(
 ) -> Model:
     """The model of an agent, each attempt retried, with its fallbacks behind it.
 
+    Models of one provider share its circuit breaker.
+
     ``environ`` holds the providers' keys; ``transport`` replaces the network.
 
     Raises:
@@ -34,11 +38,15 @@ def choose(
     """
     wanted = [(settings.llm_provider, settings.model)]
     wanted += [_reference(settings, entry) for entry in settings.fallback_models]
-    models = [
-        Retrying(_model(settings, environ, provider, model, transport))
-        for provider, model in wanted
-    ]
-    return models[0] if len(models) == 1 else Fallback(models)
+    breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
+    return Fallback(
+        [
+            Retrying(
+                Guarded(_model(settings, environ, provider, model, transport), breakers[provider])
+            )
+            for provider, model in wanted
+        ]
+    )
 
 
 def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:

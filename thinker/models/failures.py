@@ -24,6 +24,8 @@ from thinker.protocol.providers import Provider
 
 EXCERPT = 200  # characters of a provider's words that a message quotes
 RETRYABLE = frozenset({408, 409, 425, 429})
+# Schemas or calls that a provider does not understand end so; Ollama says 500.
+TOOL_TROUBLE = frozenset({400, 422, 500})
 OVERFLOW = re.compile(
     r"context_length|context length|context window|context limit|context size|maximum context"
     r"|prompt is too long|input is too long|too many tokens|request_too_large",
@@ -122,13 +124,22 @@ def failure(
             f"{name} says that the request is longer than {account.model!r} takes{said}"
         )
     if bad_request and "tool_use_failed" in words:  # Groq: the model wrote a call it cannot parse
-        return RetryableModelError(f"{name} could not read the model's tool call{said}")
+        return _over_tools(
+            RetryableModelError(f"{name} could not read the model's tool call{said}")
+        )
     if bad_request and TEMPERATURE.search(words):
         return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{said}")
     status = _meant(status, words)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return RetryableModelError(f"{name} answered {status}{said}", retry_after)
-    return FatalModelError(f"{name} {_advice(account, status)}{said}")
+        error: ModelError = RetryableModelError(f"{name} answered {status}{said}", retry_after)
+    else:
+        error = FatalModelError(f"{name} {_advice(account, status)}{said}")
+    return _over_tools(error) if status in TOOL_TROUBLE else error
+
+
+def _over_tools(error: ModelError) -> ModelError:
+    error.over_tools = True
+    return error
 
 
 def _meant(status: int, words: str) -> int:

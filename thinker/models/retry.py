@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import zip_longest
 
 import anyio
 import structlog
@@ -9,6 +10,7 @@ import structlog
 from thinker.errors import ContextOverflowError, ModelError, RetryableModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
+from thinker.models.textonly import text_only
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
 LONGEST_DELAY = 60.0  # seconds; a provider that asks for more is given up
@@ -95,7 +97,9 @@ class Retrying:
 class Fallback:
     """Asks the first model, and the next one whenever a model fails.
 
-    A request that is too long is not passed on: it must be shortened, not sent elsewhere.
+    A request that is too long is not passed on: it must be shortened, not sent elsewhere. When all
+    failed, the first that may have failed over tools is asked once more without any: an answer in
+    words from what was found so far is better than none.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
@@ -112,19 +116,24 @@ class Fallback:
         Raises:
             ModelError: the last model's failure, or a request that is too long.
         """
-        for model, following in zip(self._models, self._models[1:], strict=False):
+        over_tools: list[Model] = []
+        for model, following in zip_longest(self._models, self._models[1:]):
             try:
                 return await model.complete(request)
             except ContextOverflowError:
                 raise
             except ModelError as error:
+                if error.over_tools and request.tools:
+                    over_tools.append(model)
+                if following is None and not over_tools:
+                    raise
                 log.warning(
                     "model_fallback",
                     model=model.name,
-                    next_model=following.name,
+                    next_model=following.name if following else "text only",
                     error=headline(error),
                 )
-        return await self._models[-1].complete(request)
+        return await over_tools[0].complete(text_only(request))
 
     async def aclose(self) -> None:
         """Close every model."""

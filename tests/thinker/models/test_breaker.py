@@ -1,0 +1,122 @@
+"""The circuit breaker: its states, and the model behind it."""
+
+import anyio
+import pytest
+from fakes.scripted import ScriptedModel, says
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinker.errors import CircuitOpenError, FatalModelError, ModelError, RetryableModelError
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.breaker import COOLDOWN, THRESHOLD, Breaker, Guarded
+from thinker.models.retry import Fallback, Retrying
+from thinker.protocol.messages import UserMessage
+
+REQUEST = ModelRequest(system="", messages=(UserMessage(content="q"),))
+DOWN = RetryableModelError("groq answered 503")
+
+
+def opened(now: float = 0.0) -> Breaker:
+    """A breaker that has just opened."""
+    breaker = Breaker()
+    for _ in range(THRESHOLD):
+        assert breaker.admit(now)
+        breaker.failed(now)
+    return breaker
+
+
+def test_failures_in_a_row_open_it_and_one_answer_between_does_not() -> None:
+    """Five in a row; the sixth request is not made."""
+    breaker = Breaker()
+    for _ in range(THRESHOLD - 1):
+        breaker.failed(0)
+    breaker.succeeded()
+    for _ in range(THRESHOLD - 1):
+        breaker.failed(0)
+    assert breaker.admit(0)
+    breaker.failed(0)
+    assert breaker.state(0) == "open"
+    assert not breaker.admit(COOLDOWN - 1)
+    assert breaker.remaining(20) == COOLDOWN - 20
+
+
+def test_one_request_tries_when_the_time_is_up() -> None:
+    """The others are still refused; its answer closes, its failure opens again."""
+    breaker = opened()
+    assert breaker.state(COOLDOWN) == "half-open"
+    assert breaker.admit(COOLDOWN)
+    assert not breaker.admit(COOLDOWN)
+    breaker.failed(COOLDOWN)
+    assert breaker.state(2 * COOLDOWN - 1) == "open"
+    assert breaker.admit(2 * COOLDOWN)
+    breaker.succeeded()
+    assert breaker.state(2 * COOLDOWN) == "closed"
+
+
+def test_cancelled_try_leaves_room_for_the_next() -> None:
+    """Nobody knows how it would have ended."""
+    breaker = opened()
+    assert breaker.admit(COOLDOWN)
+    breaker.abandoned()
+    assert breaker.admit(COOLDOWN)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 100))))
+def test_it_never_stays_shut_for_longer_than_its_time(story: list[tuple[bool, float]]) -> None:
+    """Whatever happened, after the cooldown somebody may ask."""
+    breaker, now = Breaker(), 0.0
+    for answered, pause in story:
+        now += pause
+        if breaker.admit(now):
+            breaker.succeeded() if answered else breaker.failed(now)
+    assert breaker.admit(now + COOLDOWN)
+
+
+async def test_fallback_answers_at_once_while_the_first_is_left_alone() -> None:
+    """Two messages are enough to open it; then the first is not asked at all."""
+    first = ScriptedModel(*[DOWN] * THRESHOLD)
+    second = ScriptedModel(says("one"), says("two"), says("three"))
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    guarded = Guarded(first, Breaker(), lambda: 0.0)
+    model = Fallback([Retrying(guarded, sleep=sleep, clock=lambda: 0.0), second])
+    answers = [(await model.complete(REQUEST)).message.content for _ in range(3)]
+    assert answers == ["one", "two", "three"]
+    assert len(first.requests) == THRESHOLD
+    assert len(waits) == 4  # three for the first message, one for the second, none for the third
+
+
+@pytest.mark.parametrize(
+    ("error", "state"), [(DOWN, "open"), (FatalModelError("groq refused the key"), "closed")]
+)
+async def test_refusal_is_an_answer(error: ModelError, state: str) -> None:
+    """Only an endpoint that does not answer is in trouble."""
+    breaker = opened()
+    model = Guarded(ScriptedModel(error), breaker, lambda: COOLDOWN)
+    with pytest.raises(type(error)):
+        await model.complete(REQUEST)
+    assert breaker.state(COOLDOWN) == state
+
+
+async def test_open_circuit_says_for_how_long() -> None:
+    """The message is for the operator."""
+    model = Guarded(ScriptedModel(), opened(), lambda: 18.0)
+    with pytest.raises(CircuitOpenError, match="failed too often; left alone for 42"):
+        await model.complete(REQUEST)
+
+
+async def test_cancelled_request_frees_the_try() -> None:
+    """A turn that was stopped must not hold the endpoint shut."""
+    breaker = opened()
+
+    async def hang(_: ModelRequest) -> ModelResponse:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    model = Guarded(ScriptedModel(hang), breaker, lambda: COOLDOWN)
+    with anyio.move_on_after(0.01):
+        await model.complete(REQUEST)
+    assert breaker.admit(COOLDOWN)

@@ -1,0 +1,78 @@
+"""The last resort: an answer without tools from what was found so far."""
+
+import pytest
+from fakes.scripted import ScriptedModel, call, says, spec
+
+from thinker.errors import FatalModelError, ModelError, RetryableModelError
+from thinker.models.base import ModelRequest
+from thinker.models.failures import Account, Complaint, failure
+from thinker.models.retry import Fallback
+from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
+from thinker.protocol.providers import PROVIDERS
+
+TOOL = spec("search", q="string")
+REQUEST = ModelRequest(
+    system="You help.",
+    messages=(
+        UserMessage(content="find tea"),
+        AssistantMessage(content="Looking.", tool_calls=(call("c1", "search", q="tea"),)),
+        ToolResult(call_id="c1", name="search", content="green tea"),
+    ),
+    tools=(TOOL,),
+    tool_choice="required",
+)
+
+
+def refused(status: int = 400, kind: str = "") -> ModelError:
+    """What an adapter raises for this answer of Groq."""
+    account = Account(PROVIDERS["groq"], "m")
+    return failure(account, status, Complaint("no", (kind,) if kind else ()))
+
+
+@pytest.mark.parametrize("error", [refused(), refused(400, "tool_use_failed"), refused(500)])
+async def test_captured_steps_are_told_in_words(error: ModelError) -> None:
+    """No tool runs again, none is offered, and no call without its tool is in the transcript."""
+    model = ScriptedModel(error, says("Drink green tea."))
+    response = await Fallback([model]).complete(REQUEST)
+    assert response.message.content == "Drink green tea."
+    asked = model.requests[1]
+    assert (asked.tools, asked.tool_choice, asked.system) == ((), "auto", "You help.")
+    assert asked.messages == (
+        UserMessage(content="find tea"),
+        AssistantMessage(content='Looking.\n[Called search with {"q":"tea"}]'),
+        UserMessage(content="[Result of search]\ngreen tea"),
+    )
+
+
+async def test_every_model_is_asked_with_tools_first() -> None:
+    """Then the one that may have failed over them, not one that cannot answer at all."""
+    first = ScriptedModel(refused(), says("words"))
+    second = ScriptedModel(FatalModelError("groq refused the key"))
+    response = await Fallback([first, second]).complete(REQUEST)
+    assert response.message.content == "words"
+    assert [len(model.requests) for model in (first, second)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "request_"),
+    [
+        (refused(401), REQUEST),
+        (refused(429), REQUEST),
+        (RetryableModelError("groq was not reached"), REQUEST),
+        (refused(), ModelRequest(system="", messages=REQUEST.messages[:1])),
+    ],
+)
+async def test_failure_that_tools_did_not_cause_is_final(
+    error: ModelError, request_: ModelRequest
+) -> None:
+    """Asking without them would fail as well."""
+    model = ScriptedModel(error)
+    with pytest.raises(type(error)):
+        await Fallback([model]).complete(request_)
+
+
+async def test_second_failure_is_reported() -> None:
+    """There is nothing after the last resort."""
+    model = ScriptedModel(refused(), refused(503))
+    with pytest.raises(RetryableModelError, match="503"):
+        await Fallback([model]).complete(REQUEST)

@@ -1,0 +1,34 @@
+"""A request without tools: the last resort when a provider fails over tool calls."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import orjson
+
+from thinker.models.base import ModelRequest
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+
+
+def text_only(request: ModelRequest) -> ModelRequest:
+    """The same request without tools; what was called so far is told in words.
+
+    Providers refuse tool calls in a transcript whose tools are not declared.
+    """
+    return replace(
+        request, tools=(), tool_choice="auto", messages=tuple(_in_words(request.messages))
+    )
+
+
+def _in_words(messages: Iterable[Message]) -> Iterator[Message]:
+    for message in messages:
+        if isinstance(message, ToolResult):
+            yield UserMessage(content=f"[Result of {message.name}]\n{message.content}")
+        elif isinstance(message, AssistantMessage) and message.tool_calls:
+            called = (
+                f"[Called {call.name} with {orjson.dumps(call.arguments).decode()}]"
+                for call in message.tool_calls
+            )
+            said = [message.content] if message.content else []
+            yield AssistantMessage(content="\n".join([*said, *called]))
+        else:
+            yield message
