@@ -76,6 +76,7 @@ class Administration:
                 self._dispatcher.wake()
                 self._scheduler.skills_changed()
                 self._with.gate.wake()
+                self._with.session_grew()
             self._notifier.tell("READY=1")
             problems = status.problems(self._configuration.problems)
             return ReloadReport(applied=applied, problems=problems)

@@ -45,6 +45,7 @@ from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
 from orchestrator.toolservers import ToolServers
 from orchestrator.turnrequest import Services
+from orchestrator.upkeep import Upkeep
 from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
@@ -129,6 +130,9 @@ class Daemon:
                 dispatcher.wake()
                 delivery.wake()
 
+            def grew() -> None:
+                upkeep.wake()
+
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
             )
@@ -145,7 +149,9 @@ class Daemon:
                 clock=_now,
                 epoch=epoch,
                 tasks_changed=scheduler.wake,
+                session_grew=grew,
             )
+            upkeep = self._upkeep = Upkeep(services)
             dispatcher = Dispatcher(services, tasks)
             commands = self._commands(dispatcher)
             intake = JournalIntake(self._store, services.agents, self._adapters, arrived, commands)
@@ -175,6 +181,7 @@ class Daemon:
             tasks.start_soon(gate.run)
             tasks.start_soon(server.run, listener)
             tasks.start_soon(scheduler.run)
+            tasks.start_soon(upkeep.run)
             tasks.start_soon(
                 self._configuration.watch,
                 administration.reload_quietly,
@@ -247,6 +254,7 @@ class Daemon:
     async def _stop(self, tasks: TaskGroup, dispatcher: Dispatcher, delivery: Delivery) -> None:
         self._notifier.tell("STOPPING=1")
         dispatcher.stop_admitting()
+        self._upkeep.close()
         self._desk.close()
         self._gate.close()
         await self._supervisor.drain(self._settings.drain_seconds)

@@ -65,7 +65,7 @@ def resolve(
 def prepare(
     definition: AgentDefinition, settings: Settings, endpoint: Endpoint, environ: Mapping[str, str]
 ) -> LaunchSpec:
-    """The launch spec of an agent. Pure but for looking up where bundled data lies."""
+    """The launch spec of an agent. Pure but for looking up where templates lie."""
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
     prompt = definition.system_prompt or None
@@ -86,6 +86,12 @@ def prepare(
             "system_prompt_path": None if prompt is None else prompt_path,
             "persona_dir": paths.personas,
             "default_system_prompt_path": bundled("prompts") / "default-system-prompt.md",
+            "small_model": definition.small_model or "",
+            "compaction_prompt_path": _template(settings, "compaction.md"),
+            "fact_extraction_enabled": definition.fact_extraction.enabled,
+            "fact_extraction_idle_ms": round(definition.fact_extraction.idle_minutes * 60_000),
+            "fact_extraction_max_turns": definition.fact_extraction.max_turns,
+            "fact_extraction_prompt_path": _template(settings, "fact-extraction.md"),
             "skills_dirs": skill_directories(definition.agent_id, settings),
             "skills": definition.skills,
             "user_timezone": definition.timezone or host_timezone(environ),
@@ -93,9 +99,10 @@ def prepare(
             **_cost(definition.cost_controls),
         }
     )
+    others = (thinker.small_model, *thinker.fallback_models)
     keys = {
         provider.key_var: environ[provider.key_var]
-        for name in (endpoint.provider, *(entry.split("/")[0] for entry in thinker.fallback_models))
+        for name in (endpoint.provider, *(entry.split("/")[0] for entry in others))
         if (provider := PROVIDERS.get(name)) and provider.key_var and provider.key_var in environ
     }
     return LaunchSpec(
@@ -107,6 +114,12 @@ def prepare(
         prompt_path=prompt_path,
         prompt=prompt,
     )
+
+
+def _template(settings: Settings, name: str) -> Path:
+    """The user's own template of this name, else the bundled one."""
+    own = settings.paths.prompts / name
+    return own if own.exists() else bundled("prompts") / name
 
 
 def skill_directories(agent_id: str, settings: Settings) -> tuple[Path, ...]:

@@ -24,6 +24,7 @@ from orchestrator.journal.store import Store
 from orchestrator.journal.turns import Turn
 from orchestrator.journal.usage import Amount
 from orchestrator.launch import zone_or_utc
+from thinker.protocol.background import Asked
 from thinker.protocol.methods import StepCommit
 
 RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room again
@@ -90,6 +91,26 @@ class Gate(Changes):
             self.reserve(db, turn)
         return pause
 
+    def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
+        """Before a model call that belongs to no turn: set aside what it may take.
+
+        ``work`` names it, as a turn's id names a turn. False when the call must not be made.
+        """
+        definition = self._agents().agent(agent_id)
+        if definition is None or pauses.find(db, agent_id) is not None:
+            return False
+        usage.lose(db, work)
+        amount = self._priced(agent_id, tokens)
+        if self._over_budget(db, definition, amount) is not None:
+            return False
+        usage.reserve(db, agent_id, work, self._model(agent_id), amount, self._clock())
+        return True
+
+    def settle_work(self, db: apsw.Connection, agent_id: str, work: str, asked: Asked) -> None:
+        """What such a call took."""
+        usd = budgets.cost(find_price(self._agents().prices, asked.model), asked.usage)
+        usage.settle(db, agent_id, work, asked.model, asked.usage, usd, self._clock())
+
     def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> Verdict | None:
         """What the detector of an agent sees; None when it is off."""
         controls = definition.cost_controls
@@ -106,7 +127,7 @@ class Gate(Changes):
     def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
         """End a pause, by the operator's word; why the agent stays paused, None when it goes on."""
         definition = self._agents().agent(agent_id)
-        over = None if definition is None else self._over_budget(db, definition, "")
+        over = None if definition is None else self._no_room(db, definition, "")
         if over is not None and pauses.find(db, agent_id) is not None:
             return f"{over}; raise it in agents.json, or wait"
         pauses.end(db, agent_id, by, self._clock())
@@ -155,7 +176,7 @@ class Gate(Changes):
         if found is not None or definition is None:
             return found
         verdict = self.verdict(db, definition)
-        over = self._over_budget(db, definition, turn_id)
+        over = self._no_room(db, definition, turn_id)
         if verdict is not None and verdict.reason is not None:
             return self._trip(db, definition, "anomaly", verdict.reason, origin)
         return None if over is None else self._trip(db, definition, "budget", over, origin)
@@ -186,14 +207,18 @@ class Gate(Changes):
             pauses.tell(db, pause, address, text, now)
         return pause
 
-    def _over_budget(
+    def _no_room(
         self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
     ) -> str | None:
         """Why the agent's next call would pass one of its budgets."""
+        return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
+
+    def _over_budget(
+        self, db: apsw.Connection, definition: AgentDefinition, wanted: Amount
+    ) -> str | None:
         if definition.budget is None:
             return None
         zone = zone_or_utc(definition.timezone, self._environ)
-        wanted = self._next_call(db, definition.agent_id, turn_id)
         for limits in budgets.windows(definition.budget, self._clock(), zone):
             held = usage.spent(db, definition.agent_id, limits.since)
             reason = budgets.exceeded(limits, held, wanted)
@@ -202,7 +227,9 @@ class Gate(Changes):
         return None
 
     def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str) -> Amount:
-        tokens = usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL
+        return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
+
+    def _priced(self, agent_id: str, tokens: int) -> Amount:
         price = find_price(self._agents().prices, self._model(agent_id))
         dearest = 0.0 if price is None else max(price.input, price.output) / budgets.MILLION
         return Amount(tokens, tokens * dearest)
@@ -218,7 +245,7 @@ class Gate(Changes):
             definition = self._agents().agent(pause.agent_id)
             if pause.kind != "budget" or definition is None:
                 continue
-            if self._over_budget(db, definition, "") is None:
+            if self._no_room(db, definition, "") is None:
                 ended = pauses.end(db, pause.agent_id, "budgets", self._clock()) or ended
             else:
                 left = True

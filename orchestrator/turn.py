@@ -168,6 +168,7 @@ class TurnRunner:
             ms=services.clock() - turn.started_at,
         )
         services.delivery.wake()
+        services.session_grew()
 
     def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
         services, turn = self._with, self._turn

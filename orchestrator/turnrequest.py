@@ -31,7 +31,8 @@ WINDOW = 50  # messages of history; seed 002
 class Services:
     """The parts of the daemon that turns need. ``clock`` tells milliseconds since the epoch.
 
-    ``tasks_changed`` is called when a scheduled task may have been added or have ended.
+    ``tasks_changed`` is called when a scheduled task may have been added or have ended,
+    ``session_grew`` when a turn has become part of its session.
     """
 
     store: Store
@@ -46,6 +47,7 @@ class Services:
     clock: Callable[[], int]
     epoch: int
     tasks_changed: Callable[[], None]
+    session_grew: Callable[[], None]
 
 
 @dataclass(frozen=True)

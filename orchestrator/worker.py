@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -14,7 +14,8 @@ from orchestrator.crashpoints import boundary
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.launch import LaunchSpec
 from thinker.protocol import methods
-from thinker.protocol.messages import ToolResult, UserMessage
+from thinker.protocol.background import ASK_SECONDS
+from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import (
     Steered,
     StepCommit,
@@ -28,6 +29,8 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 
+Answer = TypeVar("Answer", bound=Frozen)
+ASK_GRACE = 15.0  # seconds beyond what the child gives its model
 TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker counts as hung
 
 
@@ -90,6 +93,22 @@ class Worker(Child):
             self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
         boundary("run_turn:after")
         return result
+
+    async def ask(self, method: str, params: Frozen, result: type[Answer]) -> Answer:
+        """Let the child's model do what belongs to no turn.
+
+        Raises:
+            WorkerError: the child went away, or answered with an error, or not in time.
+        """
+        name = f"agent {self.spec.agent_id!r}: {method}"
+        try:
+            return await self.peer.call(method, params, result, timeout=ASK_SECONDS + ASK_GRACE)
+        except PeerClosedError as error:
+            raise WorkerLostError(f"{name}: its process ended") from error
+        except TimeoutError as error:
+            raise WorkerError(f"{name}: no answer in time") from error
+        except (RpcError, ValidationError) as error:
+            raise WorkerError(f"{name}: {error}") from error
 
     def drain(self) -> None:
         """Ask the child to leave each turn at its next step boundary."""

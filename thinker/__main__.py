@@ -16,7 +16,7 @@ import structlog
 
 from thinker.agent import Agent
 from thinker.errors import EXIT_CONFIG, ConfigError
-from thinker.models.choose import choose
+from thinker.models.choose import choose, choose_small
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connected
@@ -50,14 +50,15 @@ def main() -> int:
 
 async def _serve(settings: ThinkerSettings) -> None:
     model = choose(settings, os.environ)
-    agent = Agent(settings, model)
+    small = choose_small(settings, os.environ, model)
+    agent = Agent(settings, model, small)
     try:
         if settings.peer_fd is None:
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
         else:
             await _serve_socket(settings, agent)
     finally:
-        await model.aclose()
+        await small.aclose()  # it is, or has in it, the agent's own model
 
 
 def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:

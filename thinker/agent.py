@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from thinker import history
+from thinker import compaction, facts, history
 from thinker.budget import Limits
 from thinker.loop import Host, Loop, LoopRequest
 from thinker.models.base import Model
@@ -19,6 +19,7 @@ from thinker.prompt import layers
 from thinker.prompt.base import BasePrompts, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
+from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject, Message, ToolSpec
 from thinker.protocol.methods import ListedSkill, PromptRecord, TurnResult, TurnRun
@@ -42,9 +43,11 @@ class Prepared:
 class Agent:
     """Runs the turns of one agent; several at a time, each on its own."""
 
-    def __init__(self, settings: ThinkerSettings, model: Model) -> None:
+    def __init__(self, settings: ThinkerSettings, model: Model, small: Model | None = None) -> None:
+        """``small`` is asked for summaries and facts; without one ``model`` is."""
         self._settings = settings
         self._model = model
+        self._small = small or model
         self._bases = BasePrompts(settings)
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())
@@ -72,6 +75,14 @@ class Agent:
             relax=PROVIDERS[self._settings.llm_provider].checks_arguments,
         )
         return await Loop(request, self._model, host).run(turn.steps)
+
+    async def compact(self, request: Compact) -> Compacted:
+        """Summarise the older part of a session."""
+        return await compaction.compact(self._small, self._settings.compaction_prompt_path, request)
+
+    async def extract(self, request: Extract) -> Extracted:
+        """Find facts about the user in a stretch of conversation."""
+        return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
 
     def prepare(self, turn: TurnRun) -> Prepared:
         """Base prompt, layers, history and tools of a turn; logs the sizes and what is missing."""

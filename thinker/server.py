@@ -9,7 +9,9 @@ import structlog
 from pydantic import JsonValue
 
 from thinker.agent import Agent
-from thinker.protocol import methods
+from thinker.errors import ModelError
+from thinker.protocol import background, methods
+from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
@@ -26,7 +28,14 @@ from thinker.protocol.methods import (
     TurnRun,
     TurnSteer,
 )
-from thinker.protocol.peer import CANCELLED, NotificationHandler, Peer, RequestHandler, RpcError
+from thinker.protocol.peer import (
+    CANCELLED,
+    FAILED,
+    NotificationHandler,
+    Peer,
+    RequestHandler,
+    RpcError,
+)
 
 GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
 SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
@@ -86,6 +95,8 @@ class Server:
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run,
             methods.PROMPT_PREVIEW: self._preview,
+            background.SESSION_COMPACT: self._compact,
+            background.FACTS_EXTRACT: self._extract,
         }
         self.notifications: dict[str, NotificationHandler] = {
             methods.TURN_CANCEL: self._cancel,
@@ -120,6 +131,18 @@ class Server:
 
     async def _preview(self, params: JsonValue) -> PromptRecord:
         return self._agent.prepare(TurnRun.model_validate(params)).prompt
+
+    async def _compact(self, params: JsonValue) -> Compacted:
+        try:
+            return await self._agent.compact(Compact.model_validate(params))
+        except ModelError as error:
+            raise RpcError(FAILED, str(error)) from error
+
+    async def _extract(self, params: JsonValue) -> Extracted:
+        try:
+            return await self._agent.extract(Extract.model_validate(params))
+        except ModelError as error:
+            raise RpcError(FAILED, str(error)) from error
 
     def _cancel(self, params: JsonValue) -> None:
         wanted = TurnCancel.model_validate(params).turn_id

@@ -56,6 +56,28 @@ class Limits(ConfigModel):
     """Turns of different chats that may run at once."""
 
 
+class Compaction(ConfigModel):
+    """When the older part of a conversation becomes a summary."""
+
+    enabled: bool = True
+    """Whether conversations are summarised; without it the model sees the last 50 messages."""
+    threshold_tokens: int = Field(5000, ge=100)
+    """Estimated tokens of a conversation, tool results included, from which on it is summarised."""
+    keep_turns: int = Field(5, ge=1, le=25)
+    """The newest turns, which stay as they are."""
+
+
+class FactExtraction(ConfigModel):
+    """Looking for facts about the user in conversations that have gone quiet."""
+
+    enabled: bool = True
+    """Whether conversations are looked through."""
+    idle_minutes: float = Field(5, gt=0, le=1440)
+    """Minutes without a message after which a conversation counts as quiet."""
+    max_turns: int = Field(10, ge=2, le=50)
+    """Turns that are looked through at once; a longer stretch takes several calls."""
+
+
 class AgentDefinition(ConfigModel):
     """What one agent is: model, prompt, tools, limits."""
 
@@ -103,6 +125,12 @@ class AgentDefinition(ConfigModel):
     """How tools are offered: by the provider's interface, as text, or by what it can do."""
     fallback_models: tuple[Text, ...] = ()
     """Models to try in turn when the first fails: "model" or "provider/model"."""
+    small_model: Text | None = None
+    """Model for summaries and facts: "model" or "provider/model"; the agent's own when absent."""
+    compaction: Compaction = Compaction()
+    """Summaries of long conversations."""
+    fact_extraction: FactExtraction = FactExtraction()
+    """Facts found after a conversation."""
     skills: tuple[Text, ...] = ("*",)
     """Skills the agent may use, as globs."""
     env: Variables = Field(default_factory=dict)

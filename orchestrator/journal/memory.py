@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal import fulltext
 from orchestrator.journal.factsafety import secret_in
+from thinker.protocol.background import Category
 from thinker.protocol.methods import Memory
 
-CATEGORIES = ("preference", "background", "pattern", "project", "contact", "decision")
+CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
 POOL = 3  # times the number wanted: what each kind of search brings to the ranking
 SIMILAR = 0.6  # of the smaller set of keywords; annabelle.md §8

@@ -3,7 +3,7 @@
 import apsw
 
 from orchestrator.journal.outbox import Address
-from thinker.protocol.messages import MESSAGE, Message
+from thinker.protocol.messages import MESSAGE, AssistantMessage, Message
 
 
 def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
@@ -37,6 +37,18 @@ def append(
         "INSERT INTO message(session_id, turn_id, body, at) VALUES(?,?,?,?)",
         [(session_id, turn_id, MESSAGE.dump_json(message).decode(), now) for message in messages],
     )
+    db.execute(
+        "UPDATE session SET tokens = tokens + ?, idle_since = ? WHERE id = ?",
+        (sum(map(tokens, messages)), now, session_id),
+    )
+
+
+def tokens(message: Message) -> int:
+    """Estimate of a message with its tool payload: four characters a token, rounded up."""
+    size = len(message.content)
+    if isinstance(message, AssistantMessage):
+        size += sum(len(call.model_dump_json()) for call in message.tool_calls)
+    return -(-size // 4)
 
 
 def window(db: apsw.Connection, session_id: int, limit: int) -> tuple[Message, ...]:

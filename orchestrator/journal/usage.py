@@ -2,7 +2,7 @@
 
 ``reserved → settled``, or ``lost`` when the process that made the call died: what it cost is not
 known, so it counts with what was reserved. Every model call of an agent stands here, also one that
-belongs to no turn.
+belongs to no turn: it has the name of its work in the place of a turn's id.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def release(db: apsw.Connection, turn_id: str | None) -> None:
 
 
 def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
-    """Tokens of the newest call of a turn, else of its agent; what the next one may well take."""
+    """Tokens of the newest call of a turn, else of any; what the next one may well take."""
     found = db.execute(
         "SELECT prompt + completion FROM model_call WHERE turn_id = ? AND state = 'settled'"
         " ORDER BY id DESC LIMIT 1",
@@ -74,7 +74,7 @@ def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
     if found is None:
         found = db.execute(
             "SELECT prompt + completion FROM model_call WHERE agent_id = ? AND state = 'settled'"
-            " ORDER BY at DESC LIMIT 1",
+            " AND turn_id IN (SELECT id FROM turn) ORDER BY at DESC LIMIT 1",
             (agent_id,),
         ).get
     return None if found is None else int(found)

@@ -49,6 +49,24 @@ def choose(
     )
 
 
+def choose_small(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    own: Model,
+    *,
+    transport: HttpTransport | None = None,
+) -> Model:
+    """The model for summaries and facts: the small one with the agent's ``own`` behind it.
+
+    Raises:
+        ConfigError: its provider is unknown or lacks what it needs.
+    """
+    if not settings.small_model:
+        return own
+    reference = _reference(settings, settings.small_model)
+    return Fallback([Retrying(_model(settings, environ, *reference, transport)), own])
+
+
 def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
     """``provider/model``, or a model of the agent's own provider (whose name may have slashes)."""
     provider, slash, model = entry.partition("/")

@@ -47,6 +47,13 @@ class ThinkerSettings(BaseSettings):
     heartbeat_seconds: float = Field(5.0, gt=0)
     log_level: str = "info"
 
+    small_model: str = ""  # "model" or "provider/model" for compaction and facts; empty: its own
+    compaction_prompt_path: Path | None = None
+    fact_extraction_enabled: bool = True
+    fact_extraction_idle_ms: int = 300_000
+    fact_extraction_max_turns: int = 10
+    fact_extraction_prompt_path: Path | None = None
+
     cost_control_enabled: bool = False
     cost_short_window_minutes: int = 2
     cost_spike_multiplier: float = 3.0

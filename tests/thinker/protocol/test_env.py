@@ -35,6 +35,11 @@ SETTINGS = st.builds(
     log_level=TEXT,
     cost_control_enabled=st.booleans(),
     cost_spike_multiplier=FINITE,
+    small_model=TEXT,
+    compaction_prompt_path=st.none() | PATHS,
+    fact_extraction_enabled=st.booleans(),
+    fact_extraction_max_turns=st.integers(),
+    fact_extraction_prompt_path=st.none() | PATHS,
 )
 
 
@@ -62,6 +67,7 @@ def test_names_are_the_seeds() -> None:
         default_system_prompt_path=Path("/default.md"),
         user_timezone="Europe/Warsaw",
         cost_control_enabled=True,
+        fact_extraction_prompt_path=Path("/facts.md"),
     )
     env = settings.to_env()
     expected = {
@@ -75,6 +81,10 @@ def test_names_are_the_seeds() -> None:
         "THINKER_COST_SHORT_WINDOW_MINUTES": "2",
         "THINKER_COST_SPIKE_MULTIPLIER": "3.0",
         "THINKER_COST_HARD_CAP_PER_HOUR": "500000",
+        "THINKER_FACT_EXTRACTION_ENABLED": "true",
+        "THINKER_FACT_EXTRACTION_IDLE_MS": "300000",
+        "THINKER_FACT_EXTRACTION_MAX_TURNS": "10",
+        "THINKER_FACT_EXTRACTION_PROMPT_PATH": "/facts.md",
         "THINKER_POLLING_ENABLED": "false",
         "THINKER_SEND_RESPONSE_DIRECTLY": "false",
         "USER_TIMEZONE": "Europe/Warsaw",

@@ -1,0 +1,201 @@
+"""Upkeep of conversations, off the reply's path: compaction and fact extraction (design §10).
+
+What is due stands in the journal, so that it holds across restarts; the model is asked by the
+agent's own worker. Work that fails or may not be done (a pause, a budget) is tried again when the
+session has grown, or has been quiet for as long once more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import anyio
+import apsw
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator.definitions import AgentDefinition
+from orchestrator.delivery import STORAGE_RETRY
+from orchestrator.errors import JournalError, OrchestratorError, WorkerLostError
+from orchestrator.journal import digests, sessions, usage
+from orchestrator.turnrequest import Services
+from thinker.protocol.background import (
+    FACTS_EXTRACT,
+    SESSION_COMPACT,
+    Asked,
+    Compact,
+    Compacted,
+    Extract,
+    Extracted,
+)
+from thinker.protocol.logs import bound
+from thinker.protocol.messages import Frozen
+
+AT_ONCE = 2  # of all agents: such calls must not crowd out the answers
+ANSWER = 1000  # tokens that a summary or a list of facts may take
+Answer = TypeVar("Answer", bound=Asked)
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Due:
+    """A session that wants upkeep; ``name`` is that of the work in the usage table."""
+
+    kind: str  # compaction | extraction
+    session_id: int
+    agent: AgentDefinition
+    tokens: int = 0
+
+    @property
+    def name(self) -> str:
+        """``compaction/7``."""
+        return f"{self.kind}/{self.session_id}"
+
+
+class Upkeep:
+    """Does what is due, until cancelled or closed."""
+
+    def __init__(self, services: Services) -> None:
+        self._with = services
+        self._changed = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._busy: set[str] = set()
+        self._failed: dict[int, int] = {}  # sessions that were not compacted: tokens at that time
+
+    def wake(self) -> None:
+        """A session has grown, or the configuration has changed."""
+        self._changed.set()
+
+    def close(self) -> None:
+        """Let go of what is in hand; the next process does it."""
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Look for work whenever a session grows, and when one has been quiet long enough."""
+        with self._scope:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    self._changed = anyio.Event()
+                    delay: float | None = STORAGE_RETRY
+                    try:
+                        delay = await self._look(tasks)
+                    except JournalError as error:
+                        log.error("journal_failed", problem=str(error))  # noqa: TRY400 - again
+                    with anyio.move_on_after(delay):
+                        await self._changed.wait()
+
+    async def _look(self, tasks: TaskGroup) -> float | None:
+        """Begin what is due; the seconds until there may be more, None when somebody must wake."""
+        now, agents = self._with.clock(), self._agents()
+        due, upcoming = await self._with.store.transact(self._due, agents, now)
+        for work in due:
+            if len(self._busy) == AT_ONCE:
+                return None
+            if work.name not in self._busy:
+                self._busy.add(work.name)
+                tasks.start_soon(self._do, work)
+        return None if upcoming is None else (upcoming - now) / 1000
+
+    def _due(
+        self, db: apsw.Connection, agents: Mapping[str, AgentDefinition], now: int
+    ) -> tuple[list[Due], int | None]:
+        limits: dict[str, int] = {}
+        idle: dict[str, int] = {}
+        for name, agent in agents.items():
+            if agent.compaction.enabled:
+                limits[name] = agent.compaction.threshold_tokens
+            if agent.fact_extraction.enabled:
+                idle[name] = round(agent.fact_extraction.idle_minutes * 60_000)
+        found = [
+            Due("compaction", session_id, agents[agent_id], tokens)
+            for session_id, agent_id, tokens in digests.large(db, limits)
+            if tokens > self._failed.get(session_id, 0)
+        ]
+        quiet, upcoming = digests.quiet(db, idle, now)
+        found += [Due("extraction", session, agents[agent_id]) for session, agent_id in quiet]
+        return found, upcoming
+
+    def _agents(self) -> dict[str, AgentDefinition]:
+        """Agents that take messages and have a language model: the demo has none to ask."""
+        slots = self._with.supervisor.slots()
+        return {
+            agent.agent_id: agent
+            for agent in self._with.agents().agents
+            if agent.agent_id in slots and slots[agent.agent_id].spec.endpoint.provider != "demo"
+        }
+
+    async def _do(self, work: Due) -> None:
+        with bound(agent_id=work.agent.agent_id, session=work.session_id):
+            try:
+                await (self._compact(work) if work.kind == "compaction" else self._extract(work))
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                await anyio.sleep(STORAGE_RETRY)
+            finally:
+                self._busy.discard(work.name)
+                self.wake()
+
+    async def _compact(self, work: Due) -> None:
+        store = self._with.store
+        self._failed[work.session_id] = work.tokens
+        keep = work.agent.compaction.keep_turns
+        part = await store.transact(digests.older, work.session_id, keep)
+        if part is None:
+            return
+        request = Compact(messages=part.messages, summary=part.summary)
+        size = sum(map(sessions.tokens, part.messages)) + len(part.summary or "") // 4
+        answer = await self._ask(work, size, SESSION_COMPACT, request, Compacted)
+        if answer is None:
+            return
+
+        def keep_summary(db: apsw.Connection) -> bool:
+            self._with.gate.settle_work(db, work.agent.agent_id, work.name, answer)
+            return bool(answer.summary) and digests.compacted(db, part, answer.summary)
+
+        if await store.transact(keep_summary):
+            del self._failed[work.session_id]
+        log.info("session_compacted", messages=len(part.messages), **_result(answer))
+
+    async def _extract(self, work: Due) -> None:
+        store, now = self._with.store, self._with.clock()
+        most = work.agent.fact_extraction.max_turns
+        stretch = await store.transact(digests.unseen, work.session_id, most)
+        if stretch is None:
+            return
+        request = Extract(messages=stretch.messages, known=stretch.known)
+        size = sum(map(sessions.tokens, stretch.messages)) + len("".join(stretch.known)) // 4
+        answer = await self._ask(work, size, FACTS_EXTRACT, request, Extracted)
+        if answer is None:
+            await store.transact(digests.postpone, work.session_id, now)
+            return
+
+        def keep_facts(db: apsw.Connection) -> int:
+            self._with.gate.settle_work(db, work.agent.agent_id, work.name, answer)
+            return digests.extracted(db, stretch, answer.facts, self._with.clock())
+
+        new = await store.transact(keep_facts)
+        log.info("facts_extracted", turns=len(stretch.turns), new=new, **_result(answer))
+
+    async def _ask(
+        self, work: Due, size: int, method: str, request: Frozen, expected: type[Answer]
+    ) -> Answer | None:
+        """What the agent's model says; None when it could not, or may not, be asked."""
+        services, agent_id = self._with, work.agent.agent_id
+        allowed = await services.store.transact(
+            services.gate.reserve_work, agent_id, work.name, size + ANSWER
+        )
+        if not allowed:
+            log.info("upkeep_not_allowed", work=work.kind)
+            return None
+        try:
+            async with services.supervisor.using(agent_id) as worker:
+                return await worker.ask(method, request, expected)
+        except OrchestratorError as error:
+            log.warning("upkeep_failed", work=work.kind, problem=str(error))
+            lost = isinstance(error, WorkerLostError)
+            await services.store.transact(usage.lose if lost else usage.release, work.name)
+            return None
+
+
+def _result(answer: Asked) -> dict[str, object]:
+    return {"model": answer.model, "tokens": answer.usage.total, "problem": answer.problem}

@@ -1,0 +1,155 @@
+"""Summaries and facts, through the whole daemon: off the reply's path, across crashes."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+import pytest
+from fakes.daemon import TOKEN, running_daemon
+from fakes.held_model import HeldModel, said, system, two_agents
+from fakes.model_api import Received, Reply
+
+from orchestrator.journal import memory, usage
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+
+COMPACTION: JsonObject = {"thresholdTokens": 100, "keepTurns": 1}
+QUIET: JsonObject = {"idleMinutes": 0.001}
+OFF: JsonObject = {"enabled": False}
+FACT = '{"facts": [{"fact": "The user likes %s.", "category": "preference", "confidence": 1}]}'
+
+
+class Digester(HeldModel):
+    """Answers requests for summaries and facts as a model would; holds them while it is told to."""
+
+    async def __aenter__(self) -> Self:
+        """Listen; nothing is held yet."""
+        self.summaries = 0
+        self.let_go = anyio.Event()
+        self.let_go.set()
+        await super().__aenter__()
+        return self
+
+    def echo(self, body: dict[str, Any]) -> Reply:
+        """A numbered summary, a fact, or what was said."""
+        text = said(body)
+        if "--- summary so far" in text:
+            self.summaries += 1
+            return Reply(f"Summary {self.summaries}.")
+        if "DO NOT extract" in text:
+            return Reply(FACT % "tea")
+        return super().echo(body)
+
+    async def _answer(self, stream: Any, body: dict[str, Any], reply: Reply) -> bool:
+        if digests(body):
+            await self.let_go.wait()
+        return await super()._answer(stream, body, reply)
+
+    async def digest(self, times: int = 1) -> Received:
+        """The ``times``-th request for a summary or facts, waited for."""
+        with anyio.fail_after(15):
+            while len(found := [r for r in self.requests if digests(r.body)]) < times:
+                await self.received.wait()
+        return found[times - 1]
+
+
+def digests(body: dict[str, Any]) -> bool:
+    """Whether a request is for a summary or facts."""
+    return "--- summary so far" in said(body) or "DO NOT extract" in said(body)
+
+
+async def talk(bot: BotApiServer, *texts: str) -> None:
+    """Each text is said and answered."""
+    for text in texts:
+        bot.user_says(123, text)
+        assert await bot.reply_in(123, within=15) == f"work-model: {text}"
+
+
+async def test_long_conversation_is_summarised_with_the_summary_before(tmp_path: Path) -> None:
+    """Older turns go, the newest stay; the tokens are counted and belong to no turn."""
+    async with BotApiServer(TOKEN) as bot, Digester() as model:
+        config = two_agents(model, compaction=COMPACTION, factExtraction=OFF)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            texts = [f"{name}: {'word ' * 20}" for name in ("one", "two", "three", "four", "five")]
+            await talk(bot, *(text.strip() for text in texts[:4]))
+            await daemon.logged("session_compacted")
+            await talk(bot, "and now?")
+            sent = await model.asked("and now?")
+            assert "## Previous Conversation Context\nSummary 1." in system(sent)
+            roles = [message["content"][:5] for message in sent.body["messages"][1:]]
+            assert roles == ["four:", "work-", "and n"]
+            await talk(bot, *(f"{n}: {'word ' * 20}".strip() for n in range(3)))
+            await daemon.logged("session_compacted", times=2)
+            again = said((await model.digest(2)).body)
+            assert "--- summary so far\nSummary 1.\n---" in again
+            assert "User: four:" in again
+            assert "User: one:" not in again
+    with reading(tmp_path / "journal.db") as db:
+        calls = db.execute("SELECT state, prompt FROM model_call WHERE turn_id LIKE 'compaction/%'")
+        assert list(calls) == [("settled", 11), ("settled", 11)]
+
+
+async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> None:
+    """A kill in the middle loses nothing: the next process asks again, and writes it once."""
+    async with BotApiServer(TOKEN) as bot, Digester() as model:
+        config = two_agents(model, compaction=COMPACTION, factExtraction=OFF)
+        model.let_go = anyio.Event()
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await talk(bot, *(f"{n}: {'word ' * 20}".strip() for n in range(4)))
+            await model.digest()
+            await talk(bot, "meanwhile")
+            sent = await model.asked("meanwhile")
+            assert len(sent.body["messages"]) == 1 + 4 * 2 + 1
+            await daemon.kill()
+        model.let_go.set()
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            await daemon.logged("session_compacted")
+            await talk(bot, "after")
+            assert "Summary" in system(await model.asked("after"))
+    with reading(tmp_path / "journal.db") as db:
+        states = db.execute("SELECT state FROM model_call WHERE turn_id LIKE 'compaction/%'")
+        assert [state for (state,) in states] == ["lost", "settled"]
+        assert usage.totals(db, 0, 2**62)[0].unsettled > 0
+
+
+async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_path: Path) -> None:
+    """The time runs on while nobody is here; the facts show in the next prompt."""
+    async with BotApiServer(TOKEN) as bot, Digester() as model:
+        slow = two_agents(model, factExtraction={"idleMinutes": 60})
+        async with running_daemon(tmp_path, slow, bot):
+            await talk(bot, "I like tea", "really")
+        quick = two_agents(model, factExtraction=QUIET)
+        async with running_daemon(tmp_path, quick, bot) as daemon:
+            await daemon.logged("facts_extracted", new=1)
+            asked = said((await model.digest()).body)
+            assert "User: I like tea\n\nAssistant: work-model: I like tea\n\nUser: really" in asked
+            await talk(bot, "tea please")
+            assert "- The user likes tea. (preference)" in system(await model.asked("tea please"))
+        async with running_daemon(tmp_path, quick, bot):
+            await talk(bot, "and then")
+    assert len([r for r in model.requests if digests(r.body)]) == 1
+    with reading(tmp_path / "journal.db") as db:
+        (kept,) = memory.newest(db, "work", None, memory.FOREVER, 9)
+        assert kept.source.startswith("extraction ")
+
+
+async def test_exhausted_budget_is_not_passed_for_a_summary(tmp_path: Path) -> None:
+    """The call is not made; the conversation stays as it is."""
+    async with BotApiServer(TOKEN) as bot, Digester() as model:
+        config = two_agents(
+            model, compaction=COMPACTION, factExtraction=OFF, budget={"tokensPerHour": 4200}
+        )
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await talk(bot, *(f"{n}: {'word ' * 20}".strip() for n in range(4)))
+            await daemon.logged("session_compacted")
+            limited = two_agents(
+                model, compaction=COMPACTION, factExtraction=OFF, budget={"tokensPerHour": 900}
+            )
+            daemon.write(limited)
+            await daemon.logged("config_applied")
+            await talk(bot, *(f"{n}: {'word ' * 20}".strip() for n in range(4, 8)))
+            await daemon.logged("upkeep_not_allowed", work="compaction")
+    assert model.summaries == 1

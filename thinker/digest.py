@@ -1,0 +1,70 @@
+"""What compaction and fact extraction share: a conversation as text, a template, one model call."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio
+import structlog
+
+from thinker import budget
+from thinker.errors import RetryableModelError
+from thinker.models.base import Model, ModelRequest
+from thinker.protocol.background import ASK_SECONDS, Asked
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+
+MESSAGE_LIMIT = 8000  # characters of one message that are read
+PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")
+log = structlog.get_logger()
+
+
+def conversation(messages: Sequence[Message]) -> str:
+    """What people and the agent said, one paragraph each, as seed 002 writes it."""
+    return "\n\n".join(
+        f"{'User' if isinstance(message, UserMessage) else 'Assistant'}: {cut(message.content)}"
+        for message in messages
+        if isinstance(message, UserMessage | AssistantMessage) and message.content.strip()
+    )
+
+
+def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """The beginning of a text that is longer than so many characters."""
+    text = text.strip()
+    return text if len(text) <= limit else f"{text[:limit]} […]"
+
+
+def template(path: Path | None, fallback: str) -> str:
+    """A file's template; ``fallback`` when it cannot be read or lacks ``{{CONVERSATION}}``."""
+    if path is None:
+        return fallback
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        log.warning("template_unreadable", problem=f"{path}: {error}; the built-in text is used")
+        return fallback
+    if "{{CONVERSATION}}" not in text:
+        problem = f"{path}: there is no {{{{CONVERSATION}}}} in it; the built-in text is used"
+        log.warning("template_unusable", problem=problem)
+        return fallback
+    return text
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """A template with its placeholders replaced; what stands in a value is left as it is."""
+    return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
+
+
+async def ask(model: Model, prompt: str) -> tuple[str, Asked]:
+    """The answer to a single user message without a system prompt or tools, and its cost.
+
+    Raises:
+        ModelError: there is no answer.
+    """
+    request = ModelRequest(system="", messages=(UserMessage(content=prompt),), temperature=0.0)
+    with anyio.move_on_after(ASK_SECONDS):
+        response = await model.complete(request)
+        text = response.message.content
+        usage = budget.charged(response.usage, len(prompt), len(text))
+        problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
+        return text, Asked(model=response.model or model.name, usage=usage, problem=problem)
+    raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")

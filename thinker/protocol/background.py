@@ -1,0 +1,62 @@
+"""Requests of the wire that belong to no turn: ``session/compact`` and ``facts/extract``.
+
+The supervisor decides when, sends all that is needed and writes down what comes back; the worker
+asks its model once. ``problem`` says why a model's answer could not be used: it was paid for all
+the same, so ``usage`` counts.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from thinker.protocol.messages import Frozen, Message, Usage
+
+SESSION_COMPACT = "session/compact"
+FACTS_EXTRACT = "facts/extract"
+ASK_SECONDS = 120.0  # that a worker gives its model for one of these
+
+Category: TypeAlias = Literal[  # of facts; seed 002, "Fact Extraction Prompt"
+    "preference", "background", "pattern", "project", "contact", "decision"
+]
+
+
+class Compact(Frozen):
+    """Older messages of a session, and the summary of those before them."""
+
+    messages: tuple[Message, ...]
+    summary: str | None = None
+
+
+class Extract(Frozen):
+    """A stretch of a conversation, and facts that are known already."""
+
+    messages: tuple[Message, ...]
+    known: tuple[str, ...] = ()
+
+
+class Asked(Frozen):
+    """What a model call took, and what was wrong with its answer, if anything."""
+
+    model: str
+    usage: Usage
+    problem: str = ""
+
+
+class Compacted(Asked):
+    """The new summary; empty when there is a problem."""
+
+    summary: str = ""
+
+
+class ExtractedFact(Frozen):
+    """One sentence about the user; ``confidence`` from 0 to 1."""
+
+    fact: Annotated[str, Field(min_length=1, max_length=500)]
+    category: Category
+    confidence: Annotated[float, Field(ge=0, le=1)]
+
+
+class Extracted(Asked):
+    """The facts that are worth keeping."""
+
+    facts: tuple[ExtractedFact, ...] = ()
