@@ -13,7 +13,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -94,7 +94,7 @@ def layered_prompt(
                 "identity": identity,
                 "communication": communication,
                 "operational_rules": operational_rules,
-                "tools": None if tools is None else [asdict(_row(tool)) for tool in tools],
+                "tools": None if tools is None else [_note(_row(tool)) for tool in tools],
                 "domain_knowledge": _plain(domain_knowledge),
                 "safety": safety,
                 "output_format": _plain(output_format),
@@ -175,6 +175,10 @@ def _row(tool: Tool) -> ToolRow:
     if not row.name.strip():
         raise DefinitionError(f"a tool of the prompt has no name; add one: {tool!r:.80}")
     return row
+
+
+def _note(row: ToolRow) -> ToolNote:
+    return ToolNote(name=row.name, description=row.description, approval=row.approval)
 
 
 def _plain(value: object) -> object:

@@ -4,7 +4,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from thinker.prompt.sections import Body, Bullets, Section, Structured, Text, ToolTable, Variable
+from thinker.prompt.requirement import requirement
+from thinker.prompt.sections import (
+    Body,
+    Bullets,
+    Contract,
+    Conversation,
+    Parts,
+    Section,
+    Structured,
+    Text,
+    ToolTable,
+    Variable,
+)
+from thinker.protocol.prompts.grammar import read
+from thinker.protocol.prompts.slots import TextMessageContent
 
 Layout: TypeAlias = Callable[[Sequence[Section]], str]
 
@@ -41,6 +55,20 @@ def written(body: Body) -> str:
             return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
         case ToolTable():
             return _table(body)
+        case Conversation() | Parts() | Contract():
+            return _slot(body)
+
+
+def _slot(body: Conversation | Parts | Contract) -> str:
+    match body:
+        case Conversation(messages):
+            return "\n".join(f"[{message.role}]: {message.content}" for message in messages)
+        case Parts(items):
+            return "\n".join(part.text for part in items if isinstance(part, TextMessageContent))
+        case Contract(output, "json"):
+            return f"Answer with JSON of this structure:\n{requirement(read(output))}"
+        case Contract():
+            return f"Answer with {body.format}."
 
 
 def _separator(number: int, section: Section) -> str:

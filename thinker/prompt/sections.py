@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from thinker.protocol.prompts.slots import ChatMessage, MessageContent
+
 Role = Literal["system", "developer", "user"]
 
 
@@ -43,11 +45,16 @@ class Structured:
 
 @dataclass(frozen=True)
 class ToolRow:
-    """What a prompt says of one tool; ``approval`` is empty when nothing is known of it."""
+    """What a prompt says of one tool; what is not known of it is empty.
+
+    ``arguments`` and ``returns`` are text in the output grammar (``requirement.py``).
+    """
 
     name: str
     description: str = ""
     approval: str = ""
+    arguments: str = ""
+    returns: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,31 @@ class ToolTable:
     rows: tuple[ToolRow, ...]
 
 
-Body: TypeAlias = Text | Variable | Bullets | Structured | ToolTable
+@dataclass(frozen=True)
+class Conversation:
+    """Messages of the conversation so far, which a layout may send as messages of their own."""
+
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What comes with the user's message: text, pictures, files."""
+
+    items: tuple[MessageContent, ...]
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What the answer must look like: a schema in the output grammar, and its format."""
+
+    output: object
+    format: str
+
+
+Body: TypeAlias = (
+    Text | Variable | Bullets | Structured | ToolTable | Conversation | Parts | Contract
+)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""What an author writes as ``prompt``: a string, parts, or layered sections (seed 004).
+"""What an author writes as ``prompt``: a string, parts, layered sections or slots (seed 001).
 
 In files they are told apart by their form::
 
     prompt: You are a helpful assistant.
     prompt: [{type: text, content: "Be brief. "}, {type: include, prompt: house_rules}]
     prompt: {layered: {identity: You plan., safety: [Ask first.]}}
+    prompt: {slots: {system: You plan., output: {plan: {$type: "list[str]"}}}, parent: base}
 
 An include part may stand wherever words may, so any form can include any other by name.
 """
@@ -16,7 +17,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Discriminator, JsonValue, StrictStr, Tag
 from pydantic_core import PydanticCustomError
 
+from thinker.protocol.prompts import grammar
 from thinker.protocol.prompts.fields import Definition, Words
+from thinker.protocol.prompts.slots import SlotPrompt
 
 
 class TextPart(Definition):
@@ -139,6 +142,29 @@ class LayeredSource(Definition):
     layered: Layers
 
 
+def as_part(value: object) -> Part | None:
+    """What a slot holds when it is an include or a variable; None for any other value."""
+    part = _part_or_value(value)
+    return part if isinstance(part, IncludePart | EnvPart) else None
+
+
+def _slots(value: dict[str, object]) -> dict[str, object]:
+    """The values as they were written, when a prompt can be made of them."""
+    output = SlotPrompt.model_validate(value).output
+    try:
+        grammar.read(output)
+    except grammar.OutputSchemaError as error:
+        raise PydanticCustomError("output_type", "{problem}", {"problem": str(error)}) from error
+    return value
+
+
+class SlotSource(Definition):
+    """A prompt written as slots (seed 001); ``parent`` is another one, whose slots stand behind."""
+
+    slots: Annotated[dict[str, object], AfterValidator(_slots)]
+    parent: Words | None = None
+
+
 def _form(value: object) -> str | None:
     if isinstance(value, str):
         return "<string>"
@@ -146,17 +172,20 @@ def _form(value: object) -> str | None:
         return "<parts>"
     if isinstance(value, LayeredSource) or (isinstance(value, dict) and "layered" in value):
         return "<layered>"
+    if isinstance(value, SlotSource) or (isinstance(value, dict) and "slots" in value):
+        return "<slots>"
     return None
 
 
 Source: TypeAlias = Annotated[
     Annotated[StrictStr, Tag("<string>")]
     | Annotated[tuple[Part, ...], Tag("<parts>")]
-    | Annotated[LayeredSource, Tag("<layered>")],
+    | Annotated[LayeredSource, Tag("<layered>")]
+    | Annotated[SlotSource, Tag("<slots>")],
     Discriminator(
         _form,
         custom_error_type="string_or_parts",
-        custom_error_message='must be text, a list of parts or {"layered": …}',
+        custom_error_message='must be text, a list of parts, {"layered": …} or {"slots": …}',
     ),
 ]
 
@@ -166,12 +195,16 @@ def included(source: Source) -> Iterator[str]:
     for part in parts_of(source):
         if isinstance(part, IncludePart):
             yield part.prompt
+    if isinstance(source, SlotSource) and source.parent is not None:
+        yield source.parent
 
 
 def parts_of(source: Source) -> Iterator[Part]:
     """Every part that stands in a source, in its order."""
-    values: Iterable[object] = () if isinstance(source, str) else source
-    if isinstance(source, LayeredSource):
+    values: Iterable[object] = source if isinstance(source, tuple) else ()
+    if isinstance(source, SlotSource):
+        values = map(as_part, source.slots.values())
+    elif isinstance(source, LayeredSource):
         layers = (getattr(source.layered, name) for name in Layers.model_fields)
         values = chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in layers)
     for value in values:

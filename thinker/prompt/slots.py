@@ -1,0 +1,120 @@
+"""Front end of prompts written as slots (seed 001): sections in their fixed order."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from pydantic import JsonValue
+
+from thinker.prompt.container import Slots
+from thinker.prompt.parts import Included, lower_part
+from thinker.prompt.requirement import requirement
+from thinker.prompt.sections import (
+    Body,
+    Contract,
+    Conversation,
+    Parts,
+    Role,
+    Section,
+    Structured,
+    Text,
+    ToolRow,
+    ToolTable,
+)
+from thinker.protocol.prompts.grammar import read
+from thinker.protocol.prompts.plain import plain
+from thinker.protocol.prompts.problem import DefinitionError
+from thinker.protocol.prompts.slots import TITLES, SlotPrompt, SlotTool
+from thinker.protocol.prompts.sources import SlotSource, Source, as_part
+
+BEFORE_EXTRAS = ("system", "developer", "chat_history", "tools", "action_results", "info")
+AFTER_EXTRAS = ("instruct", "examples", "input", "attachment", "output")
+ROLES: dict[str, Role] = {"system": "system", "developer": "developer"}
+
+
+def lower_slots(
+    name: str, sources: Mapping[str, Source], included: Included
+) -> tuple[Section, ...]:
+    """A definition's slots as sections, with its parents' behind them.
+
+    Raises:
+        DefinitionError: a parent is not written as slots.
+    """
+    return lower(_collected(name, sources).prompt(), name, included)
+
+
+def lower(prompt: SlotPrompt, source: str, included: Included | None = None) -> tuple[Section, ...]:
+    """A section for every slot that was given; extra slots stand between info and instruct.
+
+    A slot that was given as 0 or False has a section too: it counts, though nothing is shown.
+    """
+    slots = [
+        *((name, getattr(prompt, name)) for name in BEFORE_EXTRAS),
+        *prompt.extras.items(),
+        *((name, getattr(prompt, name)) for name in AFTER_EXTRAS),
+    ]
+    sections: list[Section] = []
+    for name, value in slots:
+        if name in prompt.extras or not is_empty(value):
+            section = Section(
+                id=name,
+                body=_body(name, value, prompt),
+                source=source,
+                role=ROLES.get(name, "user"),
+                title=TITLES.get(name, name),
+            )
+            sections += _with_included(section, value, included or {})
+    return tuple(sections)
+
+
+def _collected(name: str, sources: Mapping[str, Source]) -> Slots:
+    source = sources[name]
+    if not isinstance(source, SlotSource):
+        raise DefinitionError(
+            f"prompt '{name}' is a parent and not written as slots; include it in a slot instead"
+        )
+    parent = None if source.parent is None else _collected(source.parent, sources)
+    return Slots(source.slots, parent=parent)
+
+
+def _with_included(section: Section, value: object, included: Included) -> tuple[Section, ...]:
+    """The section; one that is a part of another form, with what that part stands for."""
+    part = as_part(value)
+    if part is None:
+        return (section,)
+    first, *rest = lower_part(section.source, part, included) or (replace(section, title=""),)
+    heading = replace(section, body=Text(""))
+    return (
+        heading,
+        *(replace(s, role=section.role) for s in (replace(first, attached=True), *rest)),
+    )
+
+
+def is_empty(value: object) -> bool:
+    """Whether a slot was not given: nothing, empty text or an empty collection; 0 was given."""
+    return value is None or value in ("", [], {})
+
+
+def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
+    match name:
+        case "chat_history":
+            return Conversation(tuple(prompt.chat_history))
+        case "attachment":
+            return Parts(tuple(prompt.attachment))
+        case "tools":
+            return ToolTable(tuple(_row(tool) for tool in prompt.tools or ()))
+        case "output":
+            return Contract(prompt.output, str(prompt.output_format))
+    if isinstance(value, str):
+        return Text(value)
+    return Structured(cast(JsonValue, plain(value)))
+
+
+def _row(tool: SlotTool) -> ToolRow:
+    returns = "returns" in tool.model_fields_set
+    return ToolRow(
+        name=tool.name,
+        description=tool.desc,
+        arguments=requirement(read(plain(tool.arguments))),
+        returns=requirement(read(plain(tool.returns))) if returns else "",
+    )
