@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.selftest.scenario import EFFECTS, STANDARD, Scenario
+from orchestrator.selftest.scenario import STANDARD, Scenario, Script, scenario
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "thinker")
@@ -42,9 +42,13 @@ def planted(mutant: Mutant, folder: Path) -> Path:
     return folder
 
 
-# Two chats call tools at once, so which call comes when differs from run to run; the first round
-# that meets the right one is enough.
-AFTER_EFFECTS = tuple(f"supervisor@effect:after#{number}" for number in (1, 2, 3, 4)) * 2
+# One chat each, so that every run comes to the same boundaries in the same order.
+ONE_TOOL = scenario(Script("one", 101, (("store_fact",),)))
+ONE_QUEUE = scenario(
+    Script("one", -105), Script("two", -105, follows="one"), Script("three", -105, follows="one")
+)
+ONE_EFFECT = scenario(Script("one", 101, (("selftest_effect",),)))
+ONE_KEYED = scenario(Script("one", 101, (("selftest_keyed",),)))
 
 MUTANTS = (
     Mutant(
@@ -62,7 +66,8 @@ MUTANTS = (
         "journal/steps.py",
         "    for number, call in enumerate(commit.calls, seq + 1):\n",
         f"{SPLIT}    for number, call in enumerate(commit.calls, seq + 1):\n",
-        ("supervisor@split:after#1", "supervisor@split:after#2", "supervisor@split:after#3"),
+        ("supervisor@split:after#1",),
+        ONE_TOOL,
     ),
     Mutant(
         "no T4",
@@ -71,6 +76,7 @@ MUTANTS = (
         "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?",
         "UPDATE step SET state = 'planned', epoch = ?, t_intent = ? * NULL",
         ("supervisor@effect:after#1",),
+        ONE_EFFECT,
     ),
     Mutant(
         "a result is stored before its effect",
@@ -79,7 +85,8 @@ MUTANTS = (
         "    return finish(db, call, effect(db), now)\n",
         "    stored = ToolResult(call_id=call.call_id, name=call.name, content='ok')\n"
         f"    stored = finish(db, call, stored, now)\n{SPLIT}    effect(db)\n    return stored\n",
-        tuple(f"supervisor@split:after#{number}" for number in (1, 2, 3)),
+        ("supervisor@split:after#1",),
+        ONE_TOOL,
     ),
     Mutant(
         "an outbox row is closed before the receipt",
@@ -133,6 +140,7 @@ MUTANTS = (
         "AND state = 'new' ORDER BY id LIMIT 1\"",
         "AND state = 'new' ORDER BY id DESC LIMIT 1\"",
         ("supervisor@reply:after#1",),
+        ONE_QUEUE,
     ),
     Mutant(
         "a start does not raise the epoch",
@@ -164,8 +172,8 @@ MUTANTS = (
         "journal/steps.py",
         "        if side_effect in repeatable:\n",
         "        if side_effect:\n",
-        AFTER_EFFECTS,
-        EFFECTS,
+        ("supervisor@effect:after#1",),
+        ONE_EFFECT,
     ),
     Mutant(
         "the key of a call changes with the process",
@@ -173,8 +181,8 @@ MUTANTS = (
         "mcptools.py",
         "{**given, KEY: key}",
         "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
-        AFTER_EFFECTS,
-        EFFECTS,
+        ("supervisor@effect:after#1",),
+        ONE_KEYED,
     ),
     Mutant(
         "a turn that lost its worker is given up",

@@ -9,7 +9,7 @@ from orchestrator.selftest.history import parse
 from orchestrator.selftest.runner import Runner
 
 WITHIN = 20.0  # seconds for a daemon with a bug to settle, if it ever does
-pytestmark = [pytest.mark.process, pytest.mark.mutants]
+pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
