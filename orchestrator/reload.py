@@ -22,7 +22,10 @@ from orchestrator.toolservers import ToolServers
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import scan
 
-DEBOUNCE = 100  # milliseconds: an editor writes a file in several steps
+DEBOUNCE = (
+    400  # milliseconds at most until an edit is told; the journal in the same folder writes on
+)
+STEP = 100  # milliseconds of silence after which it is: an editor writes a file in several steps
 log = structlog.get_logger()
 
 
@@ -185,7 +188,7 @@ async def _edits(
     """The paths that changed, edit by edit."""
     try:
         async for changes in awatch(
-            *folders, debounce=DEBOUNCE, step=20, recursive=recursive, stop_event=stopped
+            *folders, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
         ):
             yield {Path(path) for _, path in changes}
     except OSError as error:  # a folder is gone, or the kernel's limit of watches is reached
