@@ -26,6 +26,7 @@ from thinker.protocol.methods import ListedSkill, PromptRecord, TurnResult, Turn
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
+from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.select import exactly, select
 
 log = structlog.get_logger()
@@ -53,6 +54,7 @@ class Agent:
         self._matcher = Matcher(())
         self._records: tuple[JsonObject, ...] = ()
         self._warned: set[str] = set()
+        self._ranking = Ranking()
 
     async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
         """Run a turn, or go on with one whose first steps are recorded in it."""
@@ -98,7 +100,13 @@ class Agent:
         matched = self._matcher.match(text) if interactive else ()
         required = required_tools(matched)
         if turn.required_tools is None:
-            selection = select(turn.tools, text, required=required, recent=turn.recent_tools)
+            selection = select(
+                turn.tools,
+                text,
+                required=required,
+                recent=turn.recent_tools,
+                ranking=self._ranking,
+            )
         else:
             required = dict.fromkeys(turn.required_tools, "the task")
             selection = exactly(turn.tools, turn.required_tools)
@@ -122,7 +130,11 @@ class Agent:
                 memories=turn.memories,
             ),
         ).model_copy(
-            update={"tools": tuple(tool.name for tool in selection.tools), "missing": missing}
+            update={
+                "tools": tuple(tool.name for tool in selection.tools),
+                "reasons": dict(selection.reasons),
+                "missing": missing,
+            }
         )
         log.info(
             "prompt_size",

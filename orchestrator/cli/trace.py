@@ -83,6 +83,9 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
             size = f"{len(layer.text)} chars · ~{layer.tokens} tokens"
             typer.echo(printable(f"── {layer.name} · {size} ──\n{layer.text}"))
         total = sum(layer.tokens for layer in layers)
-        tools = ", ".join(record.prompt.tools) or "none"
+        reasons = record.prompt.reasons
+        tools = ", ".join(
+            f"{name} ({reasons[name]})" if name in reasons else name for name in record.prompt.tools
+        )
         typer.echo(printable(f"── total · {len(record.prompt.text)} chars · ~{total} tokens ──"))
-        typer.echo(printable(f"── tools · {tools} ──\n"))
+        typer.echo(printable(f"── tools · {tools or 'none'} ──\n"))

@@ -9,6 +9,7 @@ from orchestrator import policy
 from thinker.protocol.messages import ToolSpec
 from thinker.toolcalls.arguments import coerce, relax
 from thinker.toolcalls.leaked import find
+from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.select import select
 
 NOTHING = {"detected": False, "toolName": "", "parameters": {}, "preamble": ""}
@@ -46,7 +47,11 @@ def _sticky(given: dict[str, Any]) -> list[str]:
     required = dict.fromkeys(given["playbookRequired"], "playbook")
     named = [name for name in dict.fromkeys((*required, *recent)) if name in {*existing, *recent}]
     tools = [ToolSpec(name=name, description="", parameters={}) for name in named]
-    return sorted(select(tools, given["message"], required=required, recent=recent, cap=0).reasons)
+    return sorted(
+        select(
+            tools, given["message"], required=required, recent=recent, ranking=Ranking(), cap=0
+        ).reasons
+    )
 
 
 AREAS = {

@@ -142,11 +142,13 @@ class LayerRecord(Frozen):
 class PromptRecord(Frozen):
     """What the model saw in a turn: the layers in order and the names of the tools offered.
 
-    ``missing`` are the tools that matched playbooks need and nobody offers: name to playbook.
+    ``reasons`` say why each tool was offered; ``missing`` are the tools that matched playbooks need
+    and nobody offers: name to playbook.
     """
 
     layers: tuple[LayerRecord, ...]
     tools: tuple[str, ...] = ()
+    reasons: dict[str, str] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
 
     @property

@@ -128,3 +128,13 @@ def test_journal_that_is_too_old_is_an_error_that_says_so(tmp_path: Path) -> Non
     refused = command(tmp_path, "trace", "1")
     assert refused.exit_code == ExitCode.IO
     assert "start the daemon once" in refused.stderr
+
+
+def test_reason_of_each_offered_tool_is_shown(home: Path) -> None:
+    """As the selection gave it."""
+    db = open_database(home / "journal.db")
+    reasons = '{"get_time": "always"}'
+    db.execute("UPDATE turn_prompt SET body = json_set(body, '$.reasons', json(?))", (reasons,))
+    db.close()
+    shown = command(home, "trace", "turn-closed", "--prompt").stdout
+    assert "── tools · get_time (always) ──" in shown

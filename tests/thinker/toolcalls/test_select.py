@@ -1,10 +1,13 @@
 """Which tools are offered."""
 
+from collections.abc import Mapping, Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import ToolSpec
-from thinker.toolcalls.select import MAX_RECENT, Selection, exactly, select
+from thinker.toolcalls.ranking import Ranking
+from thinker.toolcalls.select import CAP, MAX_RECENT, Selection, exactly, select
 
 
 def tool(name: str, description: str = "", *, always: bool = False) -> ToolSpec:
@@ -20,14 +23,29 @@ MANY = [tool(f"other_{number:02}", "Does another thing with the data") for numbe
 ]
 
 
+def offer(
+    tools: Sequence[ToolSpec],
+    text: str,
+    *,
+    required: Mapping[str, str] | None = None,
+    recent: Sequence[str] = (),
+    cap: int = CAP,
+) -> Selection:
+    """A selection with a ranking of its own."""
+    return select(tools, text, required=required or {}, recent=recent, ranking=Ranking(), cap=cap)
+
+
 def chosen(text: str, *recent: str, **required: str) -> Selection:
     """A selection from many tools."""
-    return select(MANY, text, required=required, recent=recent)
+    return offer(MANY, text, required=required, recent=recent)
 
 
 def test_few_tools_are_all_offered() -> None:
     """Up to the cap there is nothing to choose."""
-    selection = select([tool("b"), tool("a", always=True)], "hello", required={}, recent=())
+    selection = offer(
+        [tool("b"), tool("a", always=True)],
+        "hello",
+    )
     assert [spec.name for spec in selection.tools] == ["a", "b"]
     assert selection.reasons == {"a": "always", "b": "all fit"}
 
@@ -35,26 +53,25 @@ def test_few_tools_are_all_offered() -> None:
 def test_of_many_tools_those_that_share_words_with_the_text_are_offered() -> None:
     """Plurals match singulars, and tools that are always on need no match."""
     selection = chosen("Is there an email in my inbox?")
-    assert selection.reasons["mail_list"] == selection.reasons["mail_send"] == "matched"
+    assert selection.reasons["mail_list"] == "matched, rank 1"
+    assert selection.reasons["mail_send"] == "matched, rank 2"
     assert selection.reasons["store_fact"] == "always"
     assert "calendar_list" not in selection.reasons
 
 
 def test_best_matches_fill_the_cap() -> None:
     """Rare words decide, however many tools share the common ones."""
-    selection = select(
-        MANY, "another thing: list my calendar events", required={}, recent=(), cap=3
-    )
+    selection = offer(MANY, "another thing: list my calendar events", cap=3)
     assert set(selection.reasons) == {"store_fact", "calendar_list", "mail_list"}
 
 
 def test_required_and_recent_tools_come_on_top_of_the_cap() -> None:
     """The reason says which playbook; a tool that does not exist is reported."""
     required = {"other_01": "daily", "gone": "daily"}
-    selection = select(MANY, "send email", required=required, recent=("other_02", "lost"), cap=2)
+    selection = offer(MANY, "send email", required=required, recent=("other_02", "lost"), cap=2)
     assert selection.reasons == {
         "store_fact": "always",
-        "mail_send": "matched",
+        "mail_send": "matched, rank 1",
         "other_01": "playbook daily",
         "other_02": "recent",
     }
@@ -63,7 +80,7 @@ def test_required_and_recent_tools_come_on_top_of_the_cap() -> None:
 
 def test_missing_tool_is_reported_even_when_all_fit() -> None:
     """The warning does not depend on the number of tools."""
-    assert select([], "", required={"gone": "p"}, recent=()).missing == ("gone",)
+    assert offer([], "", required={"gone": "p"}).missing == ("gone",)
 
 
 def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
@@ -86,8 +103,8 @@ def test_recent_tools_are_bounded_newest_first() -> None:
 
 def test_order_of_the_offer_does_not_depend_on_text_or_registry() -> None:
     """Providers cache the tool list by its bytes."""
-    forward = select(MANY, "list emails", required={}, recent=())
-    backward = select(MANY[::-1], "emails list", required={}, recent=())
+    forward = offer(MANY, "list emails")
+    backward = offer(MANY[::-1], "emails list")
     assert forward == backward
     assert [spec.name for spec in forward.tools] == sorted(forward.reasons)
 
@@ -98,7 +115,43 @@ def test_every_offered_tool_exists_once_and_has_a_reason(
     text: str, cap: int, recent: list[str]
 ) -> None:
     """Whatever the text, the offer is consistent and bounded."""
-    selection = select(MANY, text, required={"mail_send": "p"}, recent=recent, cap=cap)
+    selection = offer(MANY, text, required={"mail_send": "p"}, recent=recent, cap=cap)
     assert [spec.name for spec in selection.tools] == sorted(selection.reasons)
     assert len(selection.tools) <= max(cap, 1) + 1 + MAX_RECENT
     assert {"store_fact", "mail_send"} <= set(selection.reasons)
+
+
+def test_words_that_call_for_a_kind_of_tool_bring_it() -> None:
+    """Whatever the tools' descriptions say; a text that calls for nothing gets the usual kinds."""
+    tools = [
+        *MANY,
+        tool("gmail_box", "Zzz"),
+        tool("web_search", "Qqq"),
+        tool("recall_facts", "Www"),
+    ]
+    asked = offer(tools, "anything unread?")
+    assert asked.reasons["gmail_box"] == "route mail"
+    assert "web_search" not in asked.reasons
+    idle = offer(tools, "hm")
+    assert idle.reasons == {
+        "store_fact": "always",
+        "web_search": "route search",
+        "recall_facts": "route memory",
+    }
+
+
+def test_names_in_any_style_are_taken_apart() -> None:
+    """Servers write listFiles and list_files; stems are compared, and queries are no syntax."""
+    ranking = Ranking()
+    tools = {spec.name: spec for spec in (tool("fs_listFiles"), tool("fs_remove"), tool("x", "né"))}
+    assert ranking.rank(tools, 'which "file" AND listing* NEAR(') == ["fs_listFiles"]
+    assert ranking.rank(tools, "NÉ") == ["x"]
+    assert ranking.rank(tools, "?!") == []
+
+
+def test_ranking_follows_the_catalogue() -> None:
+    """A tool that came or whose description changed is found at the next turn."""
+    ranking = Ranking()
+    assert ranking.rank({"a": tool("a", "tea")}, "tea") == ["a"]
+    assert ranking.rank({"a": tool("a", "coffee")}, "tea") == []
+    assert ranking.rank({"b": tool("b", "tea")}, "tea") == ["b"]
