@@ -193,9 +193,11 @@ class Commands:
         return "A new conversation begins. I still know the facts that I have stored."
 
     def _stop(self, db: apsw.Connection, command: Command) -> str:
-        turn_id = cancellations.cancel(db, command.chat, f"stopped by {command.by}", self._clock())
+        why = (f"stopped by {command.by}", self._clock())
+        turn_id = cancellations.cancel(db, command.chat, *why)
+        behind = cancellations.cancel_background(db, command.chat, *why)
         if turn_id is None:
-            return "I am not doing anything here."
+            return "Stopped." if behind else "I am not doing anything here."
         command.stopped.append(turn_id)
         unsure = (replies.UNSURE.format(tool=tool) for tool in unconfirmed(db, turn_id))
         return "\n".join(["Stopped.", *unsure])

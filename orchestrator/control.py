@@ -61,6 +61,7 @@ class AgentReport(Camel):
     restarts: int
     provider: str
     model: str
+    parent: str = ""  # whose subagent it is
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
 

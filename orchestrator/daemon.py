@@ -23,6 +23,7 @@ from orchestrator import __version__, child, control_server, crashpoints, status
 from orchestrator.adapter import Adapter
 from orchestrator.administration import Administration
 from orchestrator.approvals import Desk
+from orchestrator.changes import Changes
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
@@ -133,6 +134,8 @@ class Daemon:
             def grew() -> None:
                 upkeep.wake()
 
+            tools = ToolRunner(self._store, self._servers, tasks, desk, _now, arrived)
+            ends = self._ends = Changes()
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
             )
@@ -140,7 +143,7 @@ class Daemon:
                 store=self._store,
                 supervisor=supervisor,
                 delivery=delivery,
-                tools=ToolRunner(self._store, self._servers, tasks, desk, _now),
+                tools=tools,
                 desk=desk,
                 gate=gate,
                 settings=self._settings,
@@ -150,6 +153,7 @@ class Daemon:
                 epoch=epoch,
                 tasks_changed=scheduler.wake,
                 session_grew=grew,
+                ends=ends,
             )
             upkeep = self._upkeep = Upkeep(services)
             dispatcher = Dispatcher(services, tasks)
@@ -257,6 +261,7 @@ class Daemon:
         self._upkeep.close()
         self._desk.close()
         self._gate.close()
+        self._ends.close()
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
             await dispatcher.settled()

@@ -16,16 +16,20 @@ from orchestrator import __version__, replies
 from orchestrator.child import first_of
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
-from orchestrator.journal import cancellations, inbox, runs, turns
+from orchestrator.journal import cancellations, inbox, runs, subagents, turns
+from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.turns import Admission, Turn
 from orchestrator.proactive import TaskTurnRunner
+from orchestrator.subagents import SubagentTurnRunner
 from orchestrator.turn import TurnRunner
 from orchestrator.turnrequest import Services, agent_for
 from thinker.protocol.logs import bound
 
 TASKS_AT_ONCE = 8  # of all agents
 TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks hold up nobody else's
+RECIPES = {inbox.TASK: "proactive", inbox.SUBAGENT: "subagent"}  # by the kind of message
+RUNNERS = {"proactive": TaskTurnRunner, "subagent": SubagentTurnRunner}
 UNBOUND = "no agent is bound to this chat"
 UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
@@ -82,7 +86,7 @@ class Dispatcher:
             changed = self._with.gate.changed
             try:
                 chats, cancelled = await self._with.store.transact(
-                    self._look, frozenset(self._lanes)
+                    self._look, frozenset(self._lanes), frozenset(self._scopes)
                 )
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
@@ -98,17 +102,21 @@ class Dispatcher:
             if changed.is_set():
                 self._held.clear()
 
-    def _look(self, db: apsw.Connection, lanes: frozenset[str]) -> tuple[list[str], list[str]]:
-        """The chats that have work, and the turns that a newer message of their chat has ended."""
+    def _look(
+        self, db: apsw.Connection, lanes: frozenset[str], in_hand: frozenset[str]
+    ) -> tuple[list[str], list[str]]:
+        """The chats that have work, and the turns that are cancelled.
+
+        A newer message may end the turn of its chat now.
+        """
         chats = inbox.chats_with_work(db)
         ended = [self._interrupted(db, chat) for chat in chats if chat in lanes]
-        return chats, [turn_id for turn_id in ended if turn_id is not None]
+        cancelled = [*filter(None, ended), *cancellations.cancelled(db, in_hand)]
+        return chats, list(dict.fromkeys(cancelled))
 
     def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
         row = inbox.oldest_new(db, chat)
-        agent_id = (
-            None if row is None or row.kind == runs.KIND else agent_for(self._with.agents(), row)
-        )
+        agent_id = None if row is None or row.ours else agent_for(self._with.agents(), row)
         definition = None if agent_id is None else self._with.agents().agent(agent_id)
         if definition is None or definition.while_busy != "interrupt":
             return None
@@ -137,6 +145,7 @@ class Dispatcher:
             self._ended.set()
             self._ended = anyio.Event()
             self.wake()  # a message may have come after the last look
+            self._with.ends.wake()
 
     def _has_room(self, lane: str) -> bool:
         """People's chats always have; tasks that come in a storm wait for each other."""
@@ -147,15 +156,14 @@ class Dispatcher:
         return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
 
     async def _run(self, turn: Turn) -> None:
-        is_task = turn.recipe == "proactive"
-        runner = (TaskTurnRunner if is_task else TurnRunner)(self._with, turn)
+        runner = RUNNERS.get(turn.recipe, TurnRunner)(self._with, turn)
         names = {"turn_id": turn.id, "agent_id": turn.agent_id, "chat_id": turn.chat_key}
         with bound(**names), anyio.CancelScope() as scope:
             self._scopes[turn.id] = scope
             try:
                 if turn.id in self._cancelled:
                     pass
-                elif is_task:  # bounded by its lane: it takes no turn from a person
+                elif turn.recipe in RUNNERS:  # bounded elsewhere: it takes no turn from a person
                     await runner.run()
                 else:
                     async with self._limit(turn.agent_id):
@@ -199,22 +207,27 @@ class Dispatcher:
                 pause = self._with.gate.admits(db, agent_id, row)
                 if pause is not None:
                     return pause
-                definition = self._with.agents().agent(agent_id)
-                minutes = definition.limits.turn_minutes if definition is not None else 1
                 admission = Admission(
                     turn_id=self._new_id(),
                     agent_id=agent_id,
                     epoch=self._with.epoch,
-                    minutes=minutes,
+                    minutes=self._minutes(db, agent_id, row),
                     code_version=__version__,
-                    recipe="proactive" if row.kind == runs.KIND else "interactive",
+                    recipe=RECIPES.get(row.kind, "interactive"),
                 )
                 return turns.admit(db, row, admission, now)
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)
-            told = row.private and row.kind != runs.KIND
+            told = row.private and not row.ours
             inbox.refuse(db, row, reason, replies.NO_AGENT if told else None, now)
         return None
+
+    def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
+        """How long a turn may take."""
+        if row.kind == inbox.SUBAGENT:
+            return subagents.of_message(db, row.id).spec.timeout_minutes
+        definition = self._with.agents().agent(agent_id)
+        return definition.limits.turn_minutes if definition is not None else 1
 
 
 def _task_agent(lane: str) -> tuple[str, bool]:

@@ -32,7 +32,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """One child, as data. ``prompt`` is what its prompt file holds; None is no such file."""
+    """One child, as data. ``prompt`` is what its prompt file holds; None is no such file.
+
+    ``parent`` is the agent whose subagent it is.
+    """
 
     agent_id: str
     argv: tuple[str, ...]
@@ -41,6 +44,7 @@ class LaunchSpec:
     endpoint: Endpoint
     prompt_path: Path
     prompt: str | None
+    parent: str | None = None
 
 
 def resolve(

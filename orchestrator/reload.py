@@ -93,8 +93,9 @@ class Configuration:
         servers.define(self.file.mcp_servers)
         local = await self._local() if self._asks_for_local() else ()
         usable = self.file.usable()
-        for agent_id in [name for name in supervisor.slots() if name not in usable]:
-            supervisor.remove(agent_id)
+        for agent_id, slot in list(supervisor.slots().items()):
+            if agent_id not in usable and slot.spec.parent is None:
+                supervisor.remove(agent_id)
         for definition in self.file.agents:
             if definition.agent_id in usable:
                 endpoint = resolve(definition, self._environ, local)

@@ -12,6 +12,8 @@ POISON = (
     "I am sorry: answering this message stopped the agent's process {deaths} times, so I gave"
     " it up. Reference: {turn}"
 )
+TIMED_OUT = "It did not finish within {minutes} minutes and was stopped."
+SUBAGENT_DIED = "It stopped its process {deaths} times, so I gave it up. Reference: {turn}"
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (

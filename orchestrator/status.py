@@ -180,6 +180,7 @@ def _agent(slot: Slot, paused: str) -> AgentReport:
         restarts=slot.history.restarts,
         provider=slot.spec.endpoint.provider,
         model=slot.spec.endpoint.model,
+        parent=slot.spec.parent or "",
         reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
         paused=paused,
     )
@@ -190,6 +191,6 @@ def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]
     if configuration.fallen_back:
         yield f"{configuration.path} is broken; the last good copy of it is in force"
     for slot in supervisor.slots().values():
-        if slot.spec.endpoint.provider == "demo":
+        if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)
     yield from configuration.skill_problems

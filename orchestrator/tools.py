@@ -18,7 +18,14 @@ from orchestrator.approvals import ApprovalNeeded, Desk
 from orchestrator.crashpoints import boundary
 from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.hosttools.base import HostTool, JournalTool, PlainTool, ToolContext, ToolFailure
+from orchestrator.hosttools.base import (
+    DelegatingTool,
+    HostTool,
+    JournalTool,
+    PlainTool,
+    ToolContext,
+    ToolFailure,
+)
 from orchestrator.hosttools.catalogue import CLASSES, TOOLS, offered
 from orchestrator.journal import audit, steps
 from orchestrator.journal.approvals import Approval
@@ -33,15 +40,31 @@ TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class _Caller:
+    """Who makes a call: the agent as its turn has it, and the epoch of the process that runs it."""
+
+    definition: AgentDefinition
+    context: ToolContext
+    epoch: int
+
+
+class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
+    """What the call has begun has not ended; ask again when it has."""
+
+
 @dataclass
 class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
     result: ToolResult | None = None
-    needed: ApprovalNeeded | None = None
+    needed: ApprovalNeeded | WorkGoesOn | None = None
 
 
 class ToolRunner:
-    """Runs each committed call at most once at a time, whoever asks."""
+    """Runs each committed call at most once at a time, whoever asks.
+
+    ``arrived`` is called when a call has put work into somebody's line.
+    """
 
     def __init__(
         self,
@@ -50,12 +73,14 @@ class ToolRunner:
         tasks: TaskGroup,
         desk: Desk,
         clock: Callable[[], int],
+        arrived: Callable[[], None],
     ) -> None:
         self._store = store
         self._servers = servers
         self._desk = desk
         self._tasks = tasks
         self._clock = clock
+        self._arrived = arrived
         self._pending: dict[tuple[str, int], _Pending] = {}
 
     async def settled(self) -> None:
@@ -85,13 +110,15 @@ class ToolRunner:
 
         Raises:
             ApprovalNeeded: a person has to allow it first; ask again when they have answered.
+            WorkGoesOn: what it has begun has not ended; ask again when it has.
             JournalError: its result could not be stored; it may be asked for again.
         """
         key = (context.turn_id, seq)
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
-            self._tasks.start_soon(self._run, pending, definition, context, seq, epoch)
+            caller = _Caller(definition, context, epoch)
+            self._tasks.start_soon(self._run, pending, caller, seq)
         await pending.done.wait()
         if pending.needed is not None:
             raise pending.needed
@@ -99,14 +126,8 @@ class ToolRunner:
             raise JournalError(f"call {context.turn_id}:{seq} has no result yet")
         return pending.result
 
-    async def _run(
-        self,
-        pending: _Pending,
-        definition: AgentDefinition,
-        context: ToolContext,
-        seq: int,
-        epoch: int,
-    ) -> None:
+    async def _run(self, pending: _Pending, caller: _Caller, seq: int) -> None:
+        context = caller.context
         try:
             call = await self._store.transact(steps.load_call, context.turn_id, seq)
             if call is None:
@@ -116,21 +137,22 @@ class ToolRunner:
                 agent_id=context.agent_id,
                 chat_id=context.address.chat_key,
             ):
-                pending.result = call.result or await self._execute(
-                    call, definition, context, epoch
-                )
+                pending.result = call.result or await self._execute(call, caller)
         except ApprovalNeeded as needed:
             log.info("approval_needed", seq=seq, tool=needed.approval.tool)
             pending.needed = needed
+        except WorkGoesOn as goes_on:
+            pending.needed = goes_on
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
+        except Exception:  # a fault in one tool must not end the daemon; its turn is told
+            log.exception("tool_call_broke", seq=seq)
         finally:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(
-        self, call: Call, definition: AgentDefinition, context: ToolContext, epoch: int
-    ) -> ToolResult:
+    async def _execute(self, call: Call, caller: _Caller) -> ToolResult:
+        definition = caller.definition
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return await self._store.transact(self._deny, call, decision.reason)
@@ -139,15 +161,19 @@ class ToolRunner:
             text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
             return await self._store.transact(self._refuse, call, text)
         log.info("tool_call", tool=call.name, seq=call.seq)
+        began: ToolResult | Approval | None
         if isinstance(tool, JournalTool):
-            effect = _effect(tool, call, context)
-            began = await self._store.transact(
-                self._local, call, effect, definition, context, epoch
-            )
+            effect = _effect(tool, call, caller.context)
+            began = await self._store.transact(self._local, call, effect, caller)
+        elif isinstance(tool, DelegatingTool):
+            began = await self._store.transact(self._delegate, call, tool, caller)
+            self._arrived()
         else:
-            began = await self._plain(call, tool, definition, context, epoch)
+            began = await self._plain(call, tool, caller)
         if isinstance(began, Approval):
             raise ApprovalNeeded(began)
+        if began is None:
+            raise WorkGoesOn
         return began
 
     def _local(
@@ -155,33 +181,43 @@ class ToolRunner:
         db: apsw.Connection,
         call: Call,
         effect: Callable[[apsw.Connection], ToolResult],
-        definition: AgentDefinition,
-        context: ToolContext,
-        epoch: int,
+        caller: _Caller,
     ) -> ToolResult | Approval:
         """T4, effect and T5 in one transaction: the effect is a change of the journal."""
-        word = self._desk.check(db, call, definition, context.address)
-        if word is None:
-            return steps.finish_local(db, call, effect, epoch, self._clock())
-        return word if isinstance(word, Approval) else self._refuse(db, call, word)
+        word = self._word(db, call, caller)
+        if word is not None:
+            return word
+        return steps.finish_local(db, call, effect, caller.epoch, self._clock())
+
+    def _delegate(
+        self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: _Caller
+    ) -> ToolResult | Approval | None:
+        """T4 with the beginning of the work, T5 once it has an outcome; None in between."""
+        word = None if tool.begun(db, call) else self._word(db, call, caller)
+        if word is not None:
+            return word
+        steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
+        try:
+            text = tool.outcome(db, caller.context, call)
+        except ToolFailure as failure:
+            return self._refuse(db, call, str(failure))
+        if text is None:
+            return None
+        result = ToolResult(call_id=call.call_id, name=call.name, content=text)
+        return steps.finish(db, call, result, self._clock())
 
     async def _plain(
-        self,
-        call: Call,
-        tool: PlainTool | McpTool,
-        definition: AgentDefinition,
-        context: ToolContext,
-        epoch: int,
+        self, call: Call, tool: PlainTool | McpTool, caller: _Caller
     ) -> ToolResult | Approval:
         """T4, the effect in the outside world, T5."""
-        word = await self._store.transact(self._intend, call, definition, context, epoch)
+        word = await self._store.transact(self._intend, call, caller)
         if word is not None:
             return word
         boundary("effect:before")
         result = (
             await self._servers.result(tool, call)
             if isinstance(tool, McpTool)
-            else await _outcome(tool, call, context)
+            else await _outcome(tool, call, caller.context)
         )
         boundary("effect:after")
         if result is not None:
@@ -196,18 +232,19 @@ class ToolRunner:
         return TOOLS.get(name) or self._servers.tools.get(name)
 
     def _intend(
-        self,
-        db: apsw.Connection,
-        call: Call,
-        definition: AgentDefinition,
-        context: ToolContext,
-        epoch: int,
+        self, db: apsw.Connection, call: Call, caller: _Caller
     ) -> ToolResult | Approval | None:
-        word = self._desk.check(db, call, definition, context.address)
+        word = self._word(db, call, caller)
         if word is None:
-            steps.intend(db, call.turn_id, call.seq, epoch, self._clock())
-            return None
-        return word if isinstance(word, Approval) else self._refuse(db, call, word)
+            steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
+        return word
+
+    def _word(
+        self, db: apsw.Connection, call: Call, caller: _Caller
+    ) -> ToolResult | Approval | None:
+        """Why a call may not run now: its refusal, or the question that waits; None if it may."""
+        word = self._desk.check(db, call, caller.definition, caller.context.address)
+        return self._refuse(db, call, word) if isinstance(word, str) else word
 
     def _refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         return steps.finish(db, call, _failure(call, reason), self._clock())

@@ -23,12 +23,13 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal import outbox, runs, steering, steps, turns, usage
+from orchestrator.journal import cancellations, outbox, steering, steps, turns, usage
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
+from orchestrator.tools import WorkGoesOn
 from orchestrator.turnrequest import Gathered, Services, agent_for, gather, tool_context, turn_run
 from orchestrator.waits import Waits
 from orchestrator.worker import Worker
@@ -85,26 +86,30 @@ class TurnRunner:
             result = await self._attempt()
         except UnknownAgentError:
             self._over = self._with.supervisor.stopping
-            result = None if self._over else _ended(replies.GONE)
+            result = None if self._over else ended(replies.GONE)
         except WorkerLostError as error:
             await self._worker_died(error)
         except QuarantinedError as error:
-            if error.final:
-                result = _ended(replies.NO_START, str(error))
-            else:
-                await self._waits.out_quarantine(error)
+            result = await self._quarantined(error)
         except WorkerError as error:
             wait, self._wait = self._wait, None
             if wait is not None:
                 self._over = await wait()
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
-                result = _ended(replies.BROKEN, str(error))
+                result = ended(replies.BROKEN, str(error))
         if result is not None and result.stop_reason is StopReason.DRAINED:
             await self._with.store.transact(usage.release, self._turn.id)
             self._over = self._with.supervisor.stopping
             return None
         return result
+
+    async def _quarantined(self, error: QuarantinedError) -> TurnResult | None:
+        """What becomes of the turn while no worker of its agent may be started."""
+        if error.final:
+            return ended(replies.NO_START, str(error))
+        await self._waits.out_quarantine(error)
+        return None
 
     async def _attempt(self) -> TurnResult | None:
         """Send the turn to the agent's worker, which runs it to an end or to a step boundary.
@@ -112,16 +117,20 @@ class TurnRunner:
         None when the agent is paused: the turn waited, and is to be tried again.
         """
         services, turn = self._with, self._turn
+        await services.tools.settled()
         definition = self._definition = self._current()
         if await services.store.transact(services.gate.holds, turn) is not None:
             self._over = await self._waits.for_resume()
             return None
-        await services.tools.settled()
-        async with services.supervisor.using(turn.agent_id) as worker:
+        async with self._worker(definition) as worker:
             gathered = await services.store.transact(self._gather, definition)
             self._address = gathered.context.messages[0].address()
             async with self._shown(self._address) as self._preview:
                 return await self._on(worker, self._request(gathered, definition))
+
+    def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
+        """The process that runs the turn."""
+        return self._with.supervisor.using(definition.agent_id)
 
     def _gather(self, db: apsw.Connection, definition: AgentDefinition) -> Gathered:
         """What the worker needs; what its first model call may take is set aside."""
@@ -172,11 +181,12 @@ class TurnRunner:
 
     def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
         services, turn = self._with, self._turn
+        cancellations.cancel_awaited(db, turn.id, services.clock())
         origin = turns.origin(db, turn.id)
         address = origin.address()
         late = outbox.take_unconfirmed(db, address.chat_key, services.clock())
         text = replies.compose(result.text, late, steps.unconfirmed(db, turn.id))
-        reply_to = None if address.private or origin.kind == runs.KIND else origin.message_id
+        reply_to = None if address.private or origin.ours else origin.message_id
         split = services.delivery.split
         cut = split(address.channel, text) or split(address.channel, replies.NOTHING)
         parts = [Part(part, reply_to=reply_to) for part in cut]
@@ -192,10 +202,15 @@ class TurnRunner:
         log.warning("turn_lost_its_worker", deaths=deaths, problem=str(error))
         if deaths < MAX_DEATHS:
             return
-        notice = replies.POISON.format(deaths=deaths, turn=turn.id)
-        await services.store.transact(turns.bury, turn, str(error), notice, services.clock())
+        await services.store.transact(self._bury, deaths, str(error))
         self._over = True
         services.delivery.wake()
+
+    def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+        turn, now = self._turn, self._with.clock()
+        cancellations.cancel_awaited(db, turn.id, now)
+        notice = replies.POISON.format(deaths=deaths, turn=turn.id)
+        turns.bury(db, turn, reason, notice, now)
 
     # --- what the worker asks (TurnHost) ---------------------------------------------------
 
@@ -228,11 +243,18 @@ class TurnRunner:
         except ApprovalNeeded as needed:
             self._wait = partial(self._waits.for_word, needed.approval)
             raise RpcError(FENCED, str(needed)) from needed
+        except WorkGoesOn as goes_on:
+            self._wait = partial(self._for_work, seq, address)
+            raise RpcError(FENCED, f"call {seq} goes on") from goes_on
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         services.delivery.wake()
         services.tasks_changed()
         return result
+
+    async def _for_work(self, seq: int, address: Address) -> bool:
+        async with self._shown(address):
+            return await self._waits.for_work(seq)
 
     async def entered(self) -> tuple[UserMessage, ...]:
         """What the chat said meanwhile, if the agent wants to be steered by it."""
@@ -254,5 +276,6 @@ def _refusal(error: JournalError) -> RpcError:
     return RpcError(FENCED if isinstance(error, FencedError) else FAILED, str(error))
 
 
-def _ended(text: str, error: str | None = None) -> TurnResult:
+def ended(text: str, error: str | None = None) -> TurnResult:
+    """The end of a turn that did not come to an answer."""
     return TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)

@@ -7,6 +7,7 @@ import apsw
 
 from orchestrator import router
 from orchestrator.approvals import Desk
+from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.hosttools.base import ToolContext
@@ -32,7 +33,7 @@ class Services:
     """The parts of the daemon that turns need. ``clock`` tells milliseconds since the epoch.
 
     ``tasks_changed`` is called when a scheduled task may have been added or have ended,
-    ``session_grew`` when a turn has become part of its session.
+    ``session_grew`` when a turn has become part of its session; ``ends`` is woken when a turn ends.
     """
 
     store: Store
@@ -48,6 +49,7 @@ class Services:
     epoch: int
     tasks_changed: Callable[[], None]
     session_grew: Callable[[], None]
+    ends: Changes
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def tool_context(
         split=services.delivery.split,
         mode=services.delivery.mode,
         store=services.store,
+        denied_tools=definition.denied_tools,
     )
 
 

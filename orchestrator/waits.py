@@ -1,4 +1,4 @@
-"""Why an open turn is with no worker: a quarantine, an operator's word, a pause of its agent.
+"""Why an open turn is with no worker: a quarantine, a word, a pause, or work of a subagent.
 
 A turn that waits holds nothing but its row in the journal; it goes on as if it were resumed.
 """
@@ -8,7 +8,7 @@ import structlog
 
 from orchestrator import replies
 from orchestrator.errors import QuarantinedError
-from orchestrator.journal import outbox, turns, usage
+from orchestrator.journal import outbox, subagents, turns, usage
 from orchestrator.journal.approvals import Approval
 from orchestrator.journal.turns import Turn
 from orchestrator.turnrequest import Services
@@ -45,6 +45,17 @@ class Waits:
         """Until the agent goes on."""
         await self._park("budget")
         await self._with.gate.resumed(self._turn.agent_id)
+        return await self._unpark()
+
+    async def for_work(self, seq: int) -> bool:
+        """Until what a call of the turn has a subagent do has ended."""
+
+        async def ended() -> bool:
+            run = await self._with.store.transact(subagents.of_call, self._turn.id, seq)
+            return run is None or run.ended
+
+        await self._park("child")
+        await self._with.ends.until(ended)
         return await self._unpark()
 
     async def _park(self, why: str) -> None:

@@ -1,7 +1,8 @@
-"""What a host tool is: a specification, and either an effect in the journal or a function.
+"""What a host tool is: a specification, and an effect in the journal, a function, or other work.
 
 A `JournalTool`'s effect is a change of our own database and is committed together with its
-result, so it can never happen twice or be forgotten. A `PlainTool` only reads.
+result, so it can never happen twice or be forgotten. A `PlainTool` only reads. What a
+`DelegatingTool` begins belongs to its call: a call that is made again finds it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ import apsw
 from pydantic import JsonValue
 
 from orchestrator.journal.outbox import Address
+from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -25,7 +27,8 @@ class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not an e
 class ToolContext:
     """Whose call it is, and where; ``now`` in milliseconds.
 
-    ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read.
+    ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read;
+    ``denied_tools`` are those that the turn may not use.
     """
 
     agent_id: str
@@ -38,6 +41,7 @@ class ToolContext:
     split: Callable[[str, str], tuple[str, ...]]
     mode: Callable[[Address], str]
     store: Store
+    denied_tools: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
@@ -61,7 +65,20 @@ class PlainTool:
     run: Callable[[ToolContext, JsonObject], Awaitable[str]]
 
 
-HostTool: TypeAlias = JournalTool | PlainTool
+@dataclass(frozen=True)
+class DelegatingTool:
+    """A tool whose work is a turn of its own.
+
+    ``begun`` tells whether a call has begun it already. ``outcome`` begins it if need be and
+    returns what it came to, None while it goes on.
+    """
+
+    spec: ToolSpec
+    begun: Callable[[apsw.Connection, Call], bool]
+    outcome: Callable[[apsw.Connection, ToolContext, Call], str | None]
+
+
+HostTool: TypeAlias = JournalTool | PlainTool | DelegatingTool
 
 
 def spec(

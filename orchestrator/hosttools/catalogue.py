@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orchestrator.definitions import AgentDefinition
-from orchestrator.hosttools import clock, memory, messages, profile, skills, tasks
+from orchestrator.hosttools import clock, memory, messages, profile, skills, subagents, tasks
 from orchestrator.hosttools.base import HostTool
 from orchestrator.policy import allowed
 from thinker.protocol.messages import SideEffect, ToolSpec
@@ -30,6 +30,7 @@ TOOLS: Mapping[str, HostTool] = {
         tasks.CANCEL_TASK,
         messages.SEND_MESSAGE,
         messages.SEND_TELEGRAM,
+        subagents.SPAWN_SUBAGENT,
     )
 }
 CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}

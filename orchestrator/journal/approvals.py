@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.journal import audit
+from orchestrator.journal import audit, inbox
 from orchestrator.journal.steps import Call
 
 LIFETIME = 86_400_000  # milliseconds: a day for the operator to answer
@@ -97,12 +97,14 @@ def waiting(db: apsw.Connection, now: int) -> list[Approval]:
 
 def repeats_unknown(db: apsw.Connection, call: Call, now: int) -> bool:
     """Whether the same call was dispatched in this chat lately and nobody knows what it did."""
+    here, there = (
+        f"(SELECT {inbox.CHAT} FROM inbox WHERE turn_id = {step}.turn_id LIMIT 1)"
+        for step in ("mine", "other")
+    )
     found = db.execute(
-        "SELECT 1 FROM step AS mine JOIN turn AS here ON here.id = mine.turn_id"
-        " JOIN turn AS there ON there.chat_key = here.chat_key"
-        " JOIN step AS other ON other.turn_id = there.id AND other.args_hash = mine.args_hash"
+        "SELECT 1 FROM step AS mine JOIN step AS other ON other.args_hash = mine.args_hash"
         " WHERE mine.turn_id = ? AND mine.seq = ? AND other.state = 'unknown'"
-        " AND other.t_end > ? LIMIT 1",
+        f" AND other.t_end > ? AND {here} = {there} LIMIT 1",
         (call.turn_id, call.seq, now - REPEAT_WINDOW),
     ).get
     return found is not None

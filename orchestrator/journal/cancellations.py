@@ -1,13 +1,22 @@
-"""Turns that are stopped: by a person, or by a newer message that they would only delay."""
+"""Turns that are stopped: by a person, or by a newer message that they would only delay.
+
+What a stopped turn has subagents do is stopped with it.
+"""
+
+from collections.abc import Iterable
 
 import apsw
+import orjson
 
-from orchestrator.journal import inbox, sessions, steps, transcript, turns, usage
+from orchestrator.journal import inbox, sessions, steps, subagents, transcript, turns, usage
+from orchestrator.journal.subagents import Run
 from orchestrator.journal.turns import STOPPED
 
 
 def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | None:
-    """End a chat's open turn, its messages and its calls; the turn's id, None if none is open.
+    """End a chat's open turn, its messages, its calls and what it has subagents do.
+
+    Returns the turn's id, None if none is open.
 
     The session keeps what was said so far. A model call in hand counts as it was reserved, a
     question that waits for a person is withdrawn. Its preview is closed by
@@ -40,4 +49,37 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
         (now, turn_id),
     )
     usage.lose(db, turn_id)
+    _cancel_work(db, subagents.begun_by(db, turn_id), reason, now)
     return turn_id
+
+
+def cancel_background(db: apsw.Connection, chat_key: str, reason: str, now: int) -> bool:
+    """End what subagents do for a chat beside its turn; whether they did anything."""
+    return _cancel_work(db, subagents.in_chat(db, chat_key), reason, now)
+
+
+def cancel_awaited(db: apsw.Connection, turn_id: str, now: int) -> None:
+    """End the work that a turn's calls wait for, as the turn ends without it."""
+    awaited = [run for run in subagents.begun_by(db, turn_id) if run.wait]
+    _cancel_work(db, awaited, "its parent's turn has ended", now)
+
+
+def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
+    """Those of the turns that are cancelled."""
+    rows = db.execute(
+        "SELECT id FROM turn WHERE state = 'cancelled' AND id IN (SELECT value FROM json_each(?))",
+        (orjson.dumps(list(turn_ids)).decode(),),
+    )
+    return [str(turn_id) for (turn_id,) in rows]
+
+
+def _cancel_work(db: apsw.Connection, runs: Iterable[Run], reason: str, now: int) -> bool:
+    found = list(runs)
+    for run in found:
+        cancel(db, run.lane, reason, now)
+        db.execute(  # what was not begun
+            "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
+            " WHERE id = ? AND state = 'new'",
+            (now, reason, run.inbox_id),
+        )
+    return bool(found)

@@ -1,20 +1,22 @@
 """Dead letters: messages that were given up because they kept ending their agent's process.
 
-An operator puts one back into its chat's line (a fresh turn) or drops it for good.
+An operator puts one back into its chat's line (a fresh turn) or drops it for good. The work of a
+subagent is none: whoever wanted it was told.
 """
 
 import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal import audit
-from orchestrator.journal.inbox import COLUMNS, InboxRow, from_values
+from orchestrator.journal.inbox import COLUMNS, SUBAGENT, InboxRow, from_values
 
+DEAD = f"state = 'dead' AND kind <> '{SUBAGENT}'"
 DROPPED = "dropped by the operator"
 
 
 def every(db: apsw.Connection) -> list[InboxRow]:
     """The messages that are dead, oldest first."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE state = 'dead' ORDER BY id")
+    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE {DEAD} ORDER BY id")
     return [from_values(row) for row in rows]
 
 
@@ -26,8 +28,7 @@ def retry(db: apsw.Connection, row_id: int, now: int) -> None:
     """
     db.execute(
         "UPDATE inbox SET state = 'new', claims = 0, turn_id = NULL, after_step = NULL,"
-        " ended_at = NULL, error = NULL"
-        " WHERE id = ? AND state = 'dead'",
+        f" ended_at = NULL, error = NULL WHERE id = ? AND {DEAD}",
         (row_id,),
     )
     _decided(db, row_id, "dead letter put back", now)
@@ -40,8 +41,7 @@ def drop(db: apsw.Connection, row_id: int, now: int) -> None:
         OrchestratorError: it is not dead.
     """
     db.execute(
-        "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
-        " WHERE id = ? AND state = 'dead'",
+        f"UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ? WHERE id = ? AND {DEAD}",
         (now, DROPPED, row_id),
     )
     _decided(db, row_id, "dead letter dropped", now)

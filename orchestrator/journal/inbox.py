@@ -12,6 +12,13 @@ from orchestrator.adapter import InboundMessage
 from orchestrator.journal import audit, outbox
 
 COMMAND = "command"  # kind of a message that the daemon itself has answered
+TASK = "task"  # kinds that the daemon has put there itself: a scheduled task,
+SUBAGENT = "subagent"  # the work of a subagent,
+RESULT = "subagent_result"  # and what it came to
+OURS = (TASK, SUBAGENT, RESULT)
+CHAT = (  # a row's chat as `outbox.Address.chat_key` has it: work of ours has a line of its own
+    "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
+)
 COLUMNS = (
     "id, channel, bot_id, chat_id, thread_id, chat_key, message_id, sender_id, sender_name,"
     " private, target, text, agent_id, turn_id, state, claims, received_at, error, kind"
@@ -65,6 +72,11 @@ class InboxRow:
     error: str | None
     kind: str
 
+    @property
+    def ours(self) -> bool:
+        """Whether the daemon wrote it, and no chat."""
+        return self.kind in OURS
+
     def address(self) -> outbox.Address:
         """Where an answer goes."""
         return outbox.Address(
@@ -101,7 +113,7 @@ def ingest(
     """
     admitted = []
     for arrival in arrivals:
-        row = _store(db, arrival, now)
+        row = store(db, arrival, now)
         if row is None:
             continue
         if arrival.command is not None:
@@ -119,7 +131,8 @@ def ingest(
     return admitted
 
 
-def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
+def store(db: apsw.Connection, arrival: Arrival, now: int, lane: str | None = None) -> int | None:
+    """Store one update, in its chat's line or another one; None if it is known."""
     message, refusal = arrival.message, arrival.refusal
     is_command = arrival.command is not None
     state = "done" if is_command else "new" if refusal is None else "cancelled"
@@ -134,7 +147,7 @@ def _store(db: apsw.Connection, arrival: Arrival, now: int) -> int | None:
             message.update_id,
             message.chat_id,
             message.thread_id or "",
-            _address(message).chat_key,
+            lane or _address(message).chat_key,
             message.message_id,
             message.edit_date,
             COMMAND if is_command else message.kind,
@@ -209,6 +222,12 @@ def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
         (turn_id,),
     )
     return [from_values(row) for row in rows]
+
+
+def load(db: apsw.Connection, row_id: int) -> InboxRow:
+    """A row that exists."""
+    (row,) = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE id = ?", (row_id,))
+    return from_values(row)
 
 
 def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:

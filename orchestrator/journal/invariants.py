@@ -64,8 +64,12 @@ WHERE turn.state NOT IN('running','waiting') AND step.state IN('planned','intent
 
 REPLY_AND_TURN_APART = """
 SELECT format('turn %s is %s without a message in the outbox', id, state) FROM turn
-WHERE state IN('replied','closed','dead')
+WHERE state IN('replied','closed','dead') AND recipe <> 'subagent'
 AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id)
+UNION ALL
+SELECT format('turn %s of a subagent is %s without a result', turn.id, turn.state)
+FROM turn JOIN inbox ON inbox.turn_id = turn.id LEFT JOIN subagent_run ON inbox_id = inbox.id
+WHERE turn.state IN('replied','closed','dead') AND kind = 'subagent' AND result IS NULL
 UNION ALL
 SELECT format('turn %s is %s, its preview has no text', id, turn.state)
 FROM turn WHERE state IN('replied','closed') AND EXISTS(SELECT 1 FROM outbox
@@ -109,6 +113,19 @@ UNION ALL
 SELECT format('task %d ran at %d, its message %d is %s', task_id, scheduled_at, inbox.id,
   inbox.state) FROM task_run JOIN inbox ON inbox.id = inbox_id
 WHERE task_run.state = 'ran' AND inbox.state <> 'done'"""
+
+WORK_WITHOUT_A_CALL = """
+SELECT format('message %d is the work of a subagent, and of no call', id) FROM inbox
+WHERE kind = 'subagent' AND id NOT IN(SELECT inbox_id FROM subagent_run)
+UNION ALL
+SELECT format('call %s:%d is %s and its subagent still works', step.turn_id, step.seq, step.state)
+FROM subagent_run AS run JOIN step ON step.turn_id = run.turn_id AND step.seq = run.seq
+JOIN inbox ON inbox.id = inbox_id WHERE wait AND inbox.state IN('new','claimed')
+AND step.state NOT IN('planned','intent')
+UNION ALL
+SELECT format('subagent %s has a result and nobody was told', subagent_id) FROM subagent_run AS run
+WHERE result IS NOT NULL AND NOT wait AND NOT EXISTS(SELECT 1 FROM inbox
+  WHERE kind = 'subagent_result' AND message_id = format('%s:%d', run.turn_id, run.seq))"""
 
 ON_ITS_WAY = """
 SELECT format('message %d has been %s for over ten minutes', id, state) FROM outbox
@@ -192,5 +209,6 @@ CHECKS: Mapping[str, Check] = {
     "invariant 14": _sql(OLD_EPOCH),
     "invariant 15": _sql(VANISHED),
     "invariant 17": _sql(FIRED_WITHOUT_A_RUN),
+    "subagents": _sql(WORK_WITHOUT_A_CALL),
     "audit log": _audit,
 }

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator import replies
-from orchestrator.journal import audit, outbox, sessions, tasks, transcript
+from orchestrator.journal import audit, inbox, notes, outbox, sessions, tasks, transcript
+from orchestrator.journal.notes import Note
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.tasks import Task
 from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide
 from orchestrator.schedules.times import MINUTE, following, passed, realigned
 
-KIND = "task"  # of its inbox rows
 LANE = "task/"  # begins the lane of a task: its own runs wait for each other, no chat waits for it
 SUCCESS = frozenset({"done", "max_steps", "max_tokens", "length"})  # stop reasons with an outcome
 TOO_MANY = "nobody was there; so were later ones, which are too many to list"
@@ -110,30 +110,13 @@ def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
     ).get
     if known is not None:
         return
-    address = _address(db, task)
-    db.execute(
-        "INSERT INTO inbox(channel, bot_id, chat_id, thread_id, chat_key, message_id, kind,"
-        " sender_id, sender_name, private, target, text, state, received_at)"
-        " VALUES(?,?,?,?,?,?,?,'scheduler',?,?,?,?,'new',?)",
-        (
-            address.channel,
-            address.bot_id,
-            address.chat_id,
-            address.thread_id,
-            f"{LANE}{task.agent_id}/{task.id}",
-            f"{task.id}@{at}",
-            KIND,
-            task.name,
-            address.private,
-            task.agent_id,
-            task.spec.instructions,
-            now,
-        ),
-    )
+    order = Note(inbox.TASK, f"{task.id}@{at}", task.name, task.agent_id, task.spec.instructions)
+    lane = f"{LANE}{task.agent_id}/{task.id}"
+    row = notes.post(db, _address(db, task), order, now, lane)
     db.execute(
         "INSERT INTO task_run(task_id, scheduled_at, state, inbox_id, created_at)"
         " VALUES(?,?,'due',?,?)",
-        (task.id, at, db.last_insert_rowid(), now),
+        (task.id, at, row, now),
     )
 
 
@@ -141,7 +124,7 @@ def _address(db: apsw.Connection, task: Task) -> Address:
     """The chat that is told; else a console chat that nobody reads, which keeps the outcome."""
     notify = task.spec.notify
     found = notify and sessions.address(db, task.agent_id, notify.channel, notify.chat_id)
-    return found or Address("console", "local", f"{KIND}-{task.id}")
+    return found or Address("console", "local", f"{inbox.TASK}-{task.id}")
 
 
 def settle(db: apsw.Connection, now: int) -> bool:

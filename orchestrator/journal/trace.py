@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import inbox
+from orchestrator.journal import inbox, subagents
 from orchestrator.journal.inbox import InboxRow
 from thinker.protocol.messages import AssistantMessage, Frozen, ToolResult, Usage
 from thinker.protocol.methods import PromptRecord
@@ -203,6 +203,9 @@ def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> 
         yield _excerpt(response(result).content)
         return
     yield f"tool {name}"
+    work = None if turn_id is None else subagents.of_call(db, turn_id, number)
+    if work is not None and state == "intent":
+        yield f"subagent {work.subagent_id}, message {work.inbox_id}"
     if state == "planned":
         yield f"{side_effect} {_excerpt(args)}"
     elif state != "intent":

@@ -175,16 +175,17 @@ def reply(
         sessions.append(db, turn.session_id, turn.id, said, now)
 
 
-def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str, now: int) -> None:
-    """Dead-letter a turn that keeps killing its worker: the user is told, the chat goes on.
+def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str | None, now: int) -> None:
+    """Dead-letter a turn that keeps killing its worker: its chat is told, if any, and goes on.
 
     Raises:
         FencedError: the turn is not this epoch's any more.
     """
     _end(db, turn, "dead", "dead", reason, now)
-    address = inbox.of_turn(db, turn.id)[0].address()
     steps.abandon(db, turn.id, "the turn was given up", now)
-    outbox.add(db, turn.id, address, [outbox.Part(notice, markdown=False)], "direct", now)
+    if notice is not None:
+        address = origin(db, turn.id).address()
+        outbox.add(db, turn.id, address, [outbox.Part(notice, markdown=False)], "direct", now)
     db.execute(
         "UPDATE inbox SET state = 'dead', ended_at = ?, error = ?"
         " WHERE turn_id = ? AND state = 'claimed'",

@@ -1,11 +1,10 @@
-"""The two recipes, and the one function that follows them."""
+"""The recipes, and the one function that follows them."""
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
 
 from thinker.prompt import layers
 from thinker.prompt.layers import TurnContext
-from thinker.protocol.methods import LayerRecord, PromptRecord
+from thinker.protocol.methods import LayerRecord, PromptRecord, Recipe
 
 Layer = Callable[[TurnContext], str | None]
 
@@ -24,10 +23,15 @@ PROACTIVE: tuple[Layer, ...] = (
     layers.task,
     layers.task_memories,
 )
-RECIPES = {"interactive": INTERACTIVE, "proactive": PROACTIVE}
+SUBAGENT: tuple[Layer, ...] = (layers.base, layers.date_time)
+RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
+    "interactive": INTERACTIVE,
+    "proactive": PROACTIVE,
+    "subagent": SUBAGENT,
+}
 
 
-def compose(recipe: Literal["interactive", "proactive"], context: TurnContext) -> PromptRecord:
+def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
     """The layers of this recipe that have something to say, in its order."""
     texts = ((layer.__name__, layer(context)) for layer in RECIPES[recipe])
     return PromptRecord(

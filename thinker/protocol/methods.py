@@ -24,6 +24,8 @@ from thinker.protocol.messages import (
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
+Recipe: TypeAlias = Literal["interactive", "proactive", "subagent"]  # how a prompt is made
+
 TURN_RUN = "turn/run"
 TURN_CANCEL = "turn/cancel"
 PROMPT_PREVIEW = "prompt/preview"
@@ -107,7 +109,7 @@ class TurnRun(Frozen):
 
     turn_id: str
     chat: ChatRef
-    recipe: Literal["interactive", "proactive"] = "interactive"
+    recipe: Recipe = "interactive"
     messages: tuple[UserMessage, ...]
     history: tuple[Message, ...] = ()
     summary: str | None = None

@@ -10,7 +10,7 @@ from fakes.tool_call import run
 
 from orchestrator.definitions import AgentDefinition
 from orchestrator.hosttools import clock, memory, messages, skills
-from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure
+from orchestrator.hosttools.base import DelegatingTool, JournalTool, ToolContext, ToolFailure
 from orchestrator.hosttools.catalogue import CLASSES, TOOLS, offered
 from orchestrator.journal import outbox
 from orchestrator.journal.outbox import Address
@@ -150,6 +150,6 @@ def test_every_tool_says_what_running_it_twice_would_do() -> None:
         assert tool.spec.name == name
         assert tool.spec.parameters["type"] == "object"
         if CLASSES[name] is SideEffect.LOCAL_TX:
-            assert isinstance(tool, JournalTool)
+            assert isinstance(tool, JournalTool | DelegatingTool)
         else:
             assert CLASSES[name] is SideEffect.PURE

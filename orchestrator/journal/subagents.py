@@ -1,0 +1,170 @@
+"""Subagents: processes that a call of an agent's turn has do a piece of work.
+
+A run of one is a message in a line of its own and becomes a turn like any other. It belongs to
+the call that began it: the same call finds it again, however often it is made, so that no crash
+can begin the work twice. A call that does not wait has the result put into its chat as a message,
+in the transaction that ends the work.
+"""
+
+from dataclasses import dataclass
+
+import apsw
+from pydantic import Field
+
+from orchestrator.journal import inbox, notes
+from orchestrator.journal.notes import Note
+from orchestrator.journal.outbox import Address
+from orchestrator.journal.steps import Call
+from thinker.protocol.messages import Frozen
+
+LANE = "subagent/"  # begins the line of a subagent's work
+MOST = 5  # of an agent at once; seed 002
+OPEN = "inbox.state IN('new','claimed')"
+RETURNED = "Subagent (reference: {id}) has returned the following result:\n\n{result}"
+FAILED = "Subagent (reference: {id}) has reported a failure:\n\n{result}"
+COLUMNS = (
+    "subagent.id, subagent.agent_id, spec, subagent_run.turn_id, seq, wait, inbox.id, inbox.state,"
+    " inbox.error, result, failed"
+)
+JOINED = "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON inbox.id = inbox_id"
+
+
+class Spec(Frozen):
+    """What a subagent may do: its parent's tools that these globs leave, for so many minutes."""
+
+    allowed_tools: tuple[str, ...] = ()
+    denied_tools: tuple[str, ...] = ()
+    timeout_minutes: float = Field(5.0, ge=1, le=30)
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One piece of work: whose it is, the call it belongs to, its message, and how it ended."""
+
+    subagent_id: str
+    agent_id: str
+    spec: Spec
+    turn_id: str
+    seq: int
+    wait: bool
+    inbox_id: int
+    state: str
+    error: str | None
+    result: str | None
+    failed: bool
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self.state not in ("new", "claimed")
+
+    @property
+    def lane(self) -> str:
+        """The line in the journal that its work stands in."""
+        return LANE + self.subagent_id
+
+
+def create(db: apsw.Connection, call: Call, agent_id: str, spec: Spec, now: int) -> str:
+    """A new subagent of an agent, named after the call that wants it."""
+    subagent_id = f"{agent_id}-sub-{call.turn_id[:12]}-{call.seq}"
+    db.execute(
+        "INSERT INTO subagent VALUES(?,?,?,?)",
+        (subagent_id, agent_id, spec.model_dump_json(), now),
+    )
+    return subagent_id
+
+
+def begin(
+    db: apsw.Connection,
+    call: Call,
+    subagent_id: str,
+    address: Address,
+    task: str,
+    now: int,
+    *,
+    wait: bool,
+) -> None:
+    """Put a piece of work into a subagent's line; ``address`` is the chat of the call's turn."""
+    agent_id = db.execute("SELECT agent_id FROM subagent WHERE id = ?", (subagent_id,)).get
+    work = Note(
+        kind=inbox.SUBAGENT,
+        message_id=f"{call.turn_id}:{call.seq}",
+        sender=subagent_id,
+        agent_id=str(agent_id),
+        text=task,
+    )
+    row = notes.post(db, address, work, now, lane=LANE + subagent_id)
+    db.execute(
+        "INSERT INTO subagent_run(turn_id, seq, subagent_id, inbox_id, wait) VALUES(?,?,?,?,?)",
+        (call.turn_id, call.seq, subagent_id, row, wait),
+    )
+
+
+def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: bool) -> None:
+    """Note what the work of a subagent's turn came to; a parent that did not wait is told."""
+    run = of_turn(db, turn_id)
+    db.execute(
+        "UPDATE subagent_run SET result = ?, failed = ? WHERE inbox_id = ?",
+        (result, failed, run.inbox_id),
+    )
+    if run.wait:
+        return
+    news = Note(
+        kind=inbox.RESULT,
+        message_id=f"{run.turn_id}:{run.seq}",
+        sender=run.subagent_id,
+        agent_id=run.agent_id,
+        text=(FAILED if failed else RETURNED).format(id=run.subagent_id, result=result),
+    )
+    notes.post(db, inbox.load(db, run.inbox_id).address(), news, now)
+
+
+def of_call(db: apsw.Connection, turn_id: str, seq: int) -> Run | None:
+    """The work that a call has begun."""
+    return next(iter(_select(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)), None)
+
+
+def of_turn(db: apsw.Connection, turn_id: str) -> Run:
+    """The work that a subagent's turn does."""
+    return _select(db, "inbox.turn_id = ?", turn_id)[0]
+
+
+def of_message(db: apsw.Connection, inbox_id: int) -> Run:
+    """The work that a message in a subagent's line is."""
+    return _select(db, "inbox_id = ?", inbox_id)[0]
+
+
+def begun_by(db: apsw.Connection, turn_id: str) -> list[Run]:
+    """The work of a turn's calls that is not over."""
+    return _select(db, f"subagent_run.turn_id = ? AND {OPEN}", turn_id)
+
+
+def in_chat(db: apsw.Connection, chat_key: str) -> list[Run]:
+    """The work begun in a chat that is not over."""
+    return _select(db, f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ?", chat_key)
+
+
+def open_count(db: apsw.Connection, agent_id: str) -> int:
+    """How much work of an agent's subagents is not over."""
+    return len(_select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))
+
+
+def _select(db: apsw.Connection, where: str, *values: object) -> list[Run]:
+    rows = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where} ORDER BY inbox_id", values)
+    return [
+        Run(
+            subagent_id=name,
+            agent_id=agent_id,
+            spec=Spec.model_validate_json(spec),
+            turn_id=turn_id,
+            seq=seq,
+            wait=bool(wait),
+            inbox_id=inbox_id,
+            state=state,
+            error=error,
+            result=result,
+            failed=bool(failed),
+        )
+        for name, agent_id, spec, turn_id, seq, wait, inbox_id, state, error, result, failed in rows
+    ]

@@ -1,0 +1,125 @@
+"""The turn of a subagent: a turn like any other, in a process that lives as long as it does.
+
+The process is the parent's with fewer tools and a minimal prompt; the task is all that it is told.
+What it comes to is noted with the call that it belongs to, in the transaction that ends the turn.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+import anyio
+import apsw
+
+from orchestrator import policy, replies
+from orchestrator.definitions import AgentDefinition
+from orchestrator.errors import QuarantinedError, UnknownAgentError
+from orchestrator.journal import runs, steps, subagents, turns, usage
+from orchestrator.journal.subagents import Run, Spec
+from orchestrator.launch import prepare
+from orchestrator.settings import bundled
+from orchestrator.turn import TurnRunner, ended
+from orchestrator.turnrequest import Gathered
+from orchestrator.worker import Worker
+from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+
+# Single level; and a task would run with all rights of the parent (reliability.md S27, S32).
+WITHHELD = ("spawn_subagent", "schedule_task")
+
+
+class SubagentTurnRunner(TurnRunner):
+    """Runs one turn of a subagent."""
+
+    _work: Run
+
+    async def run(self) -> None:
+        """Like a person's turn; its process ends with it."""
+        self._work = await self._with.store.transact(subagents.of_turn, self._turn.id)
+        try:
+            await super().run()
+        finally:
+            self._with.supervisor.remove(self._work.subagent_id)
+
+    def _current(self) -> AgentDefinition:
+        """The parent as it is configured now, cut down to what its call asked for."""
+        parent = super()._current()
+        offered = tuple(tool.name for tool in self._with.tools.offered(parent))
+        return derive(parent, self._work.subagent_id, self._work.spec, offered)
+
+    def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
+        services, parent = self._with, self._turn.agent_id
+        slot = services.supervisor.slots().get(parent)
+        if slot is None:
+            raise UnknownAgentError(parent)
+        endpoint = slot.spec.endpoint
+        endpoint = replace(endpoint, model=self._work.spec.model or endpoint.model)
+        spec = prepare(definition, services.settings, endpoint, services.environ)
+        services.supervisor.define(replace(spec, parent=parent), definition.idle_timeout_minutes)
+        return super()._worker(definition)
+
+    async def _quarantined(self, error: QuarantinedError) -> TurnResult | None:
+        """Its parent must not wait for a process that keeps failing."""
+        return ended(str(error), str(error))
+
+    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+        asked = self._work.spec.allowed_tools
+        named = bool(asked) and not any("*" in pattern for pattern in asked)
+        return (
+            super()
+            ._request(gathered, definition)
+            .model_copy(
+                update={
+                    "recipe": "subagent",
+                    "profile_prompt": None,
+                    "memories": (),
+                    "playbooks": (),
+                    "skills": (),
+                    "required_tools": definition.allowed_tools if named else None,
+                    "stream": False,
+                }
+            )
+        )
+
+    async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
+        """Until its deadline, whatever it is doing then."""
+        with anyio.move_on_after(run.deadline - self._with.clock() / 1000):
+            return await super()._on(worker, run)
+        return TurnResult(text="", stop_reason=StopReason.DEADLINE)
+
+    def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
+        """T6: the result goes to its parent, and no chat is told."""
+        turn, now = self._turn, self._with.clock()
+        failed = result.error is not None or result.stop_reason not in runs.SUCCESS
+        said = result.text
+        if result.stop_reason is StopReason.DEADLINE:  # which ends a call that may be billed
+            said = replies.TIMED_OUT.format(minutes=f"{self._work.spec.timeout_minutes:g}")
+        else:
+            usage.release(db, turn.id)
+        text = replies.compose(said, (), steps.unconfirmed(db, turn.id))
+        turns.reply(db, turn, (), "direct", (result.stop_reason, result.error), now)
+        subagents.end(db, turn.id, text, now, failed=failed)
+
+    def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+        """Its parent goes on without it."""
+        turn, now = self._turn, self._with.clock()
+        turns.bury(db, turn, reason, None, now)
+        told = replies.SUBAGENT_DIED.format(deaths=deaths, turn=turn.id)
+        subagents.end(db, turn.id, told, now, failed=True)
+
+
+def derive(
+    parent: AgentDefinition, subagent_id: str, spec: Spec, offered: tuple[str, ...]
+) -> AgentDefinition:
+    """A subagent's definition; ``offered`` are the tools that its parent has now."""
+    denied = (*spec.denied_tools, *WITHHELD)
+    tools = tuple(name for name in offered if policy.allowed(name, spec.allowed_tools, denied))
+    return parent.model_copy(
+        update={
+            "agent_id": subagent_id,
+            "system_prompt": (bundled("prompts") / "subagent.md").read_text("utf-8").strip(),
+            "prompt": None,
+            "port": None,
+            "model": spec.model or parent.model,
+            "allowed_tools": tools,
+            "denied_tools": () if tools else ("*",),  # an empty list of allowed tools allows all
+        }
+    )

@@ -1,0 +1,283 @@
+"""Subagents in a real daemon: a process each, once each, through kill -9 of whoever is in it."""
+
+import json
+import os
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.held_model import system
+from fakes.model_api import Reply
+
+from orchestrator import control
+from orchestrator.control import AgentReport, ApprovalList, Done, Word
+from orchestrator.journal import invariants
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+CHAT = 123
+TASK = "count the whales"
+DONE = f"result: work-model: {TASK}"
+
+
+def config(model: CallingModel, **fields: Any) -> JsonObject:
+    """One agent, no MCP server."""
+    return one_agent(model, {}, **fields)
+
+
+def spawn(**arguments: Any) -> str:
+    """What a person writes to have a subagent do the task."""
+    return "!spawn_subagent " + json.dumps({"task": TASK, **arguments})
+
+
+async def child(daemon: RunningDaemon) -> AgentReport:
+    """The subagent that has a process now, waited for."""
+
+    def found(agents: tuple[AgentReport, ...]) -> list[AgentReport]:
+        return [agent for agent in agents if agent.parent and agent.pid]
+
+    return found((await daemon.until(lambda report: bool(found(report.agents)))).agents)[0]
+
+
+async def kill_child(daemon: RunningDaemon) -> None:
+    """``kill -9`` of the subagent's process."""
+    os.kill((await child(daemon)).pid or 0, signal.SIGKILL)
+
+
+async def settled(daemon: RunningDaemon) -> None:
+    """No turn is open, no subagent is left, and every promise about the journal holds."""
+    await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
+    with reading(daemon.home / "journal.db") as db:
+        assert invariants.violations(db) == []
+        assert db.execute("SELECT count(*) FROM subagent_run").get == 1
+
+
+async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """The task is the only user message, the prompt is minimal, the tools are the parent's."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model, deniedTools=["list_*"]), bot) as daemon,
+    ):
+        gate = model.hold(TASK)
+        bot.user_says(CHAT, spawn(deniedTools=["store_*"], model="small-model"))
+        request = await model.asked(TASK)
+        seen, parent = await child(daemon), await daemon.pid("work")
+        assert (seen.parent, seen.model) == ("work", "small-model")
+        assert seen.agent_id.startswith("work-sub-")
+        assert seen.pid not in (None, parent)
+        gate.set()
+        assert await bot.reply_in(CHAT, within=15) == f"result: small-model: {TASK}"
+        await settled(daemon)
+        assert await daemon.pid("work") == parent
+    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
+    prompt = system(request)
+    assert prompt.startswith("You are a focused subagent. Complete the task in the user message.")
+    assert "\n\n## Current Date & Time\n" in prompt
+    assert "## Current Chat" not in prompt
+    offered = {tool["function"]["name"] for tool in request.body["tools"]}
+    assert {"get_time", "search_memories", "send_message"} <= offered
+    withheld = {"spawn_subagent", "schedule_task", "store_fact", "list_tasks", "list_facts"}
+    assert not offered & withheld
+    with reading(tmp_path / "journal.db") as db:
+        spent = db.execute("SELECT agent_id, count(*) FROM model_call GROUP BY 1").fetchall()
+    assert spent == [("work", 3)]
+
+
+async def test_named_tools_are_offered_and_no_others_run(tmp_path: Path) -> None:
+    """What the parent may not use, and what was not asked for, is refused by the supervisor."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model, deniedTools=["store_fact"]), bot) as daemon,
+    ):
+        model.script.append(
+            Reply(
+                tool_calls=(
+                    (
+                        "spawn_subagent",
+                        {"task": TASK, "allowedTools": ["get_time", "store_fact"]},
+                    ),
+                )
+            )
+        )
+        model.script.append(
+            Reply(tool_calls=(("store_fact", {"fact": "x"}), ("spawn_subagent", {"task": "y"})))
+        )
+        bot.user_says(CHAT, "go")
+        await bot.reply_in(CHAT, within=15)
+        await settled(daemon)
+    first, second = model.requests_about(TASK)
+    assert [tool["function"]["name"] for tool in first.body["tools"]] == ["get_time"]
+    refused = [message["content"] for message in second.body["messages"][-2:]]
+    assert all("there is no tool named" in text for text in refused)
+
+
+async def test_result_of_the_background_comes_as_a_message_once(tmp_path: Path) -> None:
+    """The call returns at once, the chat goes on, and the result is answered in its own turn."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        gate = model.hold(TASK)
+        async with running_daemon(tmp_path, config(model), bot) as daemon:
+            bot.user_says(CHAT, spawn(wait=False))
+            started = await bot.reply_in(CHAT, within=15)
+            assert started.startswith("result: Started subagent work-sub-")
+            await model.asked(TASK)
+            bot.user_says(CHAT, "meanwhile")
+            assert await bot.reply_in(CHAT, within=15) == "work-model: meanwhile"
+            await daemon.kill()
+        gate.set()
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            told = await bot.reply_in(CHAT, within=15)
+            name = started.split()[3].rstrip(".")
+            assert told == (
+                f"work-model: Subagent (reference: {name}) has returned the following result:\n\n"
+                f"work-model: {TASK}"
+            )
+            await settled(daemon)
+        assert len(bot.texts(CHAT)) == 3
+
+
+async def test_killed_subagent_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Its finished call is not made again, and its parent notices nothing."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model), bot) as daemon,
+    ):
+        call = Reply(tool_calls=(("spawn_subagent", {"task": TASK}),))
+        sends = Reply(tool_calls=(("send_message", {"message": "one whale"}),))
+        model.script.extend([call, sends, Reply(fault="hang")])
+        bot.user_says(CHAT, "go")
+        await model.asked(TASK, 2)
+        assert await bot.reply_in(CHAT, within=15) == "one whale"
+        await kill_child(daemon)
+        assert "Queued for delivery" in await bot.reply_in(CHAT, within=15)
+        await settled(daemon)
+        assert len(bot.texts(CHAT)) == 2
+        _, cut, resumed = model.requests_about(TASK)
+        assert resumed.body["messages"] == cut.body["messages"]
+
+
+async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Path) -> None:
+    """The parent answers; nothing is left among the dead letters of people."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model), bot) as daemon,
+    ):
+        model.hold(TASK)
+        bot.user_says(CHAT, spawn())
+        for death in range(1, 4):
+            await model.asked(TASK, death)
+            await kill_child(daemon)
+            await daemon.logged("turn_lost_its_worker", death)
+        answer = await bot.reply_in(CHAT, within=15)
+        assert answer.startswith("result: Subagent failed: It stopped its process 3 times")
+        await settled(daemon)
+        assert len(bot.texts(CHAT)) == 1
+
+
+async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -> None:
+    """A model that hangs: the process is gone at the deadline and the parent knows why."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        model.hold(TASK)
+        async with running_daemon(tmp_path, config(model), bot) as daemon:
+            bot.user_says(CHAT, spawn(timeoutMinutes=2))
+            await model.asked(TASK)
+            await daemon.kill()
+        with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
+            (allowed,) = db.execute("SELECT allowed FROM turn WHERE recipe='subagent'").fetchone()
+            assert allowed == 120_000
+            db.execute("UPDATE turn SET allowed = 5000 WHERE recipe = 'subagent'")
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            assert await bot.reply_in(CHAT, within=15) == (
+                "result: Subagent failed: It did not finish within 2 minutes and was stopped."
+            )
+            await settled(daemon)
+
+
+async def test_death_of_the_waiting_parent_changes_nothing(tmp_path: Path) -> None:
+    """The subagent works on; the next process of the parent has its result."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model), bot) as daemon,
+    ):
+        gate = model.hold(TASK)
+        bot.user_says(CHAT, spawn())
+        await model.asked(TASK)
+        pid = await daemon.pid("work")
+        os.kill(pid, signal.SIGKILL)
+        await daemon.logged("worker_ended", agent_id="work")
+        gate.set()
+        assert await bot.reply_in(CHAT, within=15) == DONE
+        assert await daemon.pid("work") != pid
+        await settled(daemon)
+    assert len(model.requests_about(TASK)) == 1
+    assert len(model.requests_about(spawn())) == 2
+
+
+async def test_killed_daemon_finds_the_same_subagent_again(tmp_path: Path) -> None:
+    """Not a second one: one run, one result, one answer."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        gate = model.hold(TASK)
+        async with running_daemon(tmp_path, config(model), bot) as daemon:
+            bot.user_says(CHAT, spawn())
+            await model.asked(TASK)
+            await daemon.kill()
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            await model.asked(TASK, 2)
+            await daemon.kill()
+        gate.set()
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            assert await bot.reply_in(CHAT, within=15) == DONE
+            await settled(daemon)
+        assert bot.texts(CHAT) == [DONE]
+        assert len(model.requests_about(spawn())) == 2
+
+
+async def test_stop_ends_the_subagent_too(tmp_path: Path) -> None:
+    """Whether its parent waits for it or not; nothing comes afterwards."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model), bot) as daemon,
+    ):
+        model.hold(TASK)
+        bot.user_says(CHAT, spawn())
+        await model.asked(TASK)
+        bot.user_says(CHAT, "/stop")
+        assert await bot.reply_in(CHAT, within=15) == "Stopped."
+        await settled(daemon)
+        bot.user_says(CHAT, spawn(wait=False))
+        await bot.reply_in(CHAT, within=15)
+        await model.asked(TASK, 2)
+        bot.user_says(CHAT, "/stop")
+        assert await bot.reply_in(CHAT, within=15) == "Stopped."
+        await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
+        bot.user_says(CHAT, "still there?")
+        assert await bot.reply_in(CHAT, within=15) == "work-model: still there?"
+
+
+async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path) -> None:
+    """Granted, the call runs once and the parent has the result."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, config(model, approvals=["store_*"]), bot) as daemon,
+    ):
+        bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
+        assert "before I run store_fact" in await bot.reply_in(CHAT, within=15)
+        (question,) = (await daemon.ask(control.APPROVAL_LIST, None, ApprovalList)).approvals
+        await daemon.ask(control.APPROVAL_DECIDE, Word(code=question.code, granted=True), Done)
+        answer = await bot.reply_in(CHAT, within=15)
+        assert answer.startswith("result: result: ")
+        assert "id 1)" in answer
+        await settled(daemon)
