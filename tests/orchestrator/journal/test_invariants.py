@@ -23,6 +23,7 @@ DAMAGE = {
     "invariant 14": "UPDATE turn SET state = 'running', epoch = 7",
     "invariant 15": "DELETE FROM inbox WHERE id = 2",
     "invariant 17": "UPDATE inbox SET kind = 'task'",
+    "subagents": "UPDATE inbox SET kind = 'subagent'",
     "audit log": "UPDATE audit SET act = 'nothing'",
 }
 
