@@ -12,6 +12,7 @@ from thinker.protocol.messages import (
     AssistantMessage,
     JsonObject,
     Message,
+    ToolChoice,
     ToolResult,
     ToolSpec,
     UserMessage,
@@ -22,7 +23,7 @@ from thinker.protocol.providers import Provider
 VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature (design §15)
 MAX_TOKENS = 8192  # the API demands a limit; this one every current model takes
 EARLIER = "(The conversation began before this message.)"
-TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any"}
+TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any", "function": "tool"}
 FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # what the API refuses in a tool_use id
 
 
@@ -79,7 +80,7 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
         tools = [_tool(tool) for tool in request.tools]
         _cache(tools[-1])
         body["tools"] = [*tools]
-        body["tool_choice"] = {"type": TOOL_CHOICE[request.tool_choice]}
+        body["tool_choice"] = _choice(request.tool_choice)
     if request.system.strip():
         system: JsonObject = {"type": "text", "text": request.system}
         _cache(system)
@@ -90,6 +91,11 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
     if request.on_text is not None:
         body["stream"] = True
     return body
+
+
+def _choice(choice: ToolChoice) -> JsonObject:
+    named: JsonObject = {"name": choice.name} if choice.name else {}
+    return {"type": TOOL_CHOICE[choice.mode], **named}
 
 
 def _cache(block: JsonObject) -> None:

@@ -17,8 +17,8 @@ def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> Tool
     that was mended into a valid one must not run.
     """
     arguments = _parsed(text) if text.strip() else {}
-    if arguments is None and whole and len(text) <= REPAIR_LIMIT:
-        arguments = _mended(text)
+    if arguments is None and whole:
+        arguments = mended(text)
     if arguments is None:
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=arguments)
@@ -42,20 +42,9 @@ def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
     return unique
 
 
-def _parsed(text: str) -> JsonObject | None:
-    try:
-        value = orjson.loads(text)
-        if isinstance(value, str):  # some models quote the object once more
-            value = orjson.loads(value)
-    except ValueError:
-        return None
-    if value is None:
-        return {}
-    return value if isinstance(value, dict) else None
-
-
-def _mended(text: str) -> JsonObject | None:
-    if "{" not in text:
+def mended(text: str) -> JsonObject | None:
+    """The JSON object that a text was meant to be; None when that cannot be told."""
+    if "{" not in text or len(text) > REPAIR_LIMIT:
         return None
     try:
         value = json_repair.loads(text)
@@ -64,3 +53,15 @@ def _mended(text: str) -> JsonObject | None:
         return _parsed(orjson.dumps(value).decode())  # what the wire cannot carry is no mend
     except (ValueError, TypeError, RecursionError):
         return None
+
+
+def _parsed(text: str) -> JsonObject | None:
+    try:
+        value = orjson.loads(text)
+        if isinstance(value, str):  # some models quote the object once more
+            value = orjson.loads(value) if value.strip() else None
+    except ValueError:
+        return None
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else None

@@ -2,9 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
-from thinker.protocol.messages import AssistantMessage, Message, ToolSpec, Usage
+from thinker.protocol.messages import (
+    AUTO,
+    AssistantMessage,
+    Message,
+    ToolChoice,
+    ToolSpec,
+    Usage,
+)
 from thinker.protocol.methods import Finish
 
 OnText = Callable[[str], None]
@@ -21,7 +28,7 @@ class ModelRequest:
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    tool_choice: Literal["auto", "none", "required"] = "auto"
+    tool_choice: ToolChoice = AUTO
     temperature: float | None = None
     max_output_tokens: int | None = None
     on_text: OnText | None = field(default=None, compare=False)
@@ -29,13 +36,17 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class ModelResponse:
-    """A provider's answer. ``finish`` is why it ended, in the words of `StopReason`."""
+    """A provider's answer. ``finish`` is why it ended, in the words of `StopReason`.
+
+    ``tool_block`` is what the system prompt began with when tools were offered as text.
+    """
 
     message: AssistantMessage
     usage: Usage = field(default_factory=Usage)
     finish: Finish = "done"
     model: str = ""
     request_id: str = ""
+    tool_block: str = ""
 
 
 class Model(Protocol):

@@ -14,6 +14,7 @@ from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import Fallback, Retrying
+from thinker.models.tooltext import with_tools
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.net import HttpTransport, open_client
 from thinker.protocol.providers import PROVIDERS, Provider
@@ -99,7 +100,7 @@ def _model(
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
     client = open_client(connect=timeouts.connect, read=timeouts.total, transport=transport)
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
-    return adapter(provider, model, url, key, client, timeouts)
+    return with_tools(adapter(provider, model, url, key, client, timeouts), settings.tool_calls)
 
 
 def _address(agent: str, url: str) -> str:

@@ -139,7 +139,7 @@ def _query(found: re.Match[str]) -> str:
 
 
 def _call(request: ModelRequest, tool: str, arguments: JsonObject) -> AssistantMessage:
-    if request.tool_choice == "none" or all(spec.name != tool for spec in request.tools):
+    if request.tool_choice.mode == "none" or all(spec.name != tool for spec in request.tools):
         return AssistantMessage(content=f"I would need the tool {tool}, which I was not given.")
     made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
     call = ToolCall(id=f"demo_{made}", name=tool, arguments=arguments)

@@ -33,6 +33,14 @@ OVERFLOW = re.compile(
 )
 UNKNOWN_MODEL = re.compile(r"model_not_found|model_decommissioned", re.IGNORECASE)
 TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not a tool get_temperature
+# Ollama, OpenRouter, vLLM, llama.cpp and OpenAI's own older models, in this order.
+TOOLS = re.compile(
+    r"(not|n't) support (tools?|functions?)\b|support tool use|tools? (is|are) not supported"
+    r"|(tool|function)[ _-]?(use|calls?|calling) (is|are) not supported|enable-auto-tool-choice"
+    r"|tools param requires|unrecognized request argument supplied: tools",
+    re.IGNORECASE,
+)
+TOOLS_REFUSED = frozenset({400, 404, 422, 500, 501})
 NO_CREDIT = re.compile(r"insufficient_quota|billing_error|credit balance", re.IGNORECASE)
 
 # Errors inside a stream come after status 200; these are the words for what it would have been.
@@ -52,6 +60,10 @@ STATUS_OF_KIND = {
 
 class TemperatureRefusedError(FatalModelError):
     """The model takes no temperature; the same request without one may be answered."""
+
+
+class ToolsRefusedError(FatalModelError):
+    """The model takes no native tools; they can be offered as text."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +141,8 @@ def failure(
         )
     if bad_request and TEMPERATURE.search(words):
         return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{said}")
+    if status in TOOLS_REFUSED and TOOLS.search(words):
+        return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{said}")
     status = _meant(status, words)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{said}", retry_after)

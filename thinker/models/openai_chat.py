@@ -1,6 +1,7 @@
 """OpenAI's chat completions: groq, openai, openrouter, ollama, lmstudio and any ``baseUrl``."""
 
 import orjson
+from pydantic import JsonValue
 
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.endpoint import STANDARD_TIMEOUTS, Endpoint, ModelTimeouts
@@ -12,6 +13,7 @@ from thinker.protocol.messages import (
     JsonObject,
     Message,
     ToolCall,
+    ToolChoice,
     ToolResult,
     ToolSpec,
     UserMessage,
@@ -68,7 +70,7 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     body: JsonObject = {"model": account.model, "messages": [*_messages(request)]}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-        body["tool_choice"] = request.tool_choice
+        body["tool_choice"] = _choice(request.tool_choice)
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
@@ -79,6 +81,12 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}
     return body
+
+
+def _choice(choice: ToolChoice) -> JsonValue:
+    if choice.mode == "function":
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice.mode
 
 
 def _messages(request: ModelRequest) -> list[JsonObject]:
@@ -128,11 +136,13 @@ def _call(call: ToolCall) -> JsonObject:
 
 
 def _tool(tool: ToolSpec) -> JsonObject:
+    strict: JsonObject = {"strict": True} if tool.strict else {}
     return {
         "type": "function",
         "function": {
             "name": tool.name,
             "description": tool.description,
             "parameters": tool.parameters,
+            **strict,
         },
     }

@@ -90,6 +90,22 @@ class ToolSpec(Frozen):
     parameters: JsonObject
     side_effect: SideEffect = SideEffect.NON_IDEMPOTENT
     always: bool = False  # offered whatever the user's text says
+    strict: bool = False  # arguments must fit the schema as they are; nothing is coerced
+
+
+class ToolChoice(Frozen):
+    """What a model has to do with its tools; ``name`` is the tool that ``function`` forces."""
+
+    mode: Literal["auto", "none", "required", "function"] = "auto"
+    name: str = ""
+
+    @property
+    def demands(self) -> bool:
+        """Whether an answer without a call does not do."""
+        return self.mode in ("required", "function")
+
+
+AUTO, NO_TOOLS = ToolChoice(), ToolChoice(mode="none")
 
 
 class Usage(Frozen):

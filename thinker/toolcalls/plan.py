@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 import structlog
 
-from thinker.protocol.messages import AssistantMessage, ToolCall, ToolSpec
+from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
 from thinker.protocol.methods import PlannedCall
 from thinker.toolcalls import arguments, leaked
 
@@ -29,14 +29,16 @@ def recovered(
 
 
 def plan(
-    calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], *, last: bool
+    calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], choice: ToolChoice, *, last: bool
 ) -> tuple[PlannedCall, ...]:
     """Each call with its arguments coerced, or the reason why it cannot run.
 
     In the ``last`` step no call runs: nobody would read its result.
     """
     return tuple(
-        _planned(call, tools.get(call.name), _excess(number, last=last))
+        _planned(
+            call, tools.get(call.name), _excess(number, last=last) or _unchosen(call.name, choice)
+        )
         for number, call in enumerate(calls)
     )
 
@@ -46,7 +48,8 @@ def _planned(call: ToolCall, tool: ToolSpec | None, excess: str | None) -> Plann
     if problem is None and tool is None:
         problem = f"there is no tool named {call.name!r}; use one of those offered"
     if problem is None and tool is not None:
-        coerced = arguments.coerce(call.arguments, tool.parameters)
+        given = call.arguments
+        coerced = given if tool.strict else arguments.coerce(given, tool.parameters)
         problem = arguments.validate(coerced, tool.parameters)
         if problem is None:
             return PlannedCall(id=call.id, name=call.name, arguments=coerced)
@@ -62,9 +65,17 @@ def _excess(number: int, *, last: bool) -> str | None:
     return None
 
 
+def _unchosen(name: str, choice: ToolChoice) -> str | None:
+    if choice.mode == "none":
+        return "no tool may be called now; answer in plain text"
+    if choice.mode == "function" and name != choice.name:
+        return f"only {choice.name!r} may be called now; call it"
+    return None
+
+
 def _unusable(call: ToolCall) -> str | None:
     if call.malformed is not None:
-        return "the arguments are not a JSON object; write them as one"
+        return "the call cannot be read; write it as valid JSON, its arguments as a JSON object"
     if len(orjson.dumps(call.arguments)) > MAX_ARGUMENTS:
         return f"the arguments are longer than {MAX_ARGUMENTS} bytes; send less"
     return None

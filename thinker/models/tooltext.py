@@ -1,0 +1,177 @@
+"""How a model is given tools: its own way, as text, or as text once it has refused them.
+
+A model adapter speaks its provider's tool calls. `TextTools` puts seed 003's text protocol in
+front of any of them, so that the loop asks the same of both and does not know which it has.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeGuard
+
+import orjson
+import structlog
+
+from thinker.models.arguments import mended, tool_call
+from thinker.models.base import Model, ModelRequest, ModelResponse, OnText
+from thinker.models.failures import ToolsRefusedError, headline
+from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
+from thinker.toolcalls.text.inject import block, developer_instructions
+from thinker.toolcalls.text.parser import (
+    CLOSE,
+    OPEN,
+    Event,
+    TextCallParser,
+    TextDelta,
+    TextToolCall,
+    ToolCallProblem,
+)
+from thinker.toolcalls.text.payload import rules
+from thinker.toolcalls.text.transcript import RESULTS, UNREADABLE, as_text
+
+ToolCalls = Literal["native", "text", "auto"]
+THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
+log = structlog.get_logger()
+
+
+def with_tools(model: Model, way: ToolCalls) -> Model:
+    """The model with its tools given this way; ``auto`` is native until it is refused."""
+    if way == "native":
+        return model
+    return TextTools(model) if way == "text" else AutoTools(model)
+
+
+def tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
+    """What a model that is given tools as text finds before its system prompt."""
+    return developer_instructions(block(tools, choice), RESULTS) if tools else ""
+
+
+class TextTools:
+    """A model that is given its tools as text, whatever it can do itself."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self._model.name
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask in text, and read the calls out of the answer.
+
+        Raises:
+            ModelError: the failure of the model inside.
+        """
+        told = tool_block(request.tools, request.tool_choice)
+        response = await self._model.complete(
+            replace(
+                request,
+                system=developer_instructions(told, request.system),
+                messages=as_text(request.messages),
+                tools=(),
+                on_text=_without_calls(request),
+            )
+        )
+        message = _read(request, response)
+        return replace(response, message=message, tool_block=told)
+
+    async def aclose(self) -> None:
+        """Close the model inside."""
+        await self._model.aclose()
+
+
+class AutoTools:
+    """A model that is given its tools natively, and as text after it has refused them."""
+
+    def __init__(self, model: Model) -> None:
+        self._native = model
+        self._text: TextTools | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self._native.name
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask the way that works; the first refusal is logged, and remembered.
+
+        Raises:
+            ModelError: the failure of the model inside.
+        """
+        if self._text is None:
+            try:
+                return await self._native.complete(request)
+            except ToolsRefusedError as error:
+                log.warning("tool_calls_as_text", model=self.name, why=headline(error))
+                self._text = TextTools(self._native)
+        return await self._text.complete(request)
+
+    async def aclose(self) -> None:
+        """Close the model inside."""
+        await self._native.aclose()
+
+
+def _parser(request: ModelRequest) -> TextCallParser | None:
+    """The parser of an answer; None where no call may be in it."""
+    if not request.tools or request.tool_choice.mode == "none":
+        return None
+    return TextCallParser(rules(request.tools, request.tool_choice))
+
+
+def _without_calls(request: ModelRequest) -> OnText | None:
+    """A view of the growing answer that shows people its text and never a block."""
+    show, parser = request.on_text, _parser(request)
+    if show is None or parser is None:
+        return show
+    seen = 0
+    shown = ""
+
+    def on_text(text: str) -> None:
+        nonlocal seen, shown
+        more = "".join(
+            event.text for event in parser.feed(text[seen:]) if isinstance(event, TextDelta)
+        )
+        seen = len(text)
+        if more:
+            shown += more
+            show(shown)
+
+    return on_text
+
+
+def _read(request: ModelRequest, response: ModelResponse) -> AssistantMessage:
+    """The answer with its blocks as tool calls."""
+    message, parser = response.message, _parser(request)
+    thought = THOUGHT.match(message.content)  # what is weighed there is not done
+    content = message.content[thought.end() :] if thought else message.content
+    if parser is None or OPEN not in content:
+        return message
+    events = [*parser.feed(content), *parser.finish()]
+    made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
+    blocks = [event for event in events if _is_call(event)]
+    found = [_call(event, f"call_{made + number}") for number, event in enumerate(blocks, 1)]
+    return AssistantMessage(
+        content="".join(event.text for event in events if isinstance(event, TextDelta)).strip(),
+        tool_calls=(*message.tool_calls, *found),
+        reasoning=thought[1].strip() if thought else message.reasoning,
+    )
+
+
+def _is_call(event: Event) -> TypeGuard[TextToolCall | ToolCallProblem]:
+    return isinstance(event, TextToolCall) or (isinstance(event, ToolCallProblem) and event.fatal)
+
+
+def _call(event: TextToolCall | ToolCallProblem, call_id: str) -> ToolCall:
+    """The call of a block; one that cannot be read becomes one that cannot run."""
+    if isinstance(event, TextToolCall):
+        return tool_call(call_id, event.name, event.arguments)
+    if event.call is not None:
+        return tool_call(call_id, event.call.name, event.call.arguments)
+    if event.raw.endswith(CLOSE):  # half a block that was mended must not run
+        payload = mended(event.raw.removeprefix(OPEN).removesuffix(CLOSE)) or {}
+        name, arguments = payload.get("name"), payload.get("arguments", {})
+        if isinstance(name, str) and isinstance(arguments, str | dict):
+            text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
+            return tool_call(call_id, name.strip(), text)
+    return ToolCall(id=call_id, name=UNREADABLE, malformed=event.raw)

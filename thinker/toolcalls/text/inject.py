@@ -1,0 +1,83 @@
+"""What a model is told about tools in its prompt; the words are seed 003's."""
+
+import json
+from collections.abc import Sequence
+
+from thinker.protocol.messages import ToolChoice, ToolSpec
+from thinker.toolcalls.text.schema import compact, example_arguments, parameter_lines
+
+INTERNAL = ("shell", "apply_patch", "web_search", "view_image")  # the seed's host's own tools
+
+BASE = """\
+Tool calling instructions:
+Only emit tool calls using <tool_call>...</tool_call>.
+Format: <tool_call>{"name":"TOOL_NAME","arguments":"{...}"}</tool_call>
+Inside <tool_call>...</tool_call>, output ONLY a JSON object with keys "name" and "arguments".
+Always emit <tool_call> blocks exactly as shown; the client executes them.
+Do NOT call internal tools directly (INTERNAL); only emit <tool_call>.
+Read-only sandbox or approval restrictions do NOT prevent emitting <tool_call> output.
+Use EXACT parameter names from the schema; do NOT invent or rename keys.
+Do not add any extra characters before or after the JSON (no trailing ">", no code fences).
+Use exactly one opening <tool_call> and one closing </tool_call> tag.
+Output must be valid JSON. Do not add extra braces or trailing characters.
+Do NOT wrap the JSON object in an array (no leading "[" or trailing "]").
+Bad: <tool_call>[{"name":"tool","arguments":"{...}"}]</tool_call>
+Never repeat the closing tag.
+Example (exact): <tool_call>{"name":"webSearch","arguments":"{\\"query\\":\\"example\\",\
+\\"chatHistory\\":[]}"}</tool_call>
+The "arguments" field must be a JSON string.
+If a tool has no parameters, use arguments "{}".
+If no tool is needed, respond with plain text."""
+
+CHOICE_LINES = {
+    "none": "Tool choice is none: never emit <tool_call>.",
+    "required": "Tool choice is required: you MUST emit at least one <tool_call>.",
+    "function": 'Tool choice is forced: you MUST call "{}".',
+}
+
+
+def block(
+    tools: Sequence[ToolSpec], choice: ToolChoice | None, *, internal: Sequence[str] = INTERNAL
+) -> str:
+    """The tool-call block; "" without tools.
+
+    ``internal`` are tools of the model's own host, which it must not call by other means.
+    """
+    if not tools:
+        return ""
+    strict = ", ".join(tool.name for tool in tools if tool.strict)
+    line = CHOICE_LINES.get(choice.mode) if choice is not None else None
+    lines = [BASE.replace("INTERNAL", ", ".join(internal))]
+    if choice is not None and line is not None:
+        lines.append(line.format(choice.name))
+    if strict:
+        lines.append(f"Strict tools: {strict}. Arguments MUST conform exactly to schema.")
+    lines.append("Available tools (schema):")
+    lines += [f"- {tool.name}: {compact(tool.parameters)}" for tool in tools]
+    lines.append("Per-tool guidance and examples (schema-conformant):")
+    for tool in tools:
+        lines += _guidance(tool)
+    return "\n".join(lines)
+
+
+def developer_instructions(*parts: str) -> str:
+    """The block, then the other instructions in their order; blank ones are left out."""
+    return "\n\n".join(said for part in parts if (said := part.strip()))
+
+
+def call_text(name: str, arguments: str) -> str:
+    """A tool call as a model is to write it; ``arguments`` is JSON text."""
+    quoted = (json.dumps(text, ensure_ascii=False) for text in (name, arguments))
+    return '<tool_call>{{"name":{},"arguments":{}}}</tool_call>'.format(*quoted)
+
+
+def _guidance(tool: ToolSpec) -> list[str]:
+    described = [f"Description: {tool.description}"] if tool.description.strip() else []
+    return [
+        f"Tool: {tool.name}",
+        *described,
+        "Parameters:",
+        *parameter_lines(tool.parameters),
+        "Example tool_call:",
+        call_text(tool.name, compact(example_arguments(tool.parameters))),
+    ]

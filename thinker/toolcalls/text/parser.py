@@ -1,0 +1,202 @@
+"""The streaming parser of ``<tool_call>`` blocks: ordered events, whatever the chunking.
+
+A closing tag in a string of the block's JSON does not close it. Where the JSON turns out to be
+broken, the first closing tag closes after all, and what follows it is read again.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from thinker.toolcalls.text.cursor import JsonCursor
+from thinker.toolcalls.text.payload import ParserRules, Payload, Problem, read_payload
+
+OPEN = "<tool_call>"
+CLOSE = "</tool_call>"
+SLICE = 4096  # characters
+UNCLOSED = Problem("unclosed_tag", "unterminated tool_call block", strict=None)
+RECOVERED = Problem("unclosed_tag_recovered", "unterminated tool_call block recovered", strict=None)
+
+
+@dataclass(frozen=True)
+class TextDelta:
+    """Text outside the blocks, for people."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class TextToolCall:
+    """A call. ``arguments`` is JSON text; ``repaired`` says that we mended the block's JSON."""
+
+    name: str
+    arguments: str
+    repaired: bool = False
+
+
+@dataclass(frozen=True)
+class ToolCallProblem:
+    """Something wrong with the block that begins at ``offset`` (characters of the whole text).
+
+    ``raw`` is the block as it was written. With ``fatal`` no call comes of it; ``call`` is then
+    what could be read of it, and ``shown`` the text that a client without strict tools is to see.
+    """
+
+    problem: Problem
+    raw: str
+    offset: int
+    fatal: bool = False
+    call: TextToolCall | None = None
+    shown: str = ""
+
+
+Event: TypeAlias = TextDelta | TextToolCall | ToolCallProblem
+
+
+class _Block:
+    """An open block: its text so far, and where it could end."""
+
+    def __init__(self) -> None:
+        self.cursor = JsonCursor()
+        self.pieces: list[str] = []
+        self.length = 0
+        self.first_close: int | None = None  # of a closing tag that stands in a string
+
+    def add(self, piece: str) -> None:
+        self.cursor.advance(piece)
+        self.pieces.append(piece)
+        self.length += len(piece)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+class TextCallParser:
+    """Feed it an answer in pieces; it never raises, and its cost is linear in the text."""
+
+    def __init__(self, rules: ParserRules) -> None:
+        self._rules = rules
+        self._waiting: deque[str] = deque()
+        self._pending = ""  # at most the beginning of a tag between two feeds
+        self._block: _Block | None = None
+        self._offset = 0  # characters of whole events so far
+
+    def feed(self, chunk: str) -> tuple[Event, ...]:
+        """The events that this piece completes."""
+        self._waiting.extend(_sliced(chunk))
+        return tuple(self._drain())
+
+    def finish(self) -> tuple[Event, ...]:
+        """The events of what is left when nothing follows."""
+        events: list[Event] = []
+        while (block := self._block) is not None:
+            quoted = block.cursor.inside or block.cursor.broken
+            block.add(self._pending)
+            self._pending = ""
+            if block.first_close is not None and quoted:
+                events += self._cut(block, block.first_close)
+                events += self._drain()
+            else:
+                events += self._unclosed(block.text)
+        if self._pending:
+            events.append(TextDelta(self._pending))
+            self._pending = ""
+        return tuple(events)
+
+    def _drain(self) -> Iterator[Event]:
+        while self._waiting:
+            self._pending += self._waiting.popleft()
+            yield from self._events()
+
+    def _events(self) -> Iterator[Event]:
+        """Everything that can be told from ``_pending``; leaves there what cannot."""
+        found = True
+        while found and self._pending:
+            if self._block is None:
+                text, found = self._take(OPEN)
+                if text:
+                    self._offset += len(text)
+                    yield TextDelta(text)
+                if found:
+                    self._block = _Block()
+            else:
+                text, found = self._take(CLOSE)
+                self._block.add(text)
+                yield from self._settled(self._block, closed=found)
+
+    def _take(self, tag: str) -> tuple[str, bool]:
+        """What stands before the tag, and whether the tag is there; both leave ``_pending``.
+
+        Without a tag, a beginning of it at the end stays.
+        """
+        text, found, self._pending = self._pending.partition(tag)
+        if found:
+            return text, True
+        end = len(text) - _begun(text, tag)
+        self._pending = text[end:]
+        return text[:end], False
+
+    def _settled(self, block: _Block, *, closed: bool) -> Iterator[Event]:
+        """The events of the block if it is known to be at its end."""
+        cursor = block.cursor
+        if cursor.broken and block.first_close is not None:
+            if closed:
+                block.add(CLOSE)
+            yield from self._cut(block, block.first_close)
+        elif closed and cursor.inside and not cursor.broken:
+            if block.first_close is None:
+                block.first_close = block.length
+            block.add(CLOSE)
+        elif closed:
+            yield from self._closed(block.text)
+
+    def _cut(self, block: _Block, end: int) -> Iterator[Event]:
+        """End the block at a closing tag that was passed over; the rest is read again."""
+        text = block.text
+        self._waiting.extendleft(reversed(_sliced(text[end + len(CLOSE) :] + self._pending)))
+        self._pending = ""
+        yield from self._closed(text[:end])
+
+    def _closed(self, inner: str) -> Iterator[Event]:
+        raw = f"{OPEN}{inner}{CLOSE}"
+        yield from self._judged(read_payload(inner, self._rules), raw, drop_strict=True)
+
+    def _unclosed(self, inner: str) -> Iterator[Event]:
+        """The answer ended within a block: a whole payload counts, anything else is text."""
+        raw = f"{OPEN}{inner}"
+        payload = read_payload(inner[: len(inner) - _begun(inner, CLOSE)], self._rules)
+        told = RECOVERED if payload.runs else UNCLOSED
+        yield ToolCallProblem(told, raw, self._offset)
+        yield from self._judged(payload, raw, drop_strict=False)
+
+    def _judged(self, payload: Payload, raw: str, *, drop_strict: bool) -> Iterator[Event]:
+        call = TextToolCall(payload.name, payload.arguments, payload.repaired)
+        problem = payload.problem
+        if problem is not None:
+            fatal = not payload.runs
+            hidden = not fatal or (drop_strict and problem.strict)
+            yield ToolCallProblem(
+                problem,
+                raw,
+                self._offset,
+                fatal=fatal,
+                call=call if fatal and call.name else None,
+                shown="" if hidden else raw,
+            )
+        if payload.runs:
+            yield call
+        self._offset += len(raw)
+        self._block = None
+
+
+def _begun(text: str, tag: str) -> int:
+    """How many characters at the end could be the beginning of the tag."""
+    sizes = range(len(tag) - 1, 0, -1)
+    return next((size for size in sizes if text.endswith(tag[:size])), 0)
+
+
+def _sliced(text: str) -> list[str]:
+    """Short pieces, so that what is copied at each tag is short, too."""
+    return [text[start : start + SLICE] for start in range(0, len(text), SLICE)]

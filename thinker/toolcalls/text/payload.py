@@ -1,0 +1,154 @@
+"""What stands between the tags: read, mended, checked against the rules of a request."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import orjson
+from pydantic import JsonValue
+
+from thinker.protocol.messages import JsonObject, ToolChoice, ToolSpec
+from thinker.toolcalls.arguments import validate
+from thinker.toolcalls.text.schema import compact
+
+STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
+TRAILING_COMMA = re.compile(rf"({STRING})|,\s*+(?=[}}\]])", re.DOTALL)
+
+ProblemKind = Literal[
+    "invalid_json",
+    "missing_name",
+    "unknown_tool",
+    "arguments_coerced",
+    "schema_mismatch",
+    "unclosed_tag",
+    "unclosed_tag_recovered",
+]
+
+
+@dataclass(frozen=True)
+class ParserRules:
+    """What a request allows; an empty ``allowed`` allows every name.
+
+    A block of a strict tool that breaks a rule is dropped instead of shown as text;
+    ``strict_default`` holds for names that ``strict`` does not list, and for blocks without one.
+    """
+
+    allowed: Collection[str] = ()
+    strict: Mapping[str, bool] = field(default_factory=dict)
+    strict_default: bool = False
+    schemas: Mapping[str, JsonObject] = field(default_factory=dict)
+
+    def is_strict(self, name: str) -> bool:
+        """Whether this tool's calls must keep to the letter."""
+        return self.strict.get(name, self.strict_default)
+
+
+def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
+    """The rules of a request with these tools; a forced tool is the only one allowed."""
+    forced = choice is not None and choice.mode == "function"
+    return ParserRules(
+        allowed=(choice.name,) if choice and forced else tuple(tool.name for tool in tools),
+        strict={tool.name: tool.strict for tool in tools},
+        schemas={tool.name: tool.parameters for tool in tools},
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a payload; ``strict`` is None where strictness plays no part."""
+
+    kind: ProblemKind
+    message: str
+    strict: bool | None = False
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What a block says. ``arguments`` is JSON text as the model wrote it.
+
+    ``runs`` is false when no call comes of it. ``repaired`` says that we mended the JSON.
+    """
+
+    name: str = ""
+    arguments: str = ""
+    runs: bool = False
+    repaired: bool = False
+    problem: Problem | None = None
+
+
+def read_payload(raw: str, limits: ParserRules) -> Payload:
+    """Read what stood between the tags; whatever it is, a `Payload` says so."""
+    value, repaired = _parsed(raw.strip())
+    if not isinstance(value, dict | list):
+        problem = Problem("invalid_json", "invalid tool_call payload", limits.strict_default)
+        return Payload(problem=problem)
+    given = value if isinstance(value, dict) else {}
+    name = given.get("name")
+    name = name.strip() if isinstance(name, str) else ""
+    strict = limits.is_strict(name)
+    if not name:
+        return Payload(problem=Problem("missing_name", "tool_call name is required", strict))
+    # Some models were taught to write "parameters".
+    arguments = given.get("arguments", given.get("parameters", {}))
+    text = arguments if isinstance(arguments, str) else _as_text(arguments)
+    if limits.allowed and name not in limits.allowed:
+        unknown = Problem("unknown_tool", f"unknown tool: {name}", strict)
+        return Payload(name, text, repaired=repaired, problem=unknown)
+    problem = None
+    if "arguments" not in given or not isinstance(arguments, str):
+        problem = Problem("arguments_coerced", "arguments coerced to string", strict)
+    elif strict and (mismatch := _mismatch(text, limits.schemas.get(name, {}))) is not None:
+        problem = Problem("schema_mismatch", mismatch, strict)
+    runs = problem is None or not strict
+    return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
+
+
+def _parsed(text: str) -> tuple[JsonValue, bool]:
+    """The value of JSON that may need one of the known mends, and whether it did."""
+    for attempt, candidate in enumerate(_mends(text)):
+        try:
+            value: JsonValue = orjson.loads(candidate)
+        except ValueError:
+            continue
+        return value, attempt > 0
+    return None, False
+
+
+def _mends(text: str) -> Iterator[str]:
+    """The text as it is, then with one slip after the other taken away."""
+    yield text
+    text = TRAILING_COMMA.sub(lambda match: match[1] or "", text)
+    yield text
+    if text.endswith(">"):
+        text = text[:-1].rstrip()
+        yield text
+    if text.endswith("}}"):
+        text = text[:-1]
+        yield text
+    if text.startswith("{") and text.endswith("]"):
+        yield text[:-1]
+
+
+def _as_text(arguments: JsonValue) -> str:
+    # The format wants a string, so nothing is the empty string.
+    return compact("" if arguments is None else arguments)
+
+
+def _mismatch(text: str, schema: JsonObject) -> str | None:
+    """How the arguments of a strict tool miss its schema."""
+    try:
+        arguments = orjson.loads(text)
+    except ValueError:
+        return "arguments are not JSON"
+    if not isinstance(arguments, dict):
+        return "arguments must be an object"
+    required = schema.get("required")
+    missing = [
+        key
+        for key in (required if isinstance(required, list) else ())
+        if isinstance(key, str) and key not in arguments
+    ]
+    if missing:
+        return f"missing required keys: {', '.join(missing)}"
+    return validate(arguments, schema)

@@ -1,0 +1,116 @@
+"""JSON schemas described to a model in plain text: parameter lines and an example."""
+
+import json
+
+from pydantic import JsonValue
+
+from thinker.protocol.messages import JsonObject
+
+EXAMPLE = "example"  # the seed's stand-in for any string
+LARGEST_WHOLE = 2.0**53  # up to here JavaScript writes a whole number without a point
+
+
+def compact(value: JsonValue) -> str:
+    """JSON as ``JSON.stringify`` writes it: no blanks, text unescaped, 1.0 as 1."""
+    return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def parameter_lines(parameters: JsonObject) -> list[str]:
+    """One line for each parameter; a schema that is no object is printed as it is."""
+    schema = _branch(parameters)
+    if schema and _kind(schema) != "object":
+        return [f"- (schema) {compact(schema)}"]
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    return [
+        _line(name, _branch(field), needed=name in names)
+        for name, field in _properties(schema).items()
+    ] or ["- (no parameters)"]
+
+
+def example(schema: JsonValue) -> JsonValue:
+    """A value that fits the schema: default, example, examples, const, enum, else by type."""
+    if not isinstance(schema, dict):
+        return EXAMPLE
+    for key in ("default", "example"):
+        if key in schema:
+            return schema[key]
+    examples, options = schema.get("examples"), schema.get("enum")
+    if isinstance(examples, list) and examples:
+        return examples[0]
+    if "const" in schema:
+        return schema["const"]
+    if isinstance(options, list) and options:
+        return options[0]
+    chosen = _branch(schema)
+    return _by_type(chosen) if chosen is schema else example(chosen)
+
+
+def example_arguments(parameters: JsonObject) -> JsonValue:
+    """Arguments for a tool; a tool that says nothing of its parameters takes none."""
+    return example(parameters) if parameters else {}
+
+
+def _by_type(schema: JsonObject) -> JsonValue:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((item for item in kind if item != "null"), "null")
+    match kind or _kind(schema):
+        case "array":
+            return [example(schema.get("items"))]
+        case "object":
+            return {name: example(field) for name, field in _properties(schema).items()}
+        case "integer" | "number":
+            return 0
+        case "boolean":
+            return False
+        case "null":
+            return None
+    return EXAMPLE
+
+
+def _line(name: str, schema: JsonObject, *, needed: bool) -> str:
+    description = schema.get("description")
+    said = description.strip() if isinstance(description, str) else ""
+    need = "required" if needed else "optional"
+    return f"- {name} ({need}, {_kind(schema)})" + (f": {said}" if said else "")
+
+
+def _kind(schema: JsonObject) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind:
+        return kind
+    if isinstance(kind, list) and kind:
+        return "|".join(str(item) for item in kind)
+    if "properties" in schema:
+        return "object"
+    return "array" if "items" in schema else "unknown"
+
+
+def _properties(schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _branch(schema: JsonValue) -> JsonObject:
+    """The first alternative of a schema that is made of alternatives, else the schema itself."""
+    if not isinstance(schema, dict):
+        return {}
+    if "properties" in schema:
+        return schema
+    for keyword in ("oneOf", "anyOf", "allOf"):
+        alternatives = schema.get(keyword)
+        if isinstance(alternatives, list) and alternatives:
+            first = alternatives[0]
+            return first if isinstance(first, dict) else {}
+    return schema
+
+
+def _whole(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE:
+        return int(value)
+    return value
