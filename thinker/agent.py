@@ -14,6 +14,7 @@ from thinker import compaction, facts, history
 from thinker.budget import Limits
 from thinker.loop import Host, Loop, LoopRequest
 from thinker.models.base import Model
+from thinker.models.tooltext import tool_block
 from thinker.playbooks import Matcher, merged, required_tools
 from thinker.prompt import layers
 from thinker.prompt.base import BasePrompts, override
@@ -74,7 +75,9 @@ class Agent:
             temperature=self._settings.temperature,
             stream=turn.stream,
             steer=turn.steer,
-            relax=PROVIDERS[self._settings.llm_provider].checks_arguments,
+            tool_choice=turn.tool_choice,
+            relax=self._settings.tool_calls != "text"
+            and PROVIDERS[self._settings.llm_provider].checks_arguments,
         )
         return await Loop(request, self._model, host).run(turn.steps)
 
@@ -85,6 +88,14 @@ class Agent:
     async def extract(self, request: Extract) -> Extracted:
         """Find facts about the user in a stretch of conversation."""
         return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
+
+    def preview(self, turn: TurnRun) -> PromptRecord:
+        """The prompt of a turn, as its first model call would be told it."""
+        prepared = self.prepare(turn)
+        if self._settings.tool_calls != "text":
+            return prepared.prompt
+        told = tool_block(prepared.tools, turn.tool_choice)
+        return prepared.prompt.below("tool_calls", told)
 
     def prepare(self, turn: TurnRun) -> Prepared:
         """Base prompt, layers, history and tools of a turn; logs the sizes and what is missing."""
@@ -99,6 +110,8 @@ class Agent:
         interactive = turn.recipe == "interactive"
         matched = self._matcher.match(text) if interactive else ()
         required = required_tools(matched)
+        if turn.tool_choice.name:
+            required = {**required, turn.tool_choice.name: "the tool choice"}
         if turn.required_tools is None:
             selection = select(
                 turn.tools,

@@ -18,15 +18,19 @@ from thinker.budget import Limits, Spent
 from thinker.errors import ModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.protocol.messages import (
+    AUTO,
+    NO_TOOLS,
     AssistantMessage,
     Message,
     SideEffect,
     ToolCall,
+    ToolChoice,
     ToolResult,
     ToolSpec,
     UserMessage,
 )
 from thinker.protocol.methods import (
+    PlannedCall,
     PromptRecord,
     RecordedStep,
     StepCommit,
@@ -35,6 +39,7 @@ from thinker.protocol.methods import (
     TurnResult,
 )
 from thinker.toolcalls import arguments, leaked
+from thinker.toolcalls.choice import Demand, unmeetable
 from thinker.toolcalls.plan import plan, recovered
 
 RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
@@ -49,6 +54,7 @@ ENDINGS = {
     StopReason.REFUSED: "The model declined to answer this.",
     StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
     "Please try again in a moment.",
+    StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
 }
 CUT = "\n\n(The answer was cut off at the model's length limit.)"
 log = structlog.get_logger()
@@ -87,6 +93,7 @@ class LoopRequest:
     stream: bool = False
     steer: bool = False  # whether messages may enter between two steps
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
+    tool_choice: ToolChoice = AUTO
 
 
 class Loop:
@@ -109,15 +116,20 @@ class Loop:
         self._spent = Spent()
         self._used: list[str] = []
         self._empty = 0
+        self._demand = Demand(request.tool_choice)
         self._prompt: PromptRecord | None = request.prompt
 
     async def run(self, recorded: Sequence[RecordedStep] = ()) -> TurnResult:
         """Finish what is recorded, then go on until the model answers or a limit ends it."""
+        hopeless = unmeetable(self._request.tool_choice, self._tools)
+        if hopeless is not None:
+            return self._unmet(hopeless)
         for step in recorded:
+            calls = self._planned(step.response)
             self._spent = self._spent.plus(step.usage)
             seqs = [call.seq for call in step.calls]
             known = {call.seq: call.result for call in step.calls if call.result is not None}
-            ended = await self._take(step.response, seqs, known, step.finish)
+            ended = await self._take(step.response, calls, seqs, known, step.finish)
             if ended is not None:
                 return ended
             self._transcript += step.entered
@@ -148,8 +160,7 @@ class Loop:
         if response is None:
             return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
         message = recovered(response.message, self._tools, self._spent.steps)
-        last = budget.is_last(self._request.limits, self._spent)
-        calls = plan(message.tool_calls, self._tools, last=last)
+        calls = self._planned(message)
         usage = budget.charged(response.usage, _characters(request), len(message.model_dump_json()))
         committed = await self._host.commit(
             StepCommit(
@@ -160,7 +171,7 @@ class Loop:
                 usage=usage,
                 model=response.model or self._model.name,
                 request_id=response.request_id,
-                prompt=self._prompt,
+                prompt=self._prompt and self._prompt.below("tool_calls", response.tool_block),
             )
         )
         self._prompt = None
@@ -170,7 +181,7 @@ class Loop:
             for seq, call in zip(committed.call_seqs, calls, strict=True)
             if call.rejected is not None
         }
-        return await self._take(message, committed.call_seqs, rejected, response.finish)
+        return await self._take(message, calls, committed.call_seqs, rejected, response.finish)
 
     def _model_request(self) -> ModelRequest:
         last = budget.is_last(self._request.limits, self._spent)
@@ -178,27 +189,36 @@ class Loop:
             system=self._request.system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
-            tool_choice="none" if last else "auto",
+            tool_choice=NO_TOOLS if last else self._demand.choice,
             temperature=self._request.temperature,
             on_text=self._host.show if self._request.stream else None,
         )
 
+    def _planned(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
+        last = budget.is_last(self._request.limits, self._spent)
+        return plan(message.tool_calls, self._tools, self._demand.choice, last=last)
+
     async def _take(
         self,
         message: AssistantMessage,
+        calls: Sequence[PlannedCall],
         seqs: Sequence[int],
         known: dict[int, ToolResult],
         finish: str,
     ) -> TurnResult | None:
         """Add a committed response to the transcript; run its calls or end with its text."""
+        self._demand = self._demand.after(calls)
         if message.tool_calls:
             results = await self._execute(message.tool_calls, seqs, known)
             self._transcript += [message, *(_shortened(result) for result in results)]
             self._used += [call.name for call in message.tool_calls]
-            return None
+            return self._unmet() if self._demand.failed else None
         text = leaked.clean(message.content)
         if finish == "refused":
             return self._result(StopReason.REFUSED, text or ENDINGS[StopReason.REFUSED])
+        if self._demand.choice.demands:
+            self._transcript += [message, UserMessage(content=self._demand.reminder)]
+            return self._unmet() if self._demand.failed else None
         if text:
             cut = finish == "length"
             reason = StopReason.LENGTH if cut else self._reason()
@@ -207,6 +227,9 @@ class Loop:
         if self._empty > EMPTY_RETRIES:
             return self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
         return None
+
+    def _unmet(self, error: str = "the model made no call of a tool that may run") -> TurnResult:
+        return self._result(StopReason.TOOL_CHOICE, ENDINGS[StopReason.TOOL_CHOICE], error=error)
 
     def _reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1

@@ -130,7 +130,7 @@ class Server:
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
     async def _preview(self, params: JsonValue) -> PromptRecord:
-        return self._agent.prepare(TurnRun.model_validate(params)).prompt
+        return self._agent.preview(TurnRun.model_validate(params))
 
     async def _compact(self, params: JsonValue) -> Compacted:
         try:

@@ -15,7 +15,6 @@ NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
     ("port", lambda agent: agent.port is not None),
     ("prompt", lambda agent: agent.prompt is not None),
     ("promptLayout", lambda agent: agent.prompt_layout != "system"),
-    ("toolCalls", lambda agent: agent.tool_calls == "text"),
 )
 
 

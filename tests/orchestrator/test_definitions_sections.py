@@ -101,7 +101,6 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
         ({"port": 0}, "port"),
         ({"prompt": "p"}, "prompt"),
         ({"promptLayout": "cached"}, "promptLayout"),
-        ({"toolCalls": "text"}, "toolCalls"),
     ],
 )
 def test_field_without_effect_yet_is_warned_about_once(fields: dict[str, Any], place: str) -> None:

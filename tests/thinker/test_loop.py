@@ -17,7 +17,7 @@ from thinker.budget import Limits
 from thinker.errors import FatalModelError, RetryableModelError
 from thinker.loop import CUT, ENDINGS, RESULT_LIMIT, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.protocol.messages import JsonObject, ToolResult, ToolSpec, UserMessage
+from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PromptRecord, StopReason, TurnResult
 
 FOREVER = Limits(max_steps=8, max_tokens=0, deadline=1000.0)
@@ -49,7 +49,7 @@ async def test_text_is_the_answer_and_is_committed_first() -> None:
     assert committed.step.response.content == "Hello."
     assert (committed.step.model, committed.step.prompt) == (NAME, PROMPT)
     asked = model.requests[0]
-    assert (asked.system, asked.tool_choice, asked.temperature) == ("You help.", "auto", 0.4)
+    assert (asked.system, asked.tool_choice, asked.temperature) == ("You help.", AUTO, 0.4)
 
 
 async def test_result_of_a_call_reaches_the_model() -> None:
@@ -86,7 +86,7 @@ async def test_last_step_may_not_call_tools() -> None:
     wanted = calls(call("a", "add"))
     model, host = ScriptedModel(wanted, wanted), MemoryHost()
     result = await run(model, host, request(spec("add"), limits=Limits(2, 0, 1000.0)))
-    assert [asked.tool_choice for asked in model.requests] == ["auto", "none"]
+    assert [asked.tool_choice for asked in model.requests] == [AUTO, NO_TOOLS]
     assert result.stop_reason is StopReason.MAX_STEPS
     assert result.text == ENDINGS[StopReason.MAX_STEPS]
     assert len(host.ran) == 1

@@ -126,7 +126,7 @@ async def test_pure_calls_do_not_pass_a_call_with_effects() -> None:
     ("bad", "problem"),
     [
         (call("a", "rm"), "no tool named 'rm'"),
-        (ToolCall(id="a", name="add", malformed="{x:"), "not a JSON object"),
+        (ToolCall(id="a", name="add", malformed="{x:"), "cannot be read"),
         (call("a", "add"), "'x' is a required property"),
         (call("a", "add", x="five"), "'five' is not of type 'number'"),
         (call("a", "add", x="9" * MAX_ARGUMENTS), "longer than"),

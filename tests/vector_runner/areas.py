@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from vector_runner import configuration, conversation, costs, memory, playbooks, schedules, tools
+from vector_runner import configuration, conversation, costs, memory, playbooks, schedules, tool_call_text, tools
 from vector_runner.area import Area
 
 AREAS: Mapping[str, Area] = {
@@ -12,5 +12,6 @@ AREAS: Mapping[str, Area] = {
     **memory.AREAS,
     **playbooks.AREAS,
     **schedules.AREAS,
+    **tool_call_text.AREAS,
     **tools.AREAS,
 }

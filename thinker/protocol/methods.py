@@ -12,10 +12,12 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from thinker.protocol.messages import (
+    AUTO,
     AssistantMessage,
     Frozen,
     JsonObject,
     Message,
+    ToolChoice,
     ToolResult,
     ToolSpec,
     Usage,
@@ -49,6 +51,7 @@ class StopReason(StrEnum):
     REFUSED = "refused"
     EMPTY = "empty"  # the model said nothing, twice
     MODEL_ERROR = "model_error"
+    TOOL_CHOICE = "tool_choice"  # the model did not make the call that it had to make
     DRAINED = "drained"  # stopped at a step boundary; the turn goes on in another process
 
 
@@ -104,7 +107,8 @@ class TurnRun(Frozen):
     ``started_at``, so that a resumed turn rebuilds the same prompt. ``playbooks`` are records of
     the journal as `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no
     keywords. ``required_tools`` of a task are exactly those that it is offered; None selects them
-    as for a message. ``max_steps`` None is the agent's own limit.
+    as for a message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds until it is
+    met: the turn goes on with auto.
     """
 
     turn_id: str
@@ -122,6 +126,7 @@ class TurnRun(Frozen):
     recent_tools: tuple[str, ...] = ()
     required_tools: tuple[str, ...] | None = None
     max_steps: int | None = None
+    tool_choice: ToolChoice = AUTO
     first_turn: bool = False
     stream: bool = False
     steer: bool = False  # between two steps, ask for messages that came meanwhile
@@ -157,6 +162,13 @@ class PromptRecord(Frozen):
     def text(self) -> str:
         """The system prompt: the layers joined as they were sent."""
         return "\n\n".join(layer.text for layer in self.layers)
+
+    def below(self, name: str, text: str) -> "PromptRecord":
+        """The record with a layer before all others; itself when there is nothing to say."""
+        if not text:
+            return self
+        first = LayerRecord(name=name, text=text)
+        return self.model_copy(update={"layers": (first, *self.layers)})
 
 
 class PlannedCall(Frozen):

@@ -65,8 +65,8 @@ def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
         return None
     try:
         found = list(islice(validator.iter_errors(arguments), MAX_PROBLEMS))
-    except (Unresolvable, RecursionError, re.error):
-        return None
+    except (Unresolvable, RecursionError, re.error, AttributeError, TypeError):
+        return None  # the last two: a reference led to what is no schema
     problems = [f"{error.json_path}: {error.message}"[:MAX_PROBLEM_CHARS] for error in found]
     return "; ".join(problems) or None
 

@@ -46,9 +46,9 @@ class ParserRules:
 
 def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
     """The rules of a request with these tools; a forced tool is the only one allowed."""
-    forced = choice is not None and choice.mode == "function"
+    forced = choice.name if choice is not None else ""
     return ParserRules(
-        allowed=(choice.name,) if choice and forced else tuple(tool.name for tool in tools),
+        allowed=(forced,) if forced else tuple(tool.name for tool in tools),
         strict={tool.name: tool.strict for tool in tools},
         schemas={tool.name: tool.parameters for tool in tools},
     )
@@ -81,8 +81,9 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     """Read what stood between the tags; whatever it is, a `Payload` says so."""
     value, repaired = _parsed(raw.strip())
     if not isinstance(value, dict | list):
-        problem = Problem("invalid_json", "invalid tool_call payload", limits.strict_default)
-        return Payload(problem=problem)
+        return Payload(
+            problem=Problem("invalid_json", "invalid tool_call payload", limits.strict_default)
+        )
     given = value if isinstance(value, dict) else {}
     name = given.get("name")
     name = name.strip() if isinstance(name, str) else ""
@@ -92,16 +93,21 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     # Some models were taught to write "parameters".
     arguments = given.get("arguments", given.get("parameters", {}))
     text = arguments if isinstance(arguments, str) else _as_text(arguments)
-    if limits.allowed and name not in limits.allowed:
-        unknown = Problem("unknown_tool", f"unknown tool: {name}", strict)
-        return Payload(name, text, repaired=repaired, problem=unknown)
-    problem = None
-    if "arguments" not in given or not isinstance(arguments, str):
-        problem = Problem("arguments_coerced", "arguments coerced to string", strict)
-    elif strict and (mismatch := _mismatch(text, limits.schemas.get(name, {}))) is not None:
-        problem = Problem("schema_mismatch", mismatch, strict)
-    runs = problem is None or not strict
+    written = "arguments" in given and isinstance(arguments, str)
+    problem = _broken_rule(name, text if written else None, limits)
+    runs = problem is None or (problem.kind == "arguments_coerced" and not strict)
     return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
+
+
+def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> Problem | None:
+    """The rule that a call breaks; ``arguments`` is None when they were not written as text."""
+    strict = limits.is_strict(name)
+    if limits.allowed and name not in limits.allowed:
+        return Problem("unknown_tool", f"unknown tool: {name}", strict)
+    if arguments is None:
+        return Problem("arguments_coerced", "arguments coerced to string", strict)
+    mismatch = _mismatch(arguments, limits.schemas.get(name, {})) if strict else None
+    return None if mismatch is None else Problem("schema_mismatch", mismatch, strict)
 
 
 def _parsed(text: str) -> tuple[JsonValue, bool]:

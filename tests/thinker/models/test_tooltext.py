@@ -1,0 +1,160 @@
+"""Tools given to a model as text: what it is told, how its answers are read, what people see."""
+
+import pytest
+from fakes.scripted import ScriptedModel, call, calls, says, spec
+from structlog.testing import capture_logs
+
+from thinker.errors import FatalModelError
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.failures import ToolsRefusedError
+from thinker.models.tooltext import TextTools, tool_block, with_tools
+from thinker.protocol.messages import (
+    AUTO,
+    NO_TOOLS,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+)
+from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.parser import CLOSE, OPEN
+from thinker.toolcalls.text.transcript import UNREADABLE
+
+ADD = spec("add", a="integer")
+ASKED = (UserMessage(content="add"),)
+
+
+def request(*tools: ToolSpec, messages: tuple[Message, ...] = ASKED) -> ModelRequest:
+    """A request of one user message."""
+    return ModelRequest("Be brief.", messages, tools)
+
+
+async def answered(text: str, asked: ModelRequest | None = None) -> AssistantMessage:
+    """What an answer in text is read as, when one tool was offered."""
+    return (await TextTools(ScriptedModel(says(text))).complete(asked or request(ADD))).message
+
+
+async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None:
+    """The block, how results come back, then the system prompt; the answer says what was told."""
+    inner = ScriptedModel(says("Hello."))
+    response = await TextTools(inner).complete(request(ADD))
+    (asked,) = inner.requests
+    assert asked.tools == ()
+    assert asked.system == f"{tool_block((ADD,), AUTO)}\n\nBe brief."
+    assert response.tool_block == tool_block((ADD,), AUTO)
+    assert response.message == AssistantMessage(content="Hello.")
+
+
+async def test_without_tools_nothing_is_added() -> None:
+    """A turn without tools costs no words, and nothing in it is a call."""
+    inner = ScriptedModel(says(call_text("add", "{}")))
+    response = await TextTools(inner).complete(request())
+    assert (inner.requests[0].system, response.tool_block) == ("Be brief.", "")
+    assert response.message.tool_calls == ()
+
+
+async def test_blocks_become_calls_with_ids_of_their_own() -> None:
+    """The text around them stays; ids go on from the history's."""
+    past = (
+        *ASKED,
+        AssistantMessage(tool_calls=(call("call_1", "add", a=1),)),
+        ToolResult(call_id="call_1", name="add", content="1"),
+    )
+    two, three = call_text("add", '{"a":2}'), call_text("add", '{"a":3}')
+    text = f"First. {two}{three} Done."
+    message = await answered(text, request(ADD, messages=past))
+    assert message.tool_calls == (call("call_2", "add", a=2), call("call_3", "add", a=3))
+    assert message.content == "First.  Done."
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        OPEN + '{"name":"add","arguments":{"a":2}}' + CLOSE,
+        OPEN + '{"name":"add","arguments":"{\\"a\\":2"}' + CLOSE,
+        OPEN + '```json\n{"name":"add","arguments":{"a":2}}\n```' + CLOSE,
+        OPEN + '{"name":"add","arguments":{"a":2}' + CLOSE,
+        OPEN + '{"name":"add","arguments":{"a":2}}',
+        '<think>Not yet: <tool_call>{"name":"add"}</tool_call></think>'
+        + call_text("add", '{"a":2}'),
+    ],
+)
+async def test_what_weak_models_write_is_understood(block: str) -> None:
+    """Objects, broken quoting, fences, a missing brace or closing tag; thoughts are no calls."""
+    assert (await answered(block)).tool_calls == (call("call_1", "add", a=2),)
+
+
+@pytest.mark.parametrize("block", [OPEN + "do it" + CLOSE, OPEN + '{"name":"add","arg'])
+async def test_block_that_cannot_be_read_becomes_a_call_that_cannot_run(block: str) -> None:
+    """The model is told; a half block is never mended into a whole one."""
+    message = await answered(block)
+    assert message.tool_calls == (ToolCall(id="call_1", name=UNREADABLE, malformed=block),)
+    assert message.content == ""
+
+
+async def test_unknown_tool_is_left_to_the_loop() -> None:
+    """Which tells the model so."""
+    assert (await answered(call_text("sub", "{}"))).tool_calls == (call("call_1", "sub"),)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+async def test_person_sees_the_text_and_never_a_block(size: int) -> None:
+    """Whatever the pieces in which the answer grows."""
+    text = f"Wait <b>. {call_text('add', '{}')} Done {OPEN}{{bad}}{CLOSE}!"
+
+    async def stream(asked: ModelRequest) -> ModelResponse:
+        assert asked.on_text is not None
+        for end in range(0, len(text) + size, size):
+            asked.on_text(text[:end])
+        return says(text)
+
+    shown: list[str] = []
+    asked = ModelRequest("", ASKED, (ADD,), on_text=shown.append)
+    await TextTools(ScriptedModel(stream)).complete(asked)
+    assert shown[-1] == "Wait <b>.  Done !"
+    assert not any("tool_call" in view or "{" in view for view in shown)
+
+
+async def test_no_block_is_a_call_when_the_choice_is_none() -> None:
+    """Parsing is off; the model is told why."""
+    inner = ScriptedModel(says(call_text("add", "{}")))
+    asked = ModelRequest("", ASKED, (ADD,), NO_TOOLS)
+    response = await TextTools(inner).complete(asked)
+    assert response.message.tool_calls == ()
+    assert "Tool choice is none: never emit <tool_call>." in inner.requests[0].system
+
+
+async def test_auto_falls_back_to_text_once_with_one_warning() -> None:
+    """After the provider said that the model takes no tools, it is asked in text at once."""
+    refusal = ToolsRefusedError("ollama takes no tools for 'm': it does not support tools")
+    inner = ScriptedModel(refusal, says(call_text("add", '{"a":1}')), says("1"))
+    model = with_tools(inner, "auto")
+    with capture_logs() as logs:
+        first = await model.complete(request(ADD))
+        second = await model.complete(request(ADD))
+    assert first.message.tool_calls == (call("call_1", "add", a=1),)
+    assert second.message.content == "1"
+    assert [bool(asked.tools) for asked in inner.requests] == [True, False, False]
+    assert [(line["event"], line["why"]) for line in logs] == [
+        ("tool_calls_as_text", "ollama takes no tools for 'm'")
+    ]
+
+
+async def test_other_failures_are_not_taken_for_a_refusal() -> None:
+    """Auto stays native, and passes them on."""
+    inner = ScriptedModel(FatalModelError("no credit"), calls(call("a", "add", a=1)))
+    model = with_tools(inner, "auto")
+    with pytest.raises(FatalModelError, match="no credit"):
+        await model.complete(request(ADD))
+    assert (await model.complete(request(ADD))).message.tool_calls == (call("a", "add", a=1),)
+    await model.aclose()
+    assert inner.closed
+
+
+def test_native_model_is_left_alone() -> None:
+    """No wrapper stands between the loop and it."""
+    inner = ScriptedModel()
+    assert with_tools(inner, "native") is inner
+    assert with_tools(inner, "text").name == with_tools(inner, "auto").name == inner.name

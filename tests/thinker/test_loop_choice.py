@@ -1,0 +1,124 @@
+"""Tool choice in the loop: what must be called is called, or the turn fails and says so."""
+
+import anyio
+import pytest
+from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+
+from thinker.budget import Limits
+from thinker.loop import ENDINGS, Loop, LoopRequest
+from thinker.models.base import Model
+from thinker.models.tooltext import TextTools
+from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
+from thinker.protocol.methods import PromptRecord, RecordedStep, StopReason, TurnResult
+from thinker.toolcalls.text.inject import call_text
+
+REQUIRED = ToolChoice(mode="required")
+FORCED = ToolChoice(mode="function", name="add")
+
+
+async def run(
+    model: Model,
+    host: MemoryHost,
+    choice: ToolChoice,
+    *tools: ToolSpec,
+    recorded: tuple[RecordedStep, ...] = (),
+) -> TurnResult:
+    """A turn with a tool choice."""
+    request = LoopRequest(
+        "t1",
+        PromptRecord(layers=()),
+        "You help.",
+        (UserMessage(content="do it"),),
+        tools,
+        Limits(max_steps=8, max_tokens=0, deadline=1000.0),
+        tool_choice=choice,
+    )
+    with anyio.fail_after(5):
+        return await Loop(request, model, host, lambda: 0.0).run(recorded)
+
+
+@pytest.mark.parametrize("choice", [REQUIRED, FORCED])
+async def test_choice_holds_until_a_call_ran_and_is_auto_then(choice: ToolChoice) -> None:
+    """The answer after the call needs none."""
+    model = ScriptedModel(calls(call("a", "add")), says("Done."))
+    result = await run(model, MemoryHost(), choice, spec("add"))
+    assert (result.stop_reason, result.text) == (StopReason.DONE, "Done.")
+    assert [asked.tool_choice for asked in model.requests] == [choice, AUTO]
+
+
+async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None:
+    """Each time with a reminder; three answers are enough to know."""
+    model = ScriptedModel(says("No."), says("Still no."), says("Never."))
+    result = await run(model, MemoryHost(), FORCED, spec("add"))
+    assert result.stop_reason is StopReason.TOOL_CHOICE
+    assert result.text == ENDINGS[StopReason.TOOL_CHOICE]
+    assert result.error
+    assert len(model.requests) == 3
+    said = [message.content for message in model.requests[1].messages]
+    assert said[1] == "No."
+    assert "'add'" in said[2]
+
+
+async def test_call_that_cannot_run_does_not_meet_the_choice() -> None:
+    """Another tool than the forced one is refused, and counts as a miss."""
+    other = calls(call("a", "sub"))
+    model, host = ScriptedModel(other, other, other), MemoryHost()
+    result = await run(model, host, FORCED, spec("add"), spec("sub"))
+    assert result.stop_reason is StopReason.TOOL_CHOICE
+    assert host.ran == []
+    assert "only 'add' may be called" in model.requests[1].messages[-1].content
+
+
+async def test_resumed_turn_goes_on_with_the_misses_it_had() -> None:
+    """Two recorded answers without a call leave one."""
+    host = MemoryHost()
+    await run(ScriptedModel(says("No."), says("No."), says("No.")), host, REQUIRED, spec("add"))
+    model = ScriptedModel(says("Never."))
+    recorded = host.recorded()[:2]
+    result = await run(model, MemoryHost(), REQUIRED, spec("add"), recorded=recorded)
+    assert (result.stop_reason, result.steps) == (StopReason.TOOL_CHOICE, 3)
+
+
+@pytest.mark.parametrize(("choice", "tools"), [(REQUIRED, ()), (FORCED, (spec("sub"),))])
+async def test_choice_that_cannot_be_met_asks_no_model(
+    choice: ToolChoice, tools: tuple[ToolSpec, ...]
+) -> None:
+    """It is a mistake of the configuration, told to the operator."""
+    result = await run(ScriptedModel(), MemoryHost(), choice, *tools)
+    assert result.stop_reason is StopReason.TOOL_CHOICE
+    assert result.error is not None
+    assert "offered" in result.error
+
+
+async def test_no_call_runs_when_the_choice_is_none() -> None:
+    """Whatever the model answers; it is told, and answers in text."""
+    model, host = ScriptedModel(calls(call("a", "add")), says("Fine.")), MemoryHost()
+    result = await run(model, host, NO_TOOLS, spec("add"))
+    assert (result.text, host.ran) == ("Fine.", [])
+    assert "no tool may be called now" in model.requests[1].messages[-1].content
+
+
+async def test_strict_tool_is_not_coerced() -> None:
+    """Its arguments fit, or the model hears why they do not."""
+    strict = spec("add", a="integer").model_copy(update={"strict": True})
+    wrong, right = call("a", "add", a="5"), call("b", "add", a=5)
+    model, host = ScriptedModel(calls(wrong), calls(right), says("5")), MemoryHost()
+    await run(model, host, AUTO, strict)
+    assert [host.planned[seq].id for seq in host.ran] == ["b"]
+
+
+async def test_loop_is_the_same_with_tools_as_text() -> None:
+    """Required, re-asked, called, answered; the record holds what the model was told."""
+    inner = ScriptedModel(says("No."), says(call_text("add", "{}")), says("Done."))
+    host = MemoryHost()
+    result = await run(TextTools(inner), host, REQUIRED, spec("add"))
+    assert (result.text, result.tools_used) == ("Done.", ("add",))
+    told = ["you MUST emit at least one" in asked.system for asked in inner.requests]
+    assert told == [True, True, False]
+    assert inner.requests[2].messages[-1] == UserMessage(
+        content='<tool_result name="add" id="call_1">add</tool_result>'
+    )
+    record = host.commits[0].step.prompt
+    assert record is not None
+    assert [layer.name for layer in record.layers] == ["tool_calls"]
+    assert inner.requests[0].system.startswith(record.text)

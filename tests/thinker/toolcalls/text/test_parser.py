@@ -1,0 +1,219 @@
+"""The parser of tool calls in text: the same events for every chunking, at linear cost."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from thinker.toolcalls.text.cursor import JsonCursor
+from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.parser import (
+    CLOSE,
+    OPEN,
+    Event,
+    TextCallParser,
+    TextDelta,
+    TextToolCall,
+    ToolCallProblem,
+)
+from thinker.toolcalls.text.payload import ParserRules
+
+STRICT = ParserRules(
+    allowed=("search",),
+    strict={"search": True},
+    schemas={"search": {"type": "object", "properties": {"q": {"type": "string"}}}},
+)
+LENIENT = ParserRules(allowed=("search",))
+PIECES = (OPEN, CLOSE, '{"name":"search"', ',"arguments":', '"{}"', "}", '"', "\\", " ", "<", "x")
+ANSWERS = st.lists(
+    st.one_of(
+        st.sampled_from(PIECES),
+        st.text(max_size=6),
+        st.builds(call_text, st.sampled_from(("search", "other")), st.text(max_size=12)),
+    ),
+    max_size=30,
+).map("".join)
+
+
+def parse(chunks: list[str], rules: ParserRules = LENIENT) -> list[Event]:
+    """The events of an answer, its text joined where nothing stands between."""
+    parser = TextCallParser(rules)
+    events: list[Event] = []
+    for event in [event for chunk in chunks for event in parser.feed(chunk)] + list(
+        parser.finish()
+    ):
+        last = events[-1] if events else None
+        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
+            events[-1] = TextDelta(last.text + event.text)
+        else:
+            events.append(event)
+    return events
+
+
+@given(ANSWERS, st.lists(st.integers(0, 200)), st.sampled_from((STRICT, LENIENT)))
+@example(OPEN + '{"a":"' + CLOSE + OPEN + '{"a":"' + CLOSE, [3, 9], LENIENT)
+@settings(max_examples=300)
+def test_events_are_the_same_for_every_chunking(
+    answer: str, cuts: list[int], rules: ParserRules
+) -> None:
+    """Whole, character by character or cut anywhere."""
+    whole = parse([answer], rules)
+    assert parse(list(answer), rules) == whole
+    edges = sorted({0, len(answer), *(cut for cut in cuts if cut < len(answer))})
+    assert parse([answer[a:b] for a, b in pairwise(edges)], rules) == whole
+
+
+@given(ANSWERS)
+def test_nothing_of_an_answer_is_lost(answer: str) -> None:
+    """Text and the blocks of problems, in order, make the answer but for the calls."""
+    rest = answer
+    for event in parse([answer], ParserRules(allowed=("nothing",))):
+        if isinstance(event, TextDelta):
+            assert rest.startswith(event.text)
+            rest = rest[len(event.text) :]
+        elif isinstance(event, ToolCallProblem) and event.fatal:
+            assert event.raw == event.shown
+            assert answer[event.offset :].startswith(event.raw)
+            rest = rest.removeprefix(event.raw)
+    assert rest == ""
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=30)), max_size=5))
+def test_every_call_that_is_written_right_is_found(calls: list[tuple[str, str]]) -> None:
+    """Whatever stands in the arguments, also tags and quotes."""
+    wanted = [TextToolCall("search", json.dumps({"q": said})) for _, said in calls]
+    answer = "".join(
+        between.replace("<", "") + call_text(call.name, call.arguments)
+        for (between, _), call in zip(calls, wanted, strict=True)
+    )
+    assert [event for event in parse(list(answer)) if not isinstance(event, TextDelta)] == wanted
+
+
+def test_closing_tag_in_an_argument_does_not_close() -> None:
+    """It is found by scanning the JSON, in text arguments and in objects."""
+    said = json.dumps({"q": f"a {CLOSE} b"})
+    assert parse([call_text("search", said)]) == [TextToolCall("search", said)]
+    plain = OPEN + '{"name":"search","arguments":{"q":"' + CLOSE + '"}}' + CLOSE
+    coerced, call = parse([plain])
+    assert isinstance(coerced, ToolCallProblem)
+    assert (coerced.problem.kind, coerced.fatal) == ("arguments_coerced", False)
+    assert call == TextToolCall("search", '{"q":"' + CLOSE + '"}')
+
+
+def test_broken_block_does_not_swallow_the_next_one() -> None:
+    """A quote that was never closed ends with its own block."""
+    broken = OPEN + '{"name":"search","arguments":"{}' + CLOSE
+    good = call_text("search", "{}")
+    problem, between, call = parse([f"{broken} and {good}"])
+    assert isinstance(problem, ToolCallProblem)
+    assert (problem.problem.kind, problem.raw, problem.offset) == ("invalid_json", broken, 0)
+    assert (between, call) == (TextDelta(" and "), TextToolCall("search", "{}"))
+
+
+def test_text_and_calls_keep_their_order_and_place() -> None:
+    """Also within one chunk; a problem says where its block begins."""
+    good = call_text("search", "{}")
+    events = parse([f"a{good}b{OPEN}[]{CLOSE}c"])
+    assert events[:3] == [TextDelta("a"), TextToolCall("search", "{}"), TextDelta("b")]
+    problem = events[3]
+    assert isinstance(problem, ToolCallProblem)
+    assert problem.problem.kind == "missing_name"
+    assert problem.offset == len(f"a{good}b")
+    assert events[4:] == [TextDelta("c")]
+
+
+@pytest.mark.parametrize(
+    ("payload", "arguments"),
+    [
+        ('{"name":"search","arguments":"{}",}', "{}"),
+        ('{"name":"search","arguments":"{}"}>', "{}"),
+        ('{"name":"search","arguments":"{}"}}', "{}"),
+        ('{"name":"search","arguments":"{}"}]', "{}"),
+        ('{"name":"search","arguments":"[1,]",}', "[1,]"),
+    ],
+)
+def test_slip_is_mended_and_said(payload: str, arguments: str) -> None:
+    """The known slips alone, and never within a string."""
+    assert parse([OPEN + payload + CLOSE]) == [TextToolCall("search", arguments, repaired=True)]
+
+
+@pytest.mark.parametrize("end", ["", "</tool", " "])
+def test_whole_payload_without_its_closing_tag_counts(end: str) -> None:
+    """The answer ended one tag too early; that is said."""
+    told, call = parse([OPEN + '{"name":"search","arguments":"{}"}' + end])
+    assert isinstance(told, ToolCallProblem)
+    assert (told.problem.kind, told.fatal) == ("unclosed_tag_recovered", False)
+    assert call == TextToolCall("search", "{}")
+
+
+def test_half_a_payload_comes_back_as_it_was_written() -> None:
+    """No closing tag is added that the model never wrote."""
+    half = OPEN + '{"name":"sea'
+    told, problem = parse(["text ", half])[1:]
+    assert isinstance(told, ToolCallProblem)
+    assert isinstance(problem, ToolCallProblem)
+    assert (told.problem.kind, told.shown) == ("unclosed_tag", "")
+    assert (problem.problem.kind, problem.shown) == ("invalid_json", half)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ('"{}"', None),
+        ('"{\\"q\\":1}"', "$.q: 1 is not of type 'string'"),
+        ('"[]"', "arguments must be an object"),
+        ('{"q":"x"}', "arguments coerced to string"),
+    ],
+)
+def test_strict_tool_is_held_to_its_whole_schema(arguments: str, problem: str | None) -> None:
+    """Types, too; a call that breaks it is dropped, and nothing of it is text."""
+    block = OPEN + '{"name":"search","arguments":' + arguments + "}" + CLOSE
+    (event,) = parse([block], STRICT)
+    if problem is None:
+        assert event == TextToolCall("search", "{}")
+    else:
+        assert isinstance(event, ToolCallProblem)
+        assert (event.problem.message, event.fatal, event.shown) == (problem, True, "")
+
+
+def test_missing_arguments_are_none() -> None:
+    """Not the empty string in quotes, which no tool takes; "parameters" are arguments, too."""
+    told, call = parse([OPEN + '{"name":"search"}' + CLOSE])
+    assert isinstance(told, ToolCallProblem)
+    assert call == TextToolCall("search", "{}")
+    other = OPEN + '{"name":"search","parameters":{"q":"x"}}' + CLOSE
+    assert parse([other])[1] == TextToolCall("search", '{"q":"x"}')
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        OPEN + CLOSE,
+        OPEN + '{"' + CLOSE,
+        OPEN + '{"a' + CLOSE,
+        OPEN + '\\"' + CLOSE,
+        OPEN + '["","' + CLOSE,
+        call_text("search", CLOSE),
+        '{"\\',
+        "<tool_call",
+    ],
+)
+@pytest.mark.parametrize("opening", ["", OPEN + '{"'])
+def test_every_character_is_looked_at_a_few_times(
+    monkeypatch: pytest.MonkeyPatch, unit: str, opening: str
+) -> None:
+    """However often a block has to be read again."""
+    looked = 0
+    advance = JsonCursor.advance
+
+    def counted(self: JsonCursor, text: str) -> None:
+        nonlocal looked
+        looked += len(text)
+        advance(self, text)
+
+    monkeypatch.setattr(JsonCursor, "advance", counted)
+    answer = opening + unit * 2000
+    parse([answer])
+    assert looked <= 4 * len(answer)

@@ -1,0 +1,152 @@
+"""Areas of seed 003: injection, parser, stream_adapter."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from vector_runner.area import Area
+from vector_runner.cases import Case
+
+from thinker.protocol.messages import ToolChoice, Usage
+from thinker.protocol.responses_events import Events, ResponseHead, ResponseStream
+from thinker.protocol.responses_items import RequestError
+from thinker.protocol.responses_request import normalise
+from thinker.toolcalls.text.inject import block, developer_instructions
+from thinker.toolcalls.text.parser import (
+    Event,
+    TextCallParser,
+    TextDelta,
+    TextToolCall,
+    ToolCallProblem,
+)
+from thinker.toolcalls.text.payload import ParserRules, rules
+
+OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the vectors leave out
+
+
+def injection(body: dict[str, Any]) -> dict[str, Any]:
+    """What is put before the model's instructions, and the tool choice."""
+    try:
+        request = normalise(body)
+    except RequestError as error:
+        return {"ok": False, "error": error.document()}
+    told = block(request.tools, request.tool_choice)
+    return {
+        "ok": True,
+        "developerInstructions": developer_instructions(told, *request.instructions) or None,
+        "toolChoice": _echoed(request.tool_choice, body.get("tool_choice")),
+    }
+
+
+def _echoed(choice: ToolChoice | None, given: Any) -> Any:
+    """A tool choice in the request's words; a selector keeps what else it holds."""
+    if choice is None or choice.mode != "function":
+        return None if choice is None else choice.mode
+    function = {**given.get("function", {}), "name": choice.name}
+    return {**given, "type": "function", "function": function}
+
+
+def parser(given: dict[str, Any]) -> dict[str, Any]:
+    """The events of each chunk and of the end, and all of them together."""
+    options = given["options"]
+    reader = TextCallParser(
+        ParserRules(
+            allowed=options.get("allowedTools", ()),
+            strict=options.get("strictTools", {}),
+            strict_default=options.get("strictFallback", False),
+            schemas=options.get("toolSchemas", {}),
+        )
+    )
+    steps = [_step(reader.feed(chunk)) for chunk in given["chunks"]]
+    flush = _step(reader.finish())
+    everything = [*steps, flush]
+    errors = [error for step in everything for error in step["errors"]]
+    return {
+        "steps": steps,
+        "flush": flush,
+        "text": "".join(text for step in everything for text in step["visibleTextDeltas"]),
+        "calls": [call for step in everything for call in step["parsedToolCalls"]],
+        "error_types": [error["type"] for error in errors],
+        "strict_failure": any(error.get("strict") for error in errors),
+    }
+
+
+def _step(events: Iterable[Event]) -> dict[str, Any]:
+    step: dict[str, Any] = {"visibleTextDeltas": [], "parsedToolCalls": [], "errors": []}
+    for event in events:
+        if isinstance(event, TextDelta):
+            step["visibleTextDeltas"].append(event.text)
+        elif isinstance(event, TextToolCall):
+            call = {"name": event.name, "arguments": event.arguments}
+            step["parsedToolCalls"].append(call)
+        else:
+            step["errors"].append(_error(event))
+            step["visibleTextDeltas"] += [event.shown] if event.shown else []
+    return step
+
+
+def _error(event: ToolCallProblem) -> dict[str, Any]:
+    problem = event.problem
+    error: dict[str, Any] = {"type": problem.kind}
+    if not {problem.kind, problem.message} & set(OF_THE_ENGINE):
+        error["message"] = problem.message
+    if problem.kind == "unknown_tool" and event.call is not None:
+        error["name"] = event.call.name
+    return error if problem.strict is None else {**error, "strict": problem.strict}
+
+
+def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """The events that a client of the request would be sent."""
+    asked = given["request"]
+    request = normalise(asked)
+    stream = ResponseStream(ResponseHead(asked["id"], "<msg_id>", asked["model"], 0))
+    on = bool(request.tools) and (request.tool_choice or ToolChoice()).mode != "none"
+    reader = TextCallParser(rules(request.tools, request.tool_choice)) if on else None
+    sent: list[Any] = []
+    for event in given["events"]:
+        if event["type"] == "text_delta":
+            delta = event["delta"]
+            sent += _forwarded(stream, reader.feed(delta) if reader else (TextDelta(delta),))
+        elif event["type"] == "usage":
+            usage = event["usage"]
+            stream.usage(
+                Usage(prompt=usage["prompt_tokens"], completion=usage["completion_tokens"])
+            )
+        elif event["type"] == "finish":
+            stream.finished(event["reason"])
+    sent += _forwarded(stream, reader.finish() if reader else ())
+    sent += stream.complete()
+    return [{"event": event.event, "data": _dateless(event.data)} for event in sent]
+
+
+def _forwarded(stream: ResponseStream, events: Iterable[Event]) -> Events:
+    sent: Events = ()
+    for event in events:
+        if isinstance(event, TextDelta):
+            sent += stream.text(event.text)
+        elif isinstance(event, TextToolCall):
+            sent += stream.call(event.name, event.arguments)
+        elif event.problem.strict:
+            sent += stream.fail("strict tool_call parse failure")
+        else:
+            sent += stream.text(event.shown)
+    return sent
+
+
+def _dateless(data: Any) -> Any:
+    if isinstance(data, dict) and "created" in data.get("response", {}):
+        return {**data, "response": {**data["response"], "created": "<created>"}}
+    return data
+
+
+def _beyond_required(case: Case, got: Any) -> bool:
+    """Whether the whole schema was checked where the vector looks at required keys alone."""
+    if case.area != "parser" or "error_types" not in got:
+        return False
+    return "schema_mismatch" in got["error_types"] and not case.expected["strict_failure"]
+
+
+AREAS = {
+    "injection": Area(injection),
+    "parser": Area(parser, rules={"whole-schema": _beyond_required}),
+    "stream_adapter": Area(stream_adapter),
+}
