@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping
 
-from vector_runner import configuration, conversation, costs, memory, playbooks, schedules, tool_call_text, tools
+from vector_runner import (
+    configuration,
+    conversation,
+    costs,
+    memory,
+    playbooks,
+    schedules,
+    tool_call_text,
+    tools,
+)
 from vector_runner.area import Area
 
 AREAS: Mapping[str, Area] = {

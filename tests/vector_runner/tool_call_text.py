@@ -12,6 +12,7 @@ from thinker.protocol.responses_items import RequestError
 from thinker.protocol.responses_request import normalise
 from thinker.toolcalls.text.inject import block, developer_instructions
 from thinker.toolcalls.text.parser import (
+    CLOSE,
     Event,
     TextCallParser,
     TextDelta,
@@ -20,6 +21,7 @@ from thinker.toolcalls.text.parser import (
 )
 from thinker.toolcalls.text.payload import ParserRules, rules
 
+DEEPEST = 3  # levels down to which the vectors' examples fit their schema
 OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the vectors leave out
 
 
@@ -139,14 +141,64 @@ def _dateless(data: Any) -> Any:
 
 
 def _beyond_required(case: Case, got: Any) -> bool:
-    """Whether the whole schema was checked where the vector looks at required keys alone."""
-    if case.area != "parser" or "error_types" not in got:
-        return False
+    """The whole schema was checked where the vector looks at required keys alone."""
     return "schema_mismatch" in got["error_types"] and not case.expected["strict_failure"]
 
 
+def _as_written(case: Case, got: Any) -> bool:
+    """The vector shows a closing tag that the model did not write, or doubles one."""
+    answer = "".join(case.given["chunks"])
+    if not {"unclosed_tag", "unclosed_tag_recovered"} & set(got["error_types"]):
+        return False
+    return got["text"] in answer and case.expected["text"] not in answer
+
+
+def _nameless(case: Case, _: Any) -> bool:
+    """A tool says nothing of its parameters."""
+    return any(not tool.parameters for tool in normalise(case.given).tools)
+
+
+def _deep(schema: Any) -> int:
+    """How many levels of values a schema describes."""
+    if not isinstance(schema, dict):
+        return 0
+    inner = [*schema.get("properties", {}).values(), schema.get("items")]
+    return 1 + max(map(_deep, inner))
+
+
+def _same_end(case: Case, got: Any) -> bool:
+    """The same events in another order: the whole response is the same."""
+    if len(got) != len(case.expected):
+        return False
+    return bool(got[-2]["data"]["response"] == case.expected[-2]["data"].get("response"))
+
+
 AREAS = {
-    "injection": Area(injection),
-    "parser": Area(parser, rules={"whole-schema": _beyond_required}),
-    "stream_adapter": Area(stream_adapter),
+    "injection": Area(
+        injection,
+        rules={
+            "no-parameters": _nameless,
+            "fitting-example": lambda case, _: any(
+                _deep(tool.parameters) > DEEPEST for tool in normalise(case.given).tools
+            ),
+            "escaped-name": lambda case, _: any(
+                set(tool.name) & set('"\\') for tool in normalise(case.given).tools
+            ),
+        },
+    ),
+    "parser": Area(
+        parser,
+        rules={
+            "whole-schema": _beyond_required,
+            "as-written": _as_written,
+            "tag-in-argument": lambda _, got: any(
+                CLOSE in call["arguments"] for call in got["calls"]
+            ),
+            "no-arguments": lambda case, got: (
+                "arguments_coerced" in got["error_types"]
+                and '"arguments"' not in "".join(case.given["chunks"])
+            ),
+        },
+    ),
+    "stream_adapter": Area(stream_adapter, rules={"order-kept": _same_end}),
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 import orjson
 
 from thinker.models.base import ModelRequest
-from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
 
 
 def text_only(request: ModelRequest) -> ModelRequest:
@@ -14,9 +14,7 @@ def text_only(request: ModelRequest) -> ModelRequest:
 
     Providers refuse tool calls in a transcript whose tools are not declared.
     """
-    return replace(
-        request, tools=(), tool_choice="auto", messages=tuple(_in_words(request.messages))
-    )
+    return replace(request, tools=(), tool_choice=AUTO, messages=tuple(_in_words(request.messages)))
 
 
 def _in_words(messages: Iterable[Message]) -> Iterator[Message]:

@@ -7,7 +7,13 @@ from thinker.errors import FatalModelError, ModelError, RetryableModelError
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account, Complaint, failure
 from thinker.models.retry import Fallback
-from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
+from thinker.protocol.messages import (
+    AUTO,
+    AssistantMessage,
+    ToolChoice,
+    ToolResult,
+    UserMessage,
+)
 from thinker.protocol.providers import PROVIDERS
 
 TOOL = spec("search", q="string")
@@ -19,7 +25,7 @@ REQUEST = ModelRequest(
         ToolResult(call_id="c1", name="search", content="green tea"),
     ),
     tools=(TOOL,),
-    tool_choice="required",
+    tool_choice=ToolChoice(mode="required"),
 )
 
 
@@ -36,7 +42,7 @@ async def test_captured_steps_are_told_in_words(error: ModelError) -> None:
     response = await Fallback([model]).complete(REQUEST)
     assert response.message.content == "Drink green tea."
     asked = model.requests[1]
-    assert (asked.tools, asked.tool_choice, asked.system) == ((), "auto", "You help.")
+    assert (asked.tools, asked.tool_choice, asked.system) == ((), AUTO, "You help.")
     assert asked.messages == (
         UserMessage(content="find tea"),
         AssistantMessage(content='Looking.\n[Called search with {"q":"tea"}]'),
