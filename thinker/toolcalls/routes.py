@@ -1,23 +1,22 @@
 """Keyword routes: words of a message that call for a kind of tool, however it is described."""
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 from thinker.playbooks import Matcher, Playbook
 
-# Kind: words that call for it, and globs of the names of its tools (reference/annabelle.md §4).
+# Kind: words that call for it, and parts of the names of its tools (reference/annabelle.md §4).
 ROUTES = {
-    "mail": ("email e-mail mail inbox unread reply gmail", "*mail*"),
-    "calendar": ("calendar meeting appointment schedule event busy", "*calendar* *event*"),
-    "files": ("file files folder document documents directory workspace", "*file* *director*"),
-    "search": ("search find research news headlines look latest", "*search* *news*"),
-    "memory": ("remember recall memory memories know told forget", "*memor* *fact* *profile*"),
-    "tasks": ("remind reminder cron recurring daily weekly hourly every alarm", "*task* *remind*"),
-    "web": ("browse website webpage page url http https www screenshot", "*browse* *fetch* *web*"),
-    "messages": ("message telegram chat send tell", "*message* *telegram*"),
-    "code": ("code script python run execute calculate", "*code* *exec* *python*"),
-    "time": ("time clock timezone date", "*time*"),
-    "skills": ("skill skills playbook playbooks", "*skill*"),
+    "mail": ("email e-mail mail inbox unread reply gmail", "mail"),
+    "calendar": ("calendar meeting appointment schedule event busy", "calendar event"),
+    "files": ("file files folder document documents directory workspace", "file director"),
+    "search": ("search find research news headlines look latest", "search news"),
+    "memory": ("remember recall memory memories know told forget", "memor fact profile"),
+    "tasks": ("remind reminder cron recurring daily weekly hourly every alarm", "task remind"),
+    "web": ("browse website webpage page url http https www screenshot", "browse fetch web"),
+    "messages": ("message telegram chat send tell", "message telegram"),
+    "code": ("code script python run execute calculate", "code exec python"),
+    "time": ("time clock timezone date", "time"),
+    "skills": ("skill skills playbook playbooks", "skill"),
 }
 DEFAULT = ("search", "memory")  # the kinds for a message that calls for none
 
@@ -36,5 +35,5 @@ def routed(names: Iterable[str], text: str, *, default: bool) -> dict[str, str]:
         name: kind
         for name in sorted(names)
         for kind in kinds
-        if any(fnmatchcase(name.lower(), glob) for glob in ROUTES[kind][1].split())
+        if any(part in name.lower() for part in ROUTES[kind][1].split())
     }
