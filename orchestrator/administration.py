@@ -75,7 +75,7 @@ class Administration:
                 log.info("config_applied", agents=sorted(self._with.supervisor.slots()))
                 self._dispatcher.wake()
                 self._scheduler.skills_changed()
-                self._with.gate.wake()
+                self._with.gate.configured()
                 self._with.session_grew()
             self._notifier.tell("READY=1")
             problems = status.problems(self._configuration.problems)

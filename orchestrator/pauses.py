@@ -27,6 +27,7 @@ from orchestrator.launch import zone_or_utc
 from thinker.protocol.background import Asked
 from thinker.protocol.methods import StepCommit
 
+ACCOUNT = "account"  # the kind of a pause that a provider's refusal began
 RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room again
 log = structlog.get_logger()
 
@@ -50,6 +51,7 @@ class Gate(Changes):
         self._agents = agents
         self._environ = environ
         self._clock = clock
+        self._configured_at = clock()
 
     # --- inside transactions ---------------------------------------------------------------
 
@@ -111,6 +113,13 @@ class Gate(Changes):
         usd = budgets.cost(find_price(self._agents().prices, asked.model), asked.usage)
         usage.settle(db, agent_id, work, asked.model, asked.usage, usd, self._clock())
 
+    def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
+        """A provider takes no call of the agent: it is paused until a person has acted."""
+        definition = self._agents().agent(turn.agent_id)
+        if definition is not None:
+            origin = inbox.of_turn(db, turn.id)[0].address()
+            self._trip(db, definition, ACCOUNT, reason, origin)
+
     def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> Verdict | None:
         """What the detector of an agent sees; None when it is off."""
         controls = definition.cost_controls
@@ -133,6 +142,11 @@ class Gate(Changes):
         pauses.end(db, agent_id, by, self._clock())
         return None
 
+    def configured(self) -> None:
+        """The configuration may have another key now: agents that lacked one try again."""
+        self._configured_at = self._clock()
+        self.wake()
+
     # --- outside ---------------------------------------------------------------------------
 
     async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
@@ -152,7 +166,7 @@ class Gate(Changes):
         await self.until(over)
 
     async def run(self) -> None:
-        """Resume agents whose budget has room again, until cancelled."""
+        """Resume agents whose budget has room again, or whose key may be another one now."""
         while True:
             changed = self.changed
             try:
@@ -239,16 +253,16 @@ class Gate(Changes):
         return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
 
     def _lift(self, db: apsw.Connection) -> tuple[bool, bool]:
-        """End pauses whose budget has room; whether any was ended, and whether any is left."""
+        """End the pauses that may end by themselves; whether one did, whether a budget is left."""
         ended, left = False, False
         for pause in pauses.every(db):
             definition = self._agents().agent(pause.agent_id)
-            if pause.kind != "budget" or definition is None:
-                continue
-            if self._no_room(db, definition, "") is None:
-                ended = pauses.end(db, pause.agent_id, "budgets", self._clock()) or ended
-            else:
-                left = True
+            if pause.kind == ACCOUNT and pause.at < self._configured_at:
+                ended = pauses.end(db, pause.agent_id, "configuration", self._clock()) or ended
+            elif pause.kind == "budget" and definition is not None:
+                room = self._no_room(db, definition, "") is None
+                ended = (room and pauses.end(db, pause.agent_id, "budgets", self._clock())) or ended
+                left = left or not room
         return ended, left
 
 

@@ -98,6 +98,10 @@ class TurnRunner:
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
                 result = ended(replies.BROKEN, str(error))
+        if result is not None and result.stop_reason is StopReason.ACCOUNT:
+            await self._with.store.transact(self._with.gate.refused, self._turn, result.text)
+            self._over = await self._waits.for_resume()
+            return None
         if result is not None and result.stop_reason is StopReason.DRAINED:
             await self._with.store.transact(usage.release, self._turn.id)
             self._over = self._with.supervisor.stopping

@@ -6,6 +6,7 @@
     + RetryableModelError   429, 5xx, timeouts, cut streams: asking again may help
     + FatalModelError       401, 402, 404, refused requests: asking again will not
       - ContextOverflowError  the request is longer than the model's window
+      - AccountError          401, 402: the key is refused, or has no credit left
     + CircuitOpenError      the endpoint failed too often and is left alone
 """
 
@@ -47,3 +48,7 @@ class FatalModelError(ModelError):
 
 class ContextOverflowError(FatalModelError):
     """The request is longer than the model's context window."""
+
+
+class AccountError(FatalModelError):
+    """The key is refused or has no credit left: nothing is answered until a person acts."""

@@ -15,8 +15,9 @@ import structlog
 
 from thinker import budget, history
 from thinker.budget import Limits, Spent
-from thinker.errors import ModelError
+from thinker.errors import AccountError, ModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.models.failures import headline
 from thinker.protocol.messages import (
     AUTO,
     NO_TOOLS,
@@ -152,6 +153,9 @@ class Loop:
         try:
             with anyio.move_on_after(self._request.limits.deadline - self._clock()):
                 response = await self._model.complete(request)
+        except AccountError as error:
+            log.warning("model_failed", model=self._model.name, error=str(error))
+            return self._result(StopReason.ACCOUNT, headline(error), error=str(error))
         except ModelError as error:
             log.warning("model_failed", model=self._model.name, error=str(error))
             return self._result(

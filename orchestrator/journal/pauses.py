@@ -12,7 +12,7 @@ COLUMNS = "id, agent_id, kind, reason, at"
 
 @dataclass(frozen=True)
 class Pause:
-    """An agent that takes no messages; ``kind`` is operator, anomaly or budget."""
+    """An agent that takes no messages; ``kind`` is operator, anomaly, budget or account."""
 
     id: int
     agent_id: str

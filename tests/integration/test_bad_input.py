@@ -102,9 +102,8 @@ async def test_model_that_stumbles_is_asked_again(tmp_path: Path) -> None:
 async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works(
     tmp_path: Path,
 ) -> None:
-    """A refused key, a long rate limit and an outage are each told to the chat."""
+    """A long rate limit and an outage are each told to the chat."""
     failures = {
-        "refused": [Reply("bad key sk-hidden", status=401)],
         "limited": [Reply("wait", status=429, headers={"retry-after": "3600"})],
         "outage": [Reply("down", status=503, headers=NOW)] * 4,
     }
@@ -120,7 +119,28 @@ async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works
         bot.user_says(123, "better?")
         assert await bot.reply_in(123) == "work-model: better?"
         report = await daemon.until(lambda report: report.open_turns == 0)
-    assert [turn.stop_reason for turn in report.recent_turns] == ["done", *["model_error"] * 3]
+    assert [turn.stop_reason for turn in report.recent_turns] == ["done", *["model_error"] * 2]
+
+
+async def test_refused_key_holds_turn_and_messages_until_the_file_is_read_again(
+    tmp_path: Path,
+) -> None:
+    """F40: one notice without what the provider said, no loop; a changed file tries again."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            model.script.append(Reply("bad key sk-hidden", status=401))
+            bot.user_says(123, "one")
+            told = await bot.reply_in(123)
+            bot.user_says(123, "two")
+            bot.user_says(456, "other agent")
+            assert await bot.reply_in(456) == "home-model: other agent"
+            await daemon.until(lambda report: report.inbox["new"] == 1)
+            daemon.write(config | {"fallbackAgentId": "home"})
+            assert [await bot.reply_in(123) for _ in "12"] == ["work-model: one", "work-model: two"]
+    assert told.startswith("I am paused: openai refused the key; set OPENAI_API_KEY.")
+    assert "sk-hidden" not in told
+    assert len(bot.texts(123)) == 3
 
 
 async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path: Path) -> None:

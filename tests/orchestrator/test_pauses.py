@@ -129,6 +129,23 @@ def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench)
     assert verdict.hour_tokens == 0
 
 
+async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: Bench) -> None:
+    """F40: the chat is told once; the operator may resume as well."""
+    turn = open_turn(bench.db)
+    with job(bench.db):
+        bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
+        bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
+        assert bench.gate.holds(bench.db, turn) is not None
+    assert [chat for chat, _ in bench.told()] == ["7"]
+    bench.now += 1
+    bench.gate.configured()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.gate.run)
+        with anyio.fail_after(5):
+            await bench.gate.resumed("work")
+        tasks.cancel_scope.cancel()
+
+
 def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
     """What the last one took is set aside for the next."""
     bench.configure(budget={"tokensPerDay": 10_000})

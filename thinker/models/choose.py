@@ -30,7 +30,8 @@ def choose(
 ) -> Model:
     """The model of an agent, each attempt retried, with its fallbacks behind it.
 
-    Models of one provider share its circuit breaker.
+    Models of one provider share its circuit breaker; where there is no other provider to turn to,
+    there is none.
 
     ``environ`` holds the providers' keys; ``transport`` replaces the network.
 
@@ -40,14 +41,12 @@ def choose(
     wanted = [(settings.llm_provider, settings.model)]
     wanted += [_reference(settings, entry) for entry in settings.fallback_models]
     breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
-    return Fallback(
-        [
-            Retrying(
-                Guarded(_model(settings, environ, provider, model, transport), breakers[provider])
-            )
-            for provider, model in wanted
-        ]
-    )
+    alone = len({provider for provider, _ in wanted}) == 1
+    models = []
+    for provider, name in wanted:
+        model = _model(settings, environ, provider, name, transport)
+        models.append(Retrying(model if alone else Guarded(model, breakers[provider])))
+    return Fallback(models)
 
 
 def choose_small(

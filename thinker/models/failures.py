@@ -15,6 +15,7 @@ from math import isfinite
 import orjson
 
 from thinker.errors import (
+    AccountError,
     ContextOverflowError,
     FatalModelError,
     ModelError,
@@ -24,6 +25,7 @@ from thinker.protocol.providers import Provider
 
 EXCERPT = 200  # characters of a provider's words that a message quotes
 RETRYABLE = frozenset({408, 409, 425, 429})
+NO_ACCOUNT = frozenset({401, 402})
 # Schemas or calls that a provider does not understand end so; Ollama says 500.
 TOOL_TROUBLE = frozenset({400, 422, 500})
 OVERFLOW = re.compile(
@@ -147,7 +149,8 @@ def failure(
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{said}", retry_after)
     else:
-        error = FatalModelError(f"{name} {_advice(account, status)}{said}")
+        kind = AccountError if status in NO_ACCOUNT else FatalModelError
+        error = kind(f"{name} {_advice(account, status)}{said}")
     return _over_tools(error) if status in TOOL_TROUBLE else error
 
 

@@ -7,7 +7,7 @@ from itertools import zip_longest
 import anyio
 import structlog
 
-from thinker.errors import ContextOverflowError, ModelError, RetryableModelError
+from thinker.errors import AccountError, ContextOverflowError, ModelError, RetryableModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 from thinker.models.textonly import text_only
@@ -114,9 +114,11 @@ class Fallback:
         """Ask in order.
 
         Raises:
-            ModelError: the last model's failure, or a request that is too long.
+            AccountError: no model takes its key.
+            ModelError: the last other failure, or a request that is too long.
         """
         over_tools: list[Model] = []
+        passing: ModelError | None = None  # a failure that no person has to mend
         for model, following in zip_longest(self._models, self._models[1:]):
             try:
                 return await model.complete(request)
@@ -125,8 +127,10 @@ class Fallback:
             except ModelError as error:
                 if error.over_tools and request.tools:
                     over_tools.append(model)
+                if not isinstance(error, AccountError):
+                    passing = error
                 if following is None and not over_tools:
-                    raise
+                    raise passing or error from None
                 log.warning(
                     "model_fallback",
                     model=model.name,

@@ -256,7 +256,7 @@ async def test_a_hanging_stream_is_given_up() -> None:
         (529, "overloaded_error", "Overloaded", RetryableModelError),
         (429, "rate_limit_error", "slow down", RetryableModelError),
         (400, "invalid_request_error", "prompt is too long: 9 > 8", ContextOverflowError),
-        (401, "authentication_error", "invalid x-api-key", FatalModelError),
+        (401, "authentication_error", "invalid x-api-key", AccountError),
         (404, "not_found_error", "model: m", FatalModelError),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from thinker.errors import (
+    AccountError,
     ContextOverflowError,
     FatalModelError,
     ModelError,
@@ -47,7 +48,7 @@ def test_passing_failures_may_be_asked_again(status: int) -> None:
 def test_lasting_failures_say_what_to_do(status: int, advice: str) -> None:
     """The message names the variable or the field to change."""
     error = failure(OPENAI, status, Complaint("no"))
-    assert type(error) is FatalModelError
+    assert type(error) is (AccountError if status in {401, 402} else FatalModelError)
     assert advice in str(error)
 
 
@@ -62,8 +63,8 @@ def test_lasting_failures_say_what_to_do(status: int, advice: str) -> None:
         (400, "get_temperature failed", "tool_use_failed", RetryableModelError),
         (400, "'temperature' is not supported", "", TemperatureRefusedError),
         (400, "tools.0.get_temperature: bad schema", "", FatalModelError),
-        (429, "You exceeded your current quota", "insufficient_quota", FatalModelError),
-        (400, "Your credit balance is too low", "invalid_request_error", FatalModelError),
+        (429, "You exceeded your current quota", "insufficient_quota", AccountError),
+        (400, "Your credit balance is too low", "invalid_request_error", AccountError),
         (400, "gone", "model_decommissioned", FatalModelError),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 import structlog
 
 from thinker.errors import (
+    AccountError,
     ContextOverflowError,
     FatalModelError,
     ModelError,
@@ -145,6 +146,17 @@ async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
         await Fallback(models(Scripted(PASSING), Scripted(FatalModelError("the last")))).complete(
             REQUEST
         )
+
+
+@pytest.mark.parametrize("keyless", [0, 1])
+async def test_refused_key_is_the_failure_only_when_no_model_has_another(keyless: int) -> None:
+    """A person mends a key; an outage passes by itself."""
+    errors: list[ModelError] = [RetryableModelError("down"), RetryableModelError("away")]
+    errors[keyless] = AccountError("groq refused the key")
+    with pytest.raises(RetryableModelError):
+        await Fallback(models(*map(Scripted, errors))).complete(REQUEST)
+    with pytest.raises(AccountError):
+        await Fallback(models(Scripted(errors[keyless]))).complete(REQUEST)
 
 
 async def test_logs_tell_what_happened_and_quote_nobody() -> None:
