@@ -14,7 +14,7 @@ from fakes.scripted import (
 )
 
 from thinker.budget import Limits
-from thinker.errors import FatalModelError, RetryableModelError
+from thinker.errors import AccountError, FatalModelError, RetryableModelError
 from thinker.loop import CUT, ENDINGS, RESULT_LIMIT, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
@@ -193,7 +193,15 @@ async def test_call_written_as_text_is_run() -> None:
     assert (step.response.content, step.calls[0].arguments) == ("Let me add.", {"x": 5})
 
 
-@pytest.mark.parametrize("error", [RetryableModelError("overloaded"), FatalModelError("no key")])
+async def test_refused_key_ends_the_run_for_a_person_to_mend() -> None:
+    """What the chat may hear comes without the provider's words (F40)."""
+    model = ScriptedModel(AccountError("groq refused the key; set GROQ_API_KEY: bad sk-1"))
+    result = await run(model, MemoryHost())
+    assert result.stop_reason is StopReason.ACCOUNT
+    assert result.text == "groq refused the key; set GROQ_API_KEY"
+
+
+@pytest.mark.parametrize("error", [RetryableModelError("overloaded"), FatalModelError("no model")])
 async def test_model_error_ends_the_turn_and_keeps_its_steps(error: Exception) -> None:
     """The user gets a calm text, the operator the reason; the steps so far are committed."""
     host = MemoryHost()

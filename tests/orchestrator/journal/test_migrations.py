@@ -1,10 +1,13 @@
 """Schema changes: once, in order, never backwards."""
 
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from orchestrator.errors import JournalError
+from orchestrator.journal import pauses
 from orchestrator.journal.migrations import scripts
 from orchestrator.journal.store import open_database
 
@@ -36,3 +39,18 @@ def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=r"schema 999.*install the newer version.*backup"):
         open_database(path)
     assert path.read_bytes() == before
+
+
+def test_pauses_and_who_knows_of_them_survive_their_new_table(tmp_path: Path) -> None:
+    """Migration 9 copies two tables that refer to each other."""
+    old = apsw.Connection(str(tmp_path / "journal.db"))
+    for number in range(1, 9):
+        old.execute(scripts()[number])
+    old.execute("PRAGMA user_version=8")
+    old.execute("INSERT INTO pause VALUES(7,'work','budget','spent',1,NULL,NULL)")
+    old.execute("INSERT INTO pause_told VALUES(7,'telegram/1/7/')")
+    old.close()
+    with closing(open_database(tmp_path / "journal.db")) as db:
+        assert db.execute("SELECT pause_id FROM pause_told JOIN pause ON id = pause_id").get == 7
+        assert pauses.find(db, "work") == pauses.Pause(7, "work", "budget", "spent", 1)
+        assert not db.execute("PRAGMA foreign_key_check").fetchall()

@@ -8,6 +8,7 @@ from fakes.anthropic_api import CACHE_READ, CACHE_WRITTEN, INPUT_TOKENS, OUTPUT_
 from fakes.model_api import Fault, Reply
 
 from thinker.errors import (
+    AccountError,
     ContextOverflowError,
     FatalModelError,
     ModelError,
