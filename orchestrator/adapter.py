@@ -13,6 +13,17 @@ from orchestrator.errors import OrchestratorError
 
 
 @dataclass(frozen=True)
+class Attachment:
+    """A picture that came with a message: what its channel fetches it by, and what is known of it.
+
+    ``about`` is shown to a model that cannot see it: ``photo, 1280x960``.
+    """
+
+    handle: str
+    about: str
+
+
+@dataclass(frozen=True)
 class InboundMessage:
     """One update of a chat system, in our words.
 
@@ -37,6 +48,7 @@ class InboundMessage:
     target: str | None = None
     skip: str | None = None
     notice: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,6 +140,13 @@ class Adapter(Protocol):
 
         Raises:
             SendError: with what is known about the message.
+        """
+
+    async def download(self, handle: str, limit: int) -> bytes:
+        """What an attachment's handle stands for, at most ``limit`` bytes.
+
+        Raises:
+            SendError: it cannot be had, now (``NOT_SENT``) or at all (``PERMANENT``).
         """
 
     def view(self, chat_id: str, text: str) -> None:

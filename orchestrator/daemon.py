@@ -38,6 +38,7 @@ from orchestrator.intake import JournalIntake
 from orchestrator.journal import turns
 from orchestrator.journal.store import Store
 from orchestrator.pauses import Gate
+from orchestrator.pictures import Pictures
 from orchestrator.reload import Configuration
 from orchestrator.scheduler import Scheduler
 from orchestrator.sdnotify import Notifier
@@ -146,6 +147,7 @@ class Daemon:
                 tools=tools,
                 desk=desk,
                 gate=gate,
+                pictures=Pictures(self._store, self._adapters, _now),
                 settings=self._settings,
                 environ=self._environ,
                 agents=self._agents,

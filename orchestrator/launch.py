@@ -85,6 +85,8 @@ def prepare(
             else definition.temperature,
             "max_steps": definition.max_steps,
             "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
+            "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
+            "recent_image_threshold": definition.limits.recent_image_threshold,
             "tool_calls": definition.tool_calls,
             "prompt_layout": definition.prompt_layout,
             "system_prompt_path": None if prompt is None else prompt_path,

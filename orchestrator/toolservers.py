@@ -234,9 +234,7 @@ class ToolServers:
 
 
 def _result(call: Call, answer: ToolAnswer) -> ToolResult:
-    return ToolResult(
-        call_id=call.call_id, name=call.name, content=answer.content, is_error=answer.is_error
-    )
+    return ToolResult(call_id=call.call_id, name=call.name, **dict(answer))
 
 
 def _spec(name: str, server: McpServer) -> ServerSpec:

@@ -23,8 +23,9 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal import cancellations, outbox, steering, steps, turns, usage
+from orchestrator.journal import cancellations, media, outbox, steering, steps, turns, usage
 from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.media import Wanted
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
@@ -123,9 +124,11 @@ class TurnRunner:
         services, turn = self._with, self._turn
         await services.tools.settled()
         definition = self._definition = self._current()
-        if await services.store.transact(services.gate.holds, turn) is not None:
+        pause, wanted = await services.store.transact(self._look)
+        if pause is not None:
             self._over = await self._waits.for_resume()
             return None
+        await services.pictures.fetch(wanted)
         async with self._worker(definition) as worker:
             gathered = await services.store.transact(self._gather, definition)
             self._address = gathered.context.messages[0].address()
@@ -135,6 +138,10 @@ class TurnRunner:
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
         """The process that runs the turn."""
         return self._with.supervisor.using(definition.agent_id)
+
+    def _look(self, db: apsw.Connection) -> tuple[Pause | None, list[Wanted]]:
+        """Why the turn has to wait, and what has to be fetched for it."""
+        return self._with.gate.holds(db, self._turn), media.wanted(db, self._turn.id)
 
     def _gather(self, db: apsw.Connection, definition: AgentDefinition) -> Gathered:
         """What the worker needs; what its first model call may take is set aside."""
@@ -263,6 +270,9 @@ class TurnRunner:
     async def entered(self) -> tuple[UserMessage, ...]:
         """What the chat said meanwhile, if the agent wants to be steered by it."""
         try:
+            turn = self._turn
+            wanted = await self._with.store.transact(media.wanted, turn.id, turn.chat_key)
+            await self._with.pictures.fetch(wanted)
             return await self._with.store.transact(steering.enter, self._turn, self._takes)
         except JournalError as error:
             raise _refusal(error) from error

@@ -1,7 +1,8 @@
 """What turns rest on: the daemon's parts, and what a worker and its tools are given of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import apsw
 
@@ -11,7 +12,7 @@ from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import playbooks, turns
+from orchestrator.journal import media, playbooks, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.recollection import Recollection, recollect
@@ -19,10 +20,11 @@ from orchestrator.journal.store import Store
 from orchestrator.journal.turns import Context, Turn
 from orchestrator.launch import host_timezone, skill_directories
 from orchestrator.pauses import Gate
+from orchestrator.pictures import Pictures
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
-from thinker.protocol.messages import UserMessage
+from thinker.protocol.messages import Message
 from thinker.protocol.methods import ChatRef, TurnRun
 
 WINDOW = 50  # messages of history; seed 002
@@ -42,6 +44,7 @@ class Services:
     tools: ToolRunner
     desk: Desk
     gate: Gate
+    pictures: Pictures
     settings: Settings
     environ: dict[str, str]
     agents: Callable[[], AgentsFile]
@@ -69,7 +72,33 @@ def gather(
     said = "\n".join(row.text for row in context.messages)
     playbooks.seed(db, turn.agent_id, turn.started_at)
     known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at)
-    return Gathered(context, known)
+    return Gathered(_pictured(db, context, definition.limits.recent_image_threshold), known)
+
+
+def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
+    """With the bytes of the pictures that the model may see; they share one request's room."""
+    every: list[Message] = [*context.history, *context.said]
+    for step in context.steps:
+        every += [call.result for call in step.calls if call.result is not None]
+        every += step.entered
+    data = media.visible(db, every, recent)
+    if not data:
+        return context
+    show = partial(media.shown, data=data)
+    steps = tuple(
+        step.model_copy(
+            update={
+                "entered": tuple(map(show, step.entered)),
+                "calls": tuple(
+                    call.model_copy(update={"result": call.result and show(call.result)})
+                    for call in step.calls
+                ),
+            }
+        )
+        for step in context.steps
+    )
+    history, said = tuple(map(show, context.history)), tuple(map(show, context.said))
+    return replace(context, history=history, said=said, steps=steps)
 
 
 def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
@@ -84,7 +113,7 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
             thread_id=first.thread_id or None,
             private=first.private,
         ),
-        messages=tuple(UserMessage(content=row.text) for row in context.messages),
+        messages=context.said,
         history=context.history,
         summary=context.summary,
         profile_prompt=known.profile_prompt,

@@ -159,7 +159,10 @@ class Agent:
         log.info("tools_selected", count=len(selection.tools), reasons=dict(selection.reasons))
         past = turn.history if interactive else ()
         said: tuple[Message, ...] = (*past, *turn.messages)
-        return Prepared(record, history.prepare(said), selection.tools)
+        return Prepared(record, self._shown(said), selection.tools)
+
+    def _shown(self, said: tuple[Message, ...]) -> tuple[Message, ...]:
+        return history.prepare(said, recent_images=self._settings.recent_image_threshold)
 
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
         """Build the matcher anew only when a file or a record of the journal changed."""

@@ -13,14 +13,19 @@ from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolR
 
 WINDOW = 50  # messages; seed 002, "Conversation History as Context"
 KEEP_EXCHANGES = 2  # whose results stay whole; the same place
+RECENT_IMAGES = 10  # messages whose pictures are shown; older ones are described
 LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'  # seed 002's reference
 
 
 def prepare(
-    messages: Sequence[Message], *, window: int = WINDOW, keep_exchanges: int = KEEP_EXCHANGES
+    messages: Sequence[Message],
+    *,
+    window: int = WINDOW,
+    keep_exchanges: int = KEEP_EXCHANGES,
+    recent_images: int = RECENT_IMAGES,
 ) -> tuple[Message, ...]:
-    """The part of a session to send: `newest`, then `repair`, then `shorten`."""
-    return shorten(repair(newest(messages, window)), keep_exchanges)
+    """The part of a session to send: `newest`, `repair`, `shorten`, then `fade`."""
+    return fade(shorten(repair(newest(messages, window)), keep_exchanges), recent_images)
 
 
 def newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]:
@@ -74,11 +79,27 @@ def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, 
     exchanges = 0
     for message in reversed(messages):
         if isinstance(message, ToolResult) and exchanges >= keep_exchanges:
-            shortened.append(message.model_copy(update={"content": _note(message)}))
+            shortened.append(message.model_copy(update={"content": _note(message), "images": ()}))
         else:
             exchanges += isinstance(message, AssistantMessage) and bool(message.tool_calls)
             shortened.append(message)
     return tuple(reversed(shortened))
+
+
+def fade(messages: Sequence[Message], recent: int) -> tuple[Message, ...]:
+    """Describe the pictures that are not in the last ``recent`` messages, or have no data."""
+    first = len(messages) - recent
+    return tuple(described(message, i >= first) for i, message in enumerate(messages))
+
+
+def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - the one choice
+    """A message with ``[image: …]`` in the place of pictures; of all, unless they can be seen."""
+    if isinstance(message, AssistantMessage) or not message.images:
+        return message
+    shown = tuple(image for image in message.images if seen and image.data)
+    notes = (f"[image: {i.about or i.media_type}]" for i in message.images if i not in shown)
+    content = "\n".join(part for part in (message.content, *notes) if part)
+    return message.model_copy(update={"content": content, "images": shown})
 
 
 def _with_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:

@@ -44,6 +44,7 @@ from thinker.toolcalls.choice import Demand, unmeetable
 from thinker.toolcalls.plan import plan, recovered
 
 RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
+IMAGE_CHARACTERS = 6000  # that a picture counts as where the provider does not say: 1500 tokens
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
 ENDINGS = {
@@ -285,7 +286,9 @@ async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Seq
 
 def _characters(request: ModelRequest) -> int:
     parts = (*request.messages, *request.tools)
-    return len(request.system) + sum(len(part.model_dump_json()) for part in parts)
+    pictures = sum(len(part.images) for part in parts if isinstance(part, UserMessage | ToolResult))
+    texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
+    return len(request.system) + sum(texts) + IMAGE_CHARACTERS * pictures
 
 
 def _shortened(result: ToolResult) -> ToolResult:

@@ -11,7 +11,14 @@ from collections.abc import Callable
 import anyio
 import apsw
 
-from orchestrator.adapter import ChannelStatus, InboundMessage, Intake, OutboundPart
+from orchestrator.adapter import (
+    ChannelStatus,
+    InboundMessage,
+    Intake,
+    OutboundPart,
+    SendError,
+    SendOutcome,
+)
 from orchestrator.control import ChatOutcome, ChatSend, ChatView
 from orchestrator.journal import inbox, outbox
 from orchestrator.journal.store import Store
@@ -57,6 +64,11 @@ class Console:
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """A terminal shows no typing."""
+
+    async def download(self, handle: str, limit: int) -> bytes:
+        """Nothing is attached here."""
+        del limit
+        raise SendError(f"console: there is no attachment {handle!r}", SendOutcome.PERMANENT)
 
     def view(self, chat_id: str, text: str) -> None:
         """Show the answer so far to whoever waits in the chat."""

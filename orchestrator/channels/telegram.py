@@ -19,12 +19,12 @@ from orchestrator.channels.pacing import Pacer
 from orchestrator.channels.telegram_api import (
     POLL_WAIT,
     BotApi,
-    BotApiError,
     Result,
     Sent,
     User,
     WebhookInfo,
 )
+from orchestrator.channels.telegram_errors import BotApiError
 from orchestrator.channels.telegram_updates import Bot
 from orchestrator.crashpoints import boundary
 from thinker.protocol.messages import JsonObject
@@ -202,6 +202,14 @@ class Telegram:
         except BotApiError as error:
             if not error.unchanged:
                 raise
+
+    async def download(self, handle: str, limit: int) -> bytes:
+        """The file of this id.
+
+        Raises:
+            SendError: it cannot be had, now or at all.
+        """
+        return await self._api.download(handle, limit)
 
     def view(self, chat_id: str, text: str) -> None:
         """Nothing: replies are streamed by editing a message."""

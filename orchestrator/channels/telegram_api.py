@@ -8,11 +8,13 @@ import logging
 import re
 from types import TracebackType
 from typing import Self, TypeVar
+from urllib.parse import quote
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from orchestrator.adapter import SendError, SendOutcome
+from orchestrator.adapter import SendOutcome
+from orchestrator.channels.telegram_errors import Answered, BotApiError, Parameters, outcome_of
 from orchestrator.errors import ConfigError
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.net import (
@@ -32,23 +34,9 @@ SEND_DEADLINE = 40.0  # seconds for any other call, whatever it does meanwhile
 Result = TypeVar("Result")
 
 _TOKEN = re.compile(r"(\d{1,19}):[\w-]+", re.ASCII)
-_NOT_FOUND = 404
-_CONFLICT = 409
-_REFUSED_TOKEN = (401, _NOT_FOUND)  # an unknown and a malformed token
-_UNSUPPORTED = (400, _NOT_FOUND, 405, 501)  # how servers answer a method that they lack
-_NOT_DONE = (401, _NOT_FOUND, _CONFLICT, 429)  # never the message's fault
-_GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
-_UNCHANGED = ("message is not modified", "message_not_modified")
-_BAD_FORMAT = ("can't parse entities", "message is too long")
 
 
-class _Answered(BaseModel):
-    """Base of what Telegram answers; fields that we do not read are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class User(_Answered):
+class User(Answered):
     """A person or a bot."""
 
     id: int
@@ -58,70 +46,30 @@ class User(_Answered):
     username: str = ""
 
 
-class WebhookInfo(_Answered):
+class WebhookInfo(Answered):
     """Where updates are pushed to; empty while they can be polled."""
 
     url: str = ""
 
 
-class Sent(_Answered):
+class File(Answered):
+    """Where a file can be fetched, for an hour; empty when it is too large for bots."""
+
+    file_path: str = ""
+
+
+class Sent(Answered):
     """A message that was sent."""
 
     message_id: int
 
 
-class _Parameters(_Answered):
-    retry_after: float | None = Field(None, ge=0)
-    migrate_to_chat_id: int | None = None
-
-
-class _Answer(_Answered):
+class _Answer(Answered):
     ok: bool
     result: JsonValue = None
     error_code: int | None = None
     description: str = ""
-    parameters: _Parameters = _Parameters()
-
-
-class BotApiError(SendError):
-    """A call failed; ``code`` is Telegram's error code, 0 when none came."""
-
-    def __init__(
-        self,
-        message: str,
-        outcome: SendOutcome,
-        code: int = 0,
-        parameters: _Parameters | None = None,
-    ) -> None:
-        parameters = parameters or _Parameters()
-        super().__init__(message, outcome, parameters.retry_after)
-        self.code = code
-        self.new_chat_id = parameters.migrate_to_chat_id
-
-    @property
-    def token_refused(self) -> bool:
-        """Whether the server does not know the token (of a call that needs nothing else)."""
-        return self.code in _REFUSED_TOKEN
-
-    @property
-    def unsupported(self) -> bool:
-        """Whether the server lacks the method (of a call that cannot be wrong otherwise)."""
-        return self.code in _UNSUPPORTED
-
-    @property
-    def conflict(self) -> bool:
-        """Whether somebody else receives this bot's updates."""
-        return self.code == _CONFLICT
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether an edit was refused because the message says that already."""
-        return any(words in str(self).lower() for words in _UNCHANGED)
-
-    @property
-    def bad_format(self) -> bool:
-        """Whether the text may be accepted without formatting."""
-        return any(words in str(self).lower() for words in _BAD_FORMAT)
+    parameters: Parameters = Parameters()
 
 
 class BotApi:
@@ -155,6 +103,7 @@ class BotApi:
         self._token = match[0]
         self._poll_deadline = poll_deadline
         self._send_deadline = send_deadline
+        self._files = f"{base_url.rstrip('/')}/file/bot{self._token}"
         self._polling = self._open(base_url, transport)
         self._sending = self._open(base_url, transport)
 
@@ -221,6 +170,37 @@ class BotApi:
             result = await self._post(self._sending, method, moved, self._send_deadline)
         return self._read(method, result, expected)
 
+    async def download(self, file_id: str, limit: int) -> bytes:
+        """A file that was sent to the bot.
+
+        Raises:
+            BotApiError: it is gone, or larger than ``limit`` bytes, or cannot be had now.
+        """
+        file = await self.call("getFile", {"file_id": file_id}, File)
+        if not file.file_path:
+            raise BotApiError("telegram getFile: there is no file", SendOutcome.PERMANENT)
+        data = bytearray()
+        address = f"{self._files}/{quote(file.file_path)}"
+        try:
+            with anyio.fail_after(self._send_deadline):
+                async with self._sending.stream("GET", address) as response:
+                    if not response.is_success:
+                        code = response.status_code
+                        raise BotApiError(
+                            f"telegram file: {code}", outcome_of("file", code, None), code
+                        )
+                    async for chunk in response.aiter_bytes():
+                        data += chunk
+                        if len(data) > limit:
+                            raise BotApiError(
+                                f"telegram file: over {limit} bytes", SendOutcome.PERMANENT
+                            )
+        except (HttpError, TimeoutError) as error:
+            raise BotApiError(
+                f"telegram file: not received ({type(error).__name__})", SendOutcome.NOT_SENT
+            ) from None
+        return bytes(data)
+
     async def _post(
         self, client: HttpClient, method: str, params: JsonObject, deadline: float
     ) -> JsonValue:
@@ -248,13 +228,13 @@ class BotApi:
         if answer and answer.ok and response.is_success:
             return answer.result
         if answer is None:
-            code, description, parameters = response.status_code, "no Bot API answer", _Parameters()
+            code, description, parameters = response.status_code, "no Bot API answer", Parameters()
         else:
             code = answer.error_code or response.status_code
             description, parameters = answer.description, answer.parameters
         raise BotApiError(
             f"telegram {method}: {description.replace(self._token, '[hidden]')} ({code})",
-            _outcome(method, code, None if answer is None else description),
+            outcome_of(method, code, None if answer is None else description),
             code,
             parameters,
         )
@@ -267,18 +247,6 @@ class BotApi:
                 f"telegram {method}: the answer has another form than the Bot API's",
                 SendOutcome.UNKNOWN,
             ) from None
-
-
-def _outcome(method: str, code: int, description: str | None) -> SendOutcome:
-    """What an error answer means; ``description`` is None when it is not the Bot API's."""
-    words = (description or "").lower()
-    if any(gone in words for gone in _GONE) or (code == _NOT_FOUND and method == "editMessageText"):
-        return SendOutcome.GONE
-    if code < 300 or code >= 500:  # noqa: PLR2004 - the bounds of HTTP's classes
-        return SendOutcome.UNKNOWN
-    if code in _NOT_DONE or description is None:
-        return SendOutcome.NOT_SENT  # a refusal on the way, by a proxy for one, is no decision
-    return SendOutcome.PERMANENT
 
 
 def _decode(body: bytes) -> JsonValue:

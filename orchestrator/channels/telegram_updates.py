@@ -7,35 +7,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from orchestrator.adapter import InboundMessage
+from orchestrator.channels import telegram_media
 from orchestrator.channels.telegram_api import User
 
 CHANNEL = "telegram"
 KINDS = ("message", "edited_message")
 MAX_TEXT = 100_000  # characters; Telegram itself allows 4096, other servers anything
-TEXT_ONLY = "I can only read text so far."
 TOO_LONG = f"Your message is too long for me: I read up to {MAX_TEXT:,} characters."
 
 _NAME_LENGTH = 64  # Telegram's own limit of a first name
-_MEDIA = frozenset(
-    {
-        "animation",
-        "audio",
-        "contact",
-        "dice",
-        "document",
-        "game",
-        "location",
-        "paid_media",
-        "photo",
-        "poll",
-        "sticker",
-        "story",
-        "venue",
-        "video",
-        "video_note",
-        "voice",
-    }
-)
 # What the journal's integers hold; the number after an update's is stored too.
 _Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
 
@@ -119,20 +99,20 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
         private=message.chat.type == "private",
         sender_name=" ".join(f"{sender.first_name} {sender.last_name}".split())[:_NAME_LENGTH],
     )
-    media = isinstance(raw, dict) and not _MEDIA.isdisjoint(raw)
-    return _judged(found, message, bot, media=media)
+    words, pictures = telegram_media.contents(raw if isinstance(raw, dict) else {})
+    return _judged(replace(found, text=words, attachments=pictures), message, bot)
 
 
-def _judged(found: InboundMessage, message: _Message, bot: Bot, *, media: bool) -> InboundMessage:
-    """``found`` with its text, or with the reason why there is none for an agent."""
+def _judged(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessage:
+    """``found`` with its whole text, or with the reason why there is none for an agent."""
     if message.author and message.author.is_bot and not message.sender_chat:
         return replace(found, skip="from a bot")  # two bots would answer each other for ever
     if not found.private and not _addressed(message, bot):
         return replace(found, skip="not addressed")
-    text = _without_mention(message.text or message.caption, bot)
-    if not text.strip():
-        told = media and found.private and found.kind == "message"
-        return replace(found, skip="no text", notice=TEXT_ONLY if told else None)
+    own = _without_mention(message.text or message.caption, bot)
+    text = "\n".join(part for part in (own, found.text) if part.strip())
+    if not text and not found.attachments:
+        return replace(found, skip="no text")
     if len(text) > MAX_TEXT:
         return replace(found, text=text[:MAX_TEXT], skip="too long", notice=TOO_LONG)
     return replace(found, text=text)

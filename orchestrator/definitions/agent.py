@@ -52,6 +52,8 @@ class Limits(ConfigModel):
     """Tokens that one turn may use; 0 means no limit."""
     turn_minutes: int = Field(15, ge=1, le=120)
     """Minutes after which a turn is ended."""
+    recent_image_threshold: int = Field(10, ge=1, le=50)
+    """The newest messages whose pictures the model is shown; older ones are described."""
     max_concurrent_turns: int = Field(4, ge=1, le=64)
     """Turns of different chats that may run at once."""
 
@@ -125,6 +127,8 @@ class AgentDefinition(ConfigModel):
     """How tools are offered: by the provider's interface, as text, or by what it can do."""
     fallback_models: tuple[Text, ...] = ()
     """Models to try in turn when the first fails: "model" or "provider/model"."""
+    vision: bool | None = None
+    """Whether the model is shown pictures; known from its name when absent."""
     small_model: Text | None = None
     """Model for summaries and facts: "model" or "provider/model"; the agent's own when absent."""
     compaction: Compaction = Compaction()

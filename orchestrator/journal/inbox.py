@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.adapter import InboundMessage
-from orchestrator.journal import audit, outbox
+from orchestrator.journal import audit, media, outbox
 
 COMMAND = "command"  # kind of a message that the daemon itself has answered
 TASK = "task"  # kinds that the daemon has put there itself: a scheduled task,
@@ -165,6 +165,8 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, lane: str | None = No
     if not db.changes():
         return None
     row = db.last_insert_rowid()
+    if refusal is None:
+        media.attach(db, row, message.attachments)
     if arrival.notice is not None:
         outbox.add_notice(db, _address(message), arrival.notice, now)
     return row

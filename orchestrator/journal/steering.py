@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import apsw
 
-from orchestrator.journal import inbox
+from orchestrator.journal import inbox, media
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
@@ -36,5 +36,5 @@ def enter(
             " WHERE id = ?",
             (turn.agent_id, turn.id, step, row.id),
         )
-        entered.append(UserMessage(content=row.text))
-    return tuple(entered)
+        entered.append(media.said(db, row.id, row.text))
+    return media.filled(db, entered)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import apsw
 import orjson
 
+from orchestrator.journal import media
 from orchestrator.journal.store import FencedError
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -131,9 +132,13 @@ def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
         arguments=orjson.loads(args),
         idem_key=idem_key,
         state=state,
-        result=ToolResult.model_validate_json(result) if result is not None else None,
+        result=None if result is None else _result(db, result),
         epoch=epoch,
     )
+
+
+def _result(db: apsw.Connection, body: str) -> ToolResult:
+    return media.filled(db, [ToolResult.model_validate_json(body)])[0]
 
 
 def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
@@ -166,7 +171,7 @@ def finish(
         " AND (SELECT epoch FROM turn WHERE id = turn_id) = ?",
         (
             state or ("failed" if result.is_error else "done"),
-            result.model_dump_json(),
+            media.stored(db, result, now).model_dump_json(),
             now,
             call.turn_id,
             call.seq,

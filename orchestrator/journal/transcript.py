@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import apsw
 
+from orchestrator.journal import media
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.steps import ENDED
-from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
@@ -30,12 +31,12 @@ def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
         step = steps[parent]
         call = RecordedCall(seq=seq, result=ended)
         steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
-    for seq, text in db.execute(
-        "SELECT after_step, text FROM inbox WHERE turn_id = ? AND after_step IS NOT NULL"
+    for seq, row, text in db.execute(
+        "SELECT after_step, id, text FROM inbox WHERE turn_id = ? AND after_step IS NOT NULL"
         " ORDER BY id",
         (turn_id,),
     ):
-        entered = (*steps[seq].entered, UserMessage(content=text))
+        entered = (*steps[seq].entered, media.said(db, row, text))
         steps[seq] = steps[seq].model_copy(update={"entered": entered})
     return tuple(steps.values())
 
@@ -44,7 +45,7 @@ def of_turn(
     db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], sent: str
 ) -> list[Message]:
     """What the session keeps: the messages, every step and, if it differs, the reply sent."""
-    messages: list[Message] = [UserMessage(content=row.text) for row in rows]
+    messages: list[Message] = [media.said(db, row.id, row.text) for row in rows]
     last = ""
     for step in recorded(db, turn_id):
         if step.response.content or step.response.tool_calls:

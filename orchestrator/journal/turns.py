@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.journal import audit, inbox, outbox, sessions, steps, transcript
+from orchestrator.journal import audit, inbox, media, outbox, sessions, steps, transcript
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.store import FencedError
-from thinker.protocol.messages import Message
+from thinker.protocol.messages import Message, UserMessage
 from thinker.protocol.methods import RecordedStep
 
 STOPPED = "(stopped)"  # ends what a chat sees of a cancelled turn
@@ -52,6 +52,7 @@ class Context:
 
     turn: Turn
     messages: tuple[InboxRow, ...]
+    said: tuple[UserMessage, ...]
     history: tuple[Message, ...]
     summary: str | None
     steps: tuple[RecordedStep, ...]
@@ -128,9 +129,11 @@ def context(
     """Settle what a dead process left of a turn and read everything needed to go on."""
     steps.recover(db, turn_id, running, now)
     turn = load(db, turn_id)
+    rows = tuple(inbox.of_turn(db, turn_id))
     return Context(
         turn=turn,
-        messages=tuple(inbox.of_turn(db, turn_id)),
+        messages=rows,
+        said=tuple(media.said(db, row.id, row.text) for row in rows),
         history=sessions.window(db, turn.session_id, window),
         summary=sessions.summary(db, turn.session_id),
         steps=transcript.recorded(db, turn_id),

@@ -149,6 +149,8 @@ class BotApiServer(BotWorld, LoopbackServer):
         return status, answer
 
     async def _perform(self, prefix: str, method: str, params: ForeignJson) -> tuple[int, bytes]:
+        if prefix == f"/file/bot{self.token}/files" and method in self.files:
+            return 200, self.files[method]
         if prefix != f"/bot{self.token}":
             return 401, _error(401, "Unauthorized", None)
         if method not in self._methods:

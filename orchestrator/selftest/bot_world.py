@@ -61,6 +61,7 @@ class BotWorld:
         self._again: list[ForeignJson] = []
         self._visible: dict[int, dict[int, str]] = defaultdict(dict)
         self._changed = anyio.Event()
+        self.files: dict[str, bytes] = {}  # by file_id
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
             "getWebhookInfo": self._get_webhook_info,
@@ -174,6 +175,8 @@ class BotWorld:
         return True
 
     async def _get_file(self, params: ForeignJson) -> object:
+        if params.get("file_id") not in self.files:
+            raise RefusedError(400, "Bad Request: invalid file_id")
         return {"file_id": params["file_id"], "file_path": f"files/{params['file_id']}"}
 
     def _checked(self, params: ForeignJson) -> str:

@@ -1,5 +1,6 @@
 """From what an MCP server sends to what the model reads."""
 
+from base64 import b64decode
 from collections.abc import Iterable
 
 import orjson
@@ -14,16 +15,42 @@ from mcp_types import (
 )
 
 from orchestrator.toolhost.wire import ToolAnswer
+from thinker.protocol.messages import Image
+from thinker.protocol.pictures import MAX_PICTURE, media_type
 
+MAX_PICTURES = 7_800_000  # bytes of all: a frame has 16 MiB
 MAX_RESULT = 1024 * 1024  # bytes of a result that are kept
 
 
 def answer(result: CallToolResult) -> ToolAnswer:
-    """Text as it is, everything else as a note; structured content when there is no text."""
-    text = "\n".join(_parts(result.content))
+    """Text and pictures as they are, everything else as a note; structured content without text."""
+    images = tuple(_images(result.content))
+    shown = {image.data for image in images}
+    rest = (b for b in result.content if not isinstance(b, ImageContent) or b.data not in shown)
+    text = "\n".join(_parts(rest))
     if not text and result.structured_content is not None:
         text = orjson.dumps(result.structured_content, default=str).decode()
-    return ToolAnswer(content=_cut(text), is_error=result.is_error)
+    return ToolAnswer(content=_cut(text), is_error=result.is_error, images=images)
+
+
+def _images(blocks: Iterable[ContentBlock]) -> Iterable[Image]:
+    """The pictures that a model may be shown: of a known format, and not too large together."""
+    room = MAX_PICTURES
+    for block in blocks:
+        if isinstance(block, ImageContent):
+            size = _size(block.data)
+            kind = media_type(_start(block.data))
+            if kind is not None and size <= min(room, MAX_PICTURE):
+                room -= size
+                yield Image(media_type=kind, data=block.data, about=f"{kind}, {size} bytes")
+
+
+def _start(data: str) -> bytes:
+    """The bytes by which a format is known; none where the text is not base64 to its end."""
+    try:
+        return b64decode(data, validate=True)[:16]
+    except ValueError:
+        return b""
 
 
 def _parts(blocks: Iterable[ContentBlock]) -> Iterable[str]:

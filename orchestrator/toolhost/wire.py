@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.messages import Frozen, Image, JsonObject
 
 SERVERS_SET = "servers/set"  # ServersSet → Accepted
 TOOLS_CALL = "tools/call"  # ToolRequest → ToolAnswer
@@ -76,7 +76,8 @@ class ToolRequest(Frozen):
 
 
 class ToolAnswer(Frozen):
-    """What the tool answered, as text for the model."""
+    """What the tool answered: text for the model, and pictures."""
 
     content: str
     is_error: bool = False
+    images: tuple[Image, ...] = ()

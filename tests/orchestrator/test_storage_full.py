@@ -50,6 +50,10 @@ class Chats:
     def view(self, chat_id: str, text: str) -> None:
         """Nothing is streamed here."""
 
+    async def download(self, handle: str, limit: int) -> bytes:
+        """Nothing is attached here."""
+        raise NotImplementedError(handle, limit)
+
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Nothing is answered here."""
 

@@ -10,6 +10,7 @@ from thinker.models.endpoint import STANDARD_TIMEOUTS, Endpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.messages import (
     AssistantMessage,
+    Image,
     JsonObject,
     Message,
     ToolChoice,
@@ -148,17 +149,7 @@ def _blocks(message: Message, ids: Mapping[str, str]) -> list[JsonObject]:
         return [_result(message, ids)]
     blocks = [_text(message.content)] if message.content.strip() else []
     if isinstance(message, UserMessage):
-        return blocks + [
-            {
-                "type": "image",
-                "source": {
-                    "type": "base64",
-                    "media_type": image.media_type,
-                    "data": image.data,
-                },
-            }
-            for image in message.images
-        ]
+        return blocks + [_image(image) for image in message.images]
     return blocks + [
         {"type": "tool_use", "id": ids[call.id], "name": call.name, "input": call.arguments}
         for call in message.tool_calls
@@ -169,11 +160,17 @@ def _text(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
+def _image(image: Image) -> JsonObject:
+    source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source}
+
+
 def _result(result: ToolResult, ids: Mapping[str, str]) -> JsonObject:
+    text = [_text(result.content)] if result.content.strip() else []
     block: JsonObject = {
         "type": "tool_result",
         "tool_use_id": ids.get(result.call_id, result.call_id),
-        "content": result.content,
+        "content": [*text, *map(_image, result.images)] if result.images else result.content,
     }
     if result.is_error:
         block["is_error"] = True

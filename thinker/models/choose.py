@@ -15,6 +15,7 @@ from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import Fallback, Retrying
 from thinker.models.tooltext import with_tools
+from thinker.models.vision import Sighted, sees
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.net import HttpTransport, open_client
 from thinker.protocol.providers import PROVIDERS, Provider
@@ -44,7 +45,7 @@ def choose(
     alone = len({provider for provider, _ in wanted}) == 1
     models = []
     for provider, name in wanted:
-        model = _model(settings, environ, provider, name, transport)
+        model = _seeing(settings, environ, provider, name, transport)
         models.append(Retrying(model if alone else Guarded(model, breakers[provider])))
     return Fallback(models)
 
@@ -73,6 +74,18 @@ def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
     if slash and provider in PROVIDERS:
         return provider, model
     return settings.llm_provider, entry
+
+
+def _seeing(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    provider: str,
+    model: str,
+    transport: HttpTransport | None,
+) -> Model:
+    """One model, which is shown pictures if it sees them."""
+    found = _model(settings, environ, provider, model, transport)
+    return Sighted(found, sees=sees(model, settings.vision))
 
 
 def _model(

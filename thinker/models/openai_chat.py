@@ -1,5 +1,7 @@
 """OpenAI's chat completions: groq, openai, openrouter, ollama, lmstudio and any ``baseUrl``."""
 
+from collections.abc import Sequence
+
 import orjson
 from pydantic import JsonValue
 
@@ -20,6 +22,8 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.net import HttpClient
 from thinker.protocol.providers import Provider
+
+FROM_TOOLS = "(Pictures that the tools above returned.)"
 
 
 class OpenAIChat:
@@ -93,7 +97,20 @@ def _messages(request: ModelRequest) -> list[JsonObject]:
     system: list[JsonObject] = (
         [{"role": "system", "content": request.system}] if request.system else []
     )
-    return system + [_message(message) for message in request.messages]
+    wire = system
+    found: list[Image] = []  # by tools, whose messages cannot hold pictures in this format
+    for message in request.messages:
+        if not isinstance(message, ToolResult):
+            wire += _pictures(found)
+            found = []
+        else:
+            found += message.images
+        wire.append(_message(message))
+    return wire + _pictures(found)
+
+
+def _pictures(found: Sequence[Image]) -> list[JsonObject]:
+    return [_user(UserMessage(content=FROM_TOOLS, images=tuple(found)))] if found else []
 
 
 def _message(message: Message) -> JsonObject:

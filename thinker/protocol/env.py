@@ -33,6 +33,8 @@ class ThinkerSettings(BaseSettings):
     temperature: float = 0.4  # the default of the system that seed 002 describes
     max_steps: int = 8
     max_tokens_per_turn: int = 0  # 0: no limit
+    vision: Literal["auto", "on", "off"] = "auto"
+    recent_image_threshold: int = 10
     tool_calls: Literal["native", "text", "auto"] = "auto"
     prompt_layout: Literal["system", "cached"] = "system"
     system_prompt_path: Path | None = None

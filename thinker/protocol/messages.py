@@ -29,10 +29,16 @@ class SideEffect(StrEnum):
 
 
 class Image(Frozen):
-    """A picture in a user message: base64 data and its media type (``image/png``)."""
+    """A picture: base64 ``data`` and its media type (``image/png``).
+
+    In the journal ``ref`` stands for the data (the SHA-256 of the bytes); without data a model is
+    shown ``about`` (``photo, 1280x960``) in its place.
+    """
 
     media_type: str
-    data: str
+    data: str = ""
+    ref: str = ""
+    about: str = ""
 
 
 class ToolCall(Frozen):
@@ -73,6 +79,7 @@ class ToolResult(Frozen):
     name: str
     content: str
     is_error: bool = False
+    images: tuple[Image, ...] = ()
 
 
 Message: TypeAlias = Annotated[

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from orchestrator.adapter import SendOutcome
-from orchestrator.channels.telegram_api import BotApi, BotApiError, Sent, User
+from orchestrator.channels.telegram_api import BotApi, Sent, User
+from orchestrator.channels.telegram_errors import BotApiError
 from orchestrator.errors import ConfigError
 from orchestrator.selftest.bot_api import (
     HANG,

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapter import InboundMessage
+from orchestrator.adapter import Attachment, InboundMessage
 from orchestrator.channels.telegram_updates import (
     MAX_TEXT,
-    TEXT_ONLY,
     Bot,
     inbound,
     update_number,
@@ -67,18 +66,52 @@ def test_a_topic_has_a_thread_and_a_reply_thread_has_none() -> None:
     assert read(message(text="x", message_thread_id=4)).thread_id is None
 
 
-def test_the_caption_of_a_picture_is_its_text() -> None:
-    """What was written is read, even where the picture is not."""
-    assert read(message(photo=[], caption="look")).text == "look"
+def test_a_picture_is_attached_in_its_largest_size_and_the_caption_is_the_text() -> None:
+    """One that Telegram says is too large is passed over; a document that is a picture is one."""
+    sizes = [
+        {"file_id": "s", "width": 90, "height": 60},
+        {"file_id": "m", "width": 900, "height": 600},
+        {"file_id": "l", "width": 9000, "height": 6000, "file_size": 9_000_000},
+    ]
+    seen = read(message(photo=sizes, caption="look"))
+    assert (seen.text, seen.skip) == ("look", None)
+    assert seen.attachments == (Attachment("m", "photo, 900x600"),)
+    document = {"file_id": "d", "mime_type": "image/png", "file_name": "plan.png"}
+    alone = read(message(document=document))
+    assert (alone.text, alone.skip) == ("", None)
+    assert alone.attachments == (Attachment("d", "plan.png, image/png"),)
 
 
-@pytest.mark.parametrize(("fields", "notice"), [({"voice": {}}, TEXT_ONLY), ({"pinned": {}}, None)])
-def test_media_without_text_is_declined_and_service_messages_are_not(
-    fields: dict[str, Any], notice: str | None
-) -> None:
-    """A person who sent something is told; a pinned message is nobody's question."""
-    skipped = read(message(**fields))
-    assert (skipped.skip, skipped.notice) == ("no text", notice)
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"voice": {"duration": 12}}, "[voice: 12 seconds; what is in it is not known]"),
+        ({"sticker": {"emoji": "🦊"}}, "[sticker: 🦊; what is in it is not known]"),
+        (
+            {"document": {"file_name": "a.pdf", "mime_type": "application/pdf"}},
+            "[document: a.pdf, application/pdf; what is in it is not known]",
+        ),
+        (
+            {"animation": {}, "document": {"file_id": "d", "mime_type": "image/gif"}},
+            "[animation; what is in it is not known]",
+        ),
+        ({"venue": {"title": "Inn"}, "location": {"latitude": 1}}, "[venue: Inn]"),
+        ({"location": {"latitude": 1, "longitude": 2}}, "[location: 1.00000, 2.00000]"),
+        ({"poll": {"question": "Tea?"}}, "[poll: Tea?]"),
+        ({"photo": "?"}, "[photo; what is in it is not known]"),
+        ({"video": 3, "caption": "see"}, "see\n[video; what is in it is not known]"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(fields: dict[str, Any], text: str) -> None:
+    """So that an agent can answer, and nothing that somebody sent is lost."""
+    seen = read(message(**fields))
+    assert (seen.text, seen.attachments, seen.skip) == (text, (), None)
+
+
+def test_service_message_is_nobodys_question() -> None:
+    """Something was pinned; nobody is told anything."""
+    skipped = read(message(pinned={}))
+    assert (skipped.skip, skipped.notice) == ("no text", None)
 
 
 def test_a_group_message_for_others_is_skipped_without_its_text() -> None:

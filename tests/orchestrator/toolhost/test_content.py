@@ -16,6 +16,7 @@ from mcp_types import (
 )
 
 from orchestrator.toolhost.content import MAX_RESULT, answer
+from thinker.protocol.messages import Image
 
 DATA = b64encode(b"12345").decode()
 
@@ -50,6 +51,19 @@ DATA = b64encode(b"12345").decode()
 def test_every_kind_of_content_becomes_text(block: ContentBlock, text: str) -> None:
     """What is no text is named with its type and size."""
     assert answer(CallToolResult(content=[block])).content == text
+
+
+def test_picture_of_a_known_format_goes_along() -> None:
+    """Known by its bytes: a wrong name is put right, and what is no picture stays a note."""
+    png = b64encode(b"\x89PNG\r\n\x1a\n").decode()
+    blocks: list[ContentBlock] = [
+        TextContent(type="text", text="here:"),
+        ImageContent(type="image", data=png, mime_type="image/jpeg"),
+        ImageContent(type="image", data="no base64", mime_type="image/png"),
+    ]
+    made = answer(CallToolResult(content=blocks))
+    assert made.content == "here:\n[image: image/png, 6 bytes]"
+    assert made.images == (Image(media_type="image/png", data=png, about="image/png, 8 bytes"),)
 
 
 def test_texts_are_joined_and_win_over_structured_content() -> None:

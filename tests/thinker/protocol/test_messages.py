@@ -24,7 +24,9 @@ MESSAGES = st.one_of(
     st.builds(
         UserMessage,
         content=TEXT,
-        images=st.lists(st.builds(Image, media_type=TEXT, data=TEXT), max_size=2).map(tuple),
+        images=st.lists(
+            st.builds(Image, media_type=TEXT, data=TEXT, ref=TEXT, about=TEXT), max_size=2
+        ).map(tuple),
     ),
     st.builds(
         AssistantMessage,

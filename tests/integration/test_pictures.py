@@ -1,0 +1,97 @@
+"""Pictures from Telegram and tools reach a model that sees them, through the whole daemon."""
+
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, running_daemon
+from fakes.held_model import HeldModel, agent
+from fakes.mcp_config import entry
+from fakes.model_api import Reply
+
+from orchestrator.selftest.bot_api import BotApiServer, Fault
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+
+PNG = b"\x89PNG\r\n\x1a\n-telegram"
+TOOL_PNG = b"\x89PNG\r\n\x1a\n"  # of fakes/mcp_server.py
+LATER = 3  # messages of a conversation whose pictures are shown in these tests
+
+
+def photo(file_id: str) -> list[dict[str, Any]]:
+    """The sizes of a picture in a Telegram message."""
+    return [{"file_id": file_id, "width": 20, "height": 10, "file_size": 17}]
+
+
+def url(data: bytes) -> str:
+    """A picture as it stands in a request."""
+    return f"data:image/png;base64,{b64encode(data).decode()}"
+
+
+def config(model: HeldModel, **fields: Any) -> JsonObject:
+    """One agent that sees, and a stranger's chat that is not admitted."""
+    limits = {"recentImageThreshold": LATER}
+    return {
+        "agents": [agent("work", model, vision=True, limits=limits, **fields)],
+        "bindings": [{"channel": "telegram", "chatId": "123", "agentId": "work"}],
+    }
+
+
+async def test_photo_is_shown_then_described(tmp_path: Path) -> None:
+    """With its caption as the text; nothing is fetched for a chat that is not admitted."""
+    async with BotApiServer(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
+        bot.files["cat"] = PNG
+        async with running_daemon(tmp_path, config(model), bot):
+            bot.user_says(999, None, photo=photo("secret"), caption="psst")
+            bot.user_says(123, None, photo=photo("cat"), caption="my cat")
+            assert await bot.reply_in(123, within=15) == "seen"
+            bot.user_says(123, "and now?")
+            await bot.reply_in(123)
+        async with running_daemon(tmp_path, config(model), bot):
+            bot.user_says(123, "later")
+            await bot.reply_in(123, within=15)
+        first, second, third = (request.body["messages"][1] for request in model.requests)
+    picture = [
+        {"type": "text", "text": "my cat"},
+        {"type": "image_url", "image_url": {"url": url(PNG)}},
+    ]
+    assert first["content"] == second["content"] == picture
+    assert third["content"] == "my cat\n[image: photo, 20x10]"
+    asked = [item.params["file_id"] for item in bot.ledger if item.method == "getFile"]
+    assert asked == ["cat"]
+
+
+async def test_photo_that_cannot_be_fetched_is_said_to_be(tmp_path: Path) -> None:
+    """A passing fault is tried again; the message is answered in any case."""
+    async with BotApiServer(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
+        bot.files["cat"] = PNG
+        bot.break_next("getFile", Fault(500))
+        async with running_daemon(tmp_path, config(model), bot):
+            for name in ("cat", "gone"):
+                bot.user_says(123, None, photo=photo(name))
+                assert await bot.reply_in(123, within=15) == "seen"
+        last = model.requests[-1].body["messages"]
+    assert last[1]["content"] == [{"type": "image_url", "image_url": {"url": url(PNG)}}]
+    assert last[-1]["content"] == "[image: photo, 20x10, could not be fetched]"
+
+
+async def test_picture_of_a_tool_is_shown_after_its_result(tmp_path: Path) -> None:
+    """And is there again in the next turn."""
+    servers: JsonObject = {"art": entry(tmp_path, "art")}
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        setup = one_agent(model, servers, vision=True)
+        async with running_daemon(tmp_path, setup, bot) as daemon:
+            await daemon.until(lambda report: report.tool_servers[0].state == "connected")
+            bot.user_says(1, "!art_picture {}")
+            await bot.reply_in(1, within=15)
+            bot.user_says(1, "what was it?")
+            await bot.reply_in(1)
+        sent = model.requests_about("what was it?")[0].body["messages"]
+    results = [i for i, message in enumerate(sent) if message["role"] == "tool"]
+    assert sent[results[0]]["content"] == "here:"
+    shown = sent[results[0] + 1]
+    assert shown["role"] == "user"
+    assert shown["content"][1] == {"type": "image_url", "image_url": {"url": url(TOOL_PNG)}}

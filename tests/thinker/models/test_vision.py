@@ -1,0 +1,68 @@
+"""Which models see pictures, and what the others are shown."""
+
+import pytest
+from fakes.scripted import ScriptedModel, says
+
+from thinker.errors import ContextOverflowError, FatalModelError
+from thinker.models.base import ModelRequest
+from thinker.models.vision import Sighted, sees
+from thinker.protocol.messages import Image, Message, UserMessage
+
+LOOK = UserMessage(content="look", images=(Image(media_type="image/png", data="QUJD"),))
+DESCRIBED = UserMessage(content="look\n[image: image/png]")
+
+
+def request(*messages: Message) -> ModelRequest:
+    """A request of messages."""
+    return ModelRequest(system="", messages=messages)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("claude-sonnet-4-5", True),
+        ("claude-2.1", False),
+        ("gpt-4.1-mini", True),
+        ("gpt-3.5-turbo", False),
+        ("gpt-5", True),
+        ("o3", True),
+        ("o3-mini", False),
+        ("meta-llama/llama-4-scout-17b-16e-instruct", True),
+        ("llama-3.1-8b-instant", False),
+        ("llama3.2-vision", True),
+        ("qwen/qwen3-32b", False),
+        ("qwen2.5vl:7b", True),
+        ("qwen/qwen3-vl-30b", True),
+        ("google/gemini-2.5-flash", True),
+        ("gemma3:12b", True),
+        ("demo", False),
+    ],
+)
+def test_models_that_see_are_known_by_name_and_the_setting_wins(
+    model: str, *, expected: bool
+) -> None:
+    """A wrong guess can be put right."""
+    assert sees(model, "auto") is expected
+    assert sees(model, "on")
+    assert not sees(model, "off")
+
+
+async def test_model_that_sees_nothing_is_told_what_there_is() -> None:
+    """One that sees is shown it."""
+    for can, sent in ((True, LOOK), (False, DESCRIBED)):
+        model = ScriptedModel(says("ok"))
+        await Sighted(model, sees=can).complete(request(LOOK))
+        assert [asked.messages for asked in model.requests] == [(sent,)]
+
+
+async def test_refused_picture_does_not_end_the_conversation() -> None:
+    """The model is asked once more, without; other failures are what they are."""
+    model = ScriptedModel(FatalModelError("400: cannot process image"), says("ok"))
+    response = await Sighted(model, sees=True).complete(request(LOOK))
+    assert response.message.content == "ok"
+    assert [asked.messages for asked in model.requests] == [(LOOK,), (DESCRIBED,)]
+    for error, sent in ((FatalModelError("401"), DESCRIBED), (ContextOverflowError("long"), LOOK)):
+        refusing = ScriptedModel(error)
+        with pytest.raises(type(error)):
+            await Sighted(refusing, sees=True).complete(request(sent))
+        assert len(refusing.requests) == 1
