@@ -121,7 +121,7 @@ class TurnRunner:
 
         None when the agent is paused: the turn waited, and is to be tried again.
         """
-        services, turn = self._with, self._turn
+        services = self._with
         await services.tools.settled()
         definition = self._definition = self._current()
         pause, wanted = await services.store.transact(self._look)
