@@ -20,7 +20,8 @@ def text_only(request: ModelRequest) -> ModelRequest:
 def _in_words(messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
         if isinstance(message, ToolResult):
-            yield UserMessage(content=f"[Result of {message.name}]\n{message.content}")
+            result = f"[Result of {message.name}]\n{message.content}"
+            yield UserMessage(content=result, images=message.images)
         elif isinstance(message, AssistantMessage) and message.tool_calls:
             called = (
                 f"[Called {call.name} with {orjson.dumps(call.arguments).decode()}]"
