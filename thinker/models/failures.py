@@ -67,6 +67,8 @@ class TemperatureRefusedError(FatalModelError):
 class ToolsRefusedError(FatalModelError):
     """The model takes no native tools; they can be offered as text."""
 
+    over_tools = True
+
 
 @dataclass(frozen=True)
 class Account:

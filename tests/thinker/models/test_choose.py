@@ -1,7 +1,11 @@
 """Settings become a model."""
 
+import json
+from dataclasses import replace
+
 import httpx
 import pytest
+from fakes.scripted import spec
 
 from thinker.errors import ConfigError
 from thinker.models.base import ModelRequest
@@ -142,3 +146,18 @@ def test_what_is_missing_is_named_with_its_mend(
     with pytest.raises(ConfigError) as caught:
         choose(chosen, environ)
     assert message in str(caught.value)
+
+
+async def test_every_model_is_given_tools_as_the_agent_says() -> None:
+    """As text: none in the request, and described in its system prompt."""
+    network = Network()
+    model = choose(
+        settings("openai", tool_calls="text"),
+        {"OPENAI_API_KEY": "k"},
+        transport=network.transport,
+    )
+    await model.complete(replace(REQUEST, tools=(spec("add"),)))
+    await model.aclose()
+    body = json.loads(network.requests[0].content)
+    assert "tools" not in body
+    assert "- add: {" in body["messages"][0]["content"]

@@ -13,6 +13,7 @@ from thinker.models.failures import (
     Account,
     Complaint,
     TemperatureRefusedError,
+    ToolsRefusedError,
     failure,
     headline,
     retry_after,
@@ -140,3 +141,29 @@ def test_retry_after_is_read_in_all_its_forms(
 ) -> None:
     """Seconds, milliseconds and HTTP dates; anything else counts as not asked."""
     assert retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (404, "No endpoints found that support tool use."),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'),
+        (500, "tools param requires --jinja flag"),
+        (400, "Unrecognized request argument supplied: tools"),
+        (422, "Tool calling is not supported by this model"),
+    ],
+)
+def test_model_that_takes_no_tools_is_known(status: int, message: str) -> None:
+    """In the words of Ollama, OpenRouter, vLLM, llama.cpp, OpenAI and others."""
+    error = failure(OPENAI, status, Complaint(message))
+    assert type(error) is ToolsRefusedError
+    assert error.over_tools
+
+
+@pytest.mark.parametrize(
+    "message", ["tool 'add' has a bad schema", "temperature 3 is not supported", "no"]
+)
+def test_other_complaints_are_not_taken_for_it(message: str) -> None:
+    """A tool that is wrong is no model without tools."""
+    assert type(failure(OPENAI, 400, Complaint(message))) is not ToolsRefusedError

@@ -1,0 +1,42 @@
+"""An agent whose model knows no tool calling works with tools all the same."""
+
+from pathlib import Path
+
+import pytest
+from fakes.calling_model import one_agent
+from fakes.daemon import TOKEN, running_daemon
+from fakes.text_model import TextModel
+
+from orchestrator.selftest.bot_api import BotApiServer
+
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize(("way", "refusals"), [("text", 0), ("auto", 1)])
+async def test_eight_calls_in_text_and_nobody_sees_one(
+    tmp_path: Path, way: str, refusals: int
+) -> None:
+    """One byte at a time; roles alternate; with auto the provider is asked natively once."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        TextModel(8) as model,
+        running_daemon(tmp_path, one_agent(model, {}, toolCalls=way, maxSteps=12), bot) as daemon,
+    ):
+        bot.user_says(1, "remember all of it")
+        assert await bot.reply_in(1, within=30) == "Stored 8 facts."
+        await daemon.until(lambda report: report.open_turns == 0)
+        asked = [request.body for request in model.requests]
+    assert sum("tools" in body for body in asked) == refusals
+    last = asked[-1]
+    assert [(name, call_id) for name, call_id, _ in model.results(last)] == [
+        ("store_fact", f"call_{number}") for number in range(1, 9)
+    ]
+    roles = [message["role"] for message in last["messages"]]
+    assert roles == ["system", *["user", "assistant"] * 8, "user"]
+    shown = [
+        call.params.get("text", "")
+        for call in (*bot.calls("sendMessage"), *bot.calls("editMessageText"))
+    ]
+    assert not [text for text in shown if "tool_" in str(text) or "store_fact" in str(text)]
+    warned = [line for line in daemon.log if line.get("event") == "tool_calls_as_text"]
+    assert len(warned) == refusals

@@ -1,0 +1,37 @@
+"""What an agent tells its model of tools, and what a turn may demand of it."""
+
+from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
+
+from thinker.agent import Agent
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import AUTO, ToolChoice
+from thinker.toolcalls.select import CAP
+
+
+def settings(**fields: object) -> ThinkerSettings:
+    """Settings of an agent without files."""
+    return ThinkerSettings.model_validate({"agent_id": "a", **fields})
+
+
+def test_preview_begins_with_the_block_of_tools_as_text() -> None:
+    """``prompt show`` shows what the model would see."""
+    turn = turn_run("hello", spec("add"))
+    native = Agent(settings(), ScriptedModel()).preview(turn)
+    text = Agent(settings(tool_calls="text"), ScriptedModel()).preview(turn)
+    assert [layer.name for layer in text.layers] == [
+        "tool_calls",
+        *(layer.name for layer in native.layers),
+    ]
+    assert text.text.startswith("Tool calling instructions:\n")
+
+
+async def test_forced_tool_is_offered_whatever_the_text_says() -> None:
+    """Also when more tools than fit match the message better."""
+    many = [spec(f"weather_{number}") for number in range(CAP + 5)]
+    turn = turn_run(
+        "weather", *many, spec("add"), tool_choice=ToolChoice(mode="function", name="add")
+    )
+    model = ScriptedModel(calls(call("a", "add")), says("Done."))
+    result = await Agent(settings(), model).run_turn(turn, MemoryHost())
+    assert result.text == "Done."
+    assert [asked.tool_choice.mode for asked in model.requests] == ["function", AUTO.mode]

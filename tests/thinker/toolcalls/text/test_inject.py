@@ -1,0 +1,133 @@
+"""The words of seed 003's prompt block, and what tools are described as."""
+
+import json
+
+import pytest
+from fakes.scripted import spec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolChoice, ToolSpec
+from thinker.toolcalls.arguments import validate
+from thinker.toolcalls.text.inject import BASE, INTERNAL, block, call_text, developer_instructions
+from thinker.toolcalls.text.parser import TextCallParser, TextToolCall
+from thinker.toolcalls.text.payload import ParserRules
+from thinker.toolcalls.text.schema import compact, example, parameter_lines
+
+ADD = spec("add", a="integer")
+TYPES = st.sampled_from(("string", "integer", "number", "boolean", "null"))
+SCHEMAS: st.SearchStrategy[JsonObject] = st.recursive(
+    st.builds(lambda kind: {"type": kind}, TYPES),
+    lambda inner: st.one_of(
+        st.builds(lambda items: {"type": "array", "items": items}, inner),
+        st.builds(
+            lambda fields: {"type": "object", "properties": fields, "required": list(fields)},
+            st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        ),
+        st.builds(lambda *of: {"anyOf": [*of]}, inner, inner),
+        st.builds(lambda kind: {"type": ["null", kind]}, TYPES),
+    ),
+    max_leaves=12,
+)
+
+
+def test_block_begins_with_the_base_text_and_ends_without_a_line_break() -> None:
+    """Eighteen lines, then the manifest, then the guidance."""
+    text = block((ADD,), AUTO)
+    base = BASE.replace("INTERNAL", "shell, apply_patch, web_search, view_image")
+    assert text.startswith(base + "\nAvailable tools (schema):\n- add: {")
+    assert len(base.splitlines()) == 18
+    assert text.endswith("Example tool_call:\n" + call_text("add", '{"a":0}'))
+
+
+def test_without_tools_there_is_no_block() -> None:
+    """Whatever the choice."""
+    assert block((), ToolChoice(mode="required")) == ""
+
+
+@pytest.mark.parametrize(
+    ("choice", "line"),
+    [
+        (NO_TOOLS, "Tool choice is none: never emit <tool_call>."),
+        (
+            ToolChoice(mode="required"),
+            "Tool choice is required: you MUST emit at least one <tool_call>.",
+        ),
+        (
+            ToolChoice(mode="function", name="add"),
+            'Tool choice is forced: you MUST call "add".',
+        ),
+    ],
+)
+def test_choice_has_its_line_between_base_and_strict_line(choice: ToolChoice, line: str) -> None:
+    """Auto and an open choice have none."""
+    strict = ADD.model_copy(update={"strict": True})
+    after = "\nStrict tools: add. Arguments MUST conform exactly to schema.\nAvailable tools"
+    assert f"plain text.\n{line}{after}" in block((strict,), choice)
+    assert "Tool choice is" not in block((ADD,), AUTO) + block((ADD,), None)
+
+
+def test_internal_tools_are_those_of_the_host() -> None:
+    """They are data, not part of the words."""
+    assert ", ".join(INTERNAL) in block((ADD,), AUTO)
+    assert "directly (browser); only" in block((ADD,), AUTO, internal=("browser",))
+
+
+def test_description_is_printed_when_there_is_one() -> None:
+    """As it is; a blank one is none."""
+    assert "Tool: add\nDescription: Does add.\nParameters:" in block((ADD,), AUTO)
+    silent = ADD.model_copy(update={"description": "  "})
+    assert "Tool: add\nParameters:" in block((silent,), AUTO)
+
+
+def test_parts_are_trimmed_and_parted_by_a_blank_line() -> None:
+    """The block first, blank parts left out."""
+    assert developer_instructions("", " Top ", "  ", "Dev\n") == "Top\n\nDev"
+
+
+@given(SCHEMAS)
+def test_example_fits_its_schema_at_every_depth(schema: JsonObject) -> None:
+    """As the heading over the examples promises."""
+    root: JsonObject = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    arguments = example(root)
+    assert isinstance(arguments, dict)
+    assert validate(arguments, root) is None
+
+
+@given(st.text(min_size=1), SCHEMAS)
+def test_example_call_is_read_by_our_own_parser(name: str, schema: JsonObject) -> None:
+    """Whatever the tool is called."""
+    tool = ToolSpec(
+        name=name, description="", parameters={"type": "object", "properties": {"a": schema}}
+    )
+    parser = TextCallParser(ParserRules())
+    line = block((tool,), AUTO).rpartition("\nExample tool_call:\n")[2]
+    events = (*parser.feed(line), *parser.finish())
+    if name.strip():
+        (call,) = events
+        assert isinstance(call, TextToolCall)
+        assert call.name == name.strip()
+        assert json.loads(call.arguments) == example(tool.parameters)
+
+
+def test_numbers_are_written_as_javascript_writes_them() -> None:
+    """Whole ones without a point, text as it is."""
+    assert compact({"a": 1.0, "b": [0.5, "ü"]}) == '{"a":1,"b":[0.5,"ü"]}'
+
+
+def test_tool_without_parameters_says_so() -> None:
+    """Also when its schema says nothing at all."""
+    assert parameter_lines({}) == ["- (no parameters)"]
+    assert parameter_lines({"type": "object"}) == ["- (no parameters)"]
+    silent = ToolSpec(name="ping", description="", parameters={})
+    assert block((silent,), AUTO).endswith(call_text("ping", "{}"))
+
+
+def test_alternatives_do_not_hide_an_objects_own_parameters() -> None:
+    """Schemas say "one of these is required" so."""
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "anyOf": [{"required": ["a"]}],
+    }
+    assert parameter_lines(schema) == ["- a (optional, string)"]
