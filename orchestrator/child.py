@@ -5,33 +5,28 @@ pidfd, so a signal can never reach a process that took over its number. When the
 child ends by itself; what is left of its session is killed with it.
 """
 
-import asyncio
-import ctypes
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import anyio
 import structlog
 
 from orchestrator.errors import WorkerError
+from orchestrator.orphans import Process, members
 from thinker.protocol import methods
 from thinker.protocol.peer import Peer, connected
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
 NOT_FOUND = 127  # what setpriv, like a shell, says of a missing program
-PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-LAST_LOOKS = 100  # at what is left in the end
-GLANCE = 0.01  # seconds between two of them
 TERM_TIMEOUT = 3.0  # seconds from asking to killing
 _watched: set[int] = set()  # children that are reaped by `_watch`
 C = TypeVar("C", bound="Child")
@@ -47,6 +42,23 @@ class Program:
     env: Mapping[str, str]
     cwd: Path
     fd_variable: str
+    stdin: int = subprocess.DEVNULL
+
+
+@dataclass(frozen=True)
+class Spawned:
+    """A process that was just started: our end of its wire, and how it is reaped.
+
+    ``reap`` is awaited once, when it has ended: the exit code, or minus the signal.
+    """
+
+    wire: socket.socket
+    pid: int
+    pidfd: int
+    reap: Callable[[], Awaitable[int]]
+
+
+Spawn = Callable[[Program], Awaitable[Spawned]]
 
 
 @dataclass
@@ -88,48 +100,70 @@ class Child:
         }
 
 
+async def execute(program: Program) -> Spawned:
+    """Start a program as a child of this process.
+
+    Raises:
+        WorkerError: it cannot be started.
+    """
+    try:
+        ours, theirs = socket.socketpair()
+    except OSError as error:
+        raise cannot_start(program, error) from error
+    with theirs:
+        try:
+            process, pidfd = _popen(program, theirs.fileno())
+        except WorkerError:
+            ours.close()
+            raise
+
+    async def reap() -> int:
+        code = process.wait()
+        _watched.discard(process.pid)
+        return code
+
+    return Spawned(ours, process.pid, pidfd, reap)
+
+
 @asynccontextmanager
-async def started(program: Program, make: Callable[[str, int, int, Peer], C]) -> AsyncIterator[C]:
+async def started(
+    program: Program, make: Callable[[str, int, int, Peer], C], spawn: Spawn = execute
+) -> AsyncIterator[C]:
     """A child that announced readiness; it is gone, and reaped, when the block ends.
 
     Raises:
         WorkerError: the child could not be started or ended before it was ready.
     """
+    spawned = await spawn(program)
     try:
-        ours, theirs = socket.socketpair()
-    except OSError as error:
-        raise _cannot_start(program, error) from error
-    with theirs:
-        async with connected(ours) as peer:
-            process, pidfd = _spawn(program, theirs)
-            theirs.close()
-            child = make(program.name, process.pid, pidfd, peer)
+        async with connected(spawned.wire) as peer:
+            child = make(program.name, spawned.pid, spawned.pidfd, peer)
             child.serve()
-            _watch(child, process)
+            peer.tasks.start_soon(_watch, child, spawned.reap)
             try:
                 await _until_ready(child)
                 yield child
             finally:
                 with anyio.CancelScope(shield=True):
                     await _end(child)
-                os.close(pidfd)
+    finally:
+        os.close(spawned.pidfd)
 
 
-def _spawn(program: Program, theirs: socket.socket) -> tuple[subprocess.Popen[bytes], int]:
+def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
     """The child and a pidfd of it."""
-    fd = theirs.fileno()
     try:
         process = subprocess.Popen(
             (*_dies_with_us(), *program.argv),
             env={**program.env, program.fd_variable: str(fd)},
             cwd=program.cwd,
-            stdin=subprocess.DEVNULL,
+            stdin=program.stdin,
             stdout=2,  # a stray print of a library goes to the log
             pass_fds=(fd,),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the environment
-        raise _cannot_start(program, error) from error
+        raise cannot_start(program, error) from error
     _watched.add(process.pid)
     try:
         return process, os.pidfd_open(process.pid)
@@ -137,7 +171,7 @@ def _spawn(program: Program, theirs: socket.socket) -> tuple[subprocess.Popen[by
         _watched.discard(process.pid)
         process.kill()
         process.wait()
-        raise _cannot_start(program, error) from error
+        raise cannot_start(program, error) from error
 
 
 @cache
@@ -155,90 +189,28 @@ def _dies_with_us() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
-def _cannot_start(program: Program, error: Exception) -> WorkerError:
+def cannot_start(program: Program, error: Exception) -> WorkerError:
+    """What to raise when the system refuses."""
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
-def _watch(child: Child, process: subprocess.Popen[bytes]) -> None:
+async def _watch(child: Child, reap: Callable[[], Awaitable[int]]) -> None:
     """Reap the child as soon as it ends, and kill what is left of its session.
 
     The session first: until the child is reaped, its number cannot belong to anybody else.
     """
-    loop = asyncio.get_running_loop()
-
-    def reap() -> None:
-        loop.remove_reader(child.pidfd)
+    with anyio.CancelScope(shield=True):  # `_end` sees to it that it does end
+        await anyio.wait_readable(child.pidfd)
         for pid in members(child.pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        child.code = process.wait()
-        _watched.discard(child.pid)
+        child.code = await reap()
         child.exited.set()
 
-    loop.add_reader(child.pidfd, reap)
 
-
-class Process(NamedTuple):
-    """A process and whose it is."""
-
-    pid: int
-    parent: int
-    group: int
-    session: int
-
-
-def _processes() -> Iterator[Process]:
-    """Every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended meanwhile
-            # The second field is a name in parentheses, which may hold anything.
-            fields = stat.read_bytes().rpartition(b")")[2].split()
-            yield Process(int(stat.parent.name), *map(int, fields[1:4]))
-
-
-def members(session: int, group: int | None = None) -> Iterator[int]:
-    """The processes of a session, or of one group in it."""
-    for process in _processes():
-        if process.session == session and group in (None, process.group):
-            yield process.pid
-
-
-def adopt_orphans() -> None:
-    """Become the parent of whatever our descendants leave behind, in the place of init."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-async def reap_orphans(*, end: bool, ours: Callable[[Process], bool] | None = None) -> None:
-    """Reap what was left behind to us, until cancelled; ``end`` it first (P1, P2).
-
-    A process that has made a session of its own outlives its parent's. It becomes our child at the
-    moment in which that parent dies, and SIGCHLD tells of it. ``ours`` are the children that
-    somebody else reaps; by default those that were started here.
-    """
-    mine = ours or (lambda process: process.pid in _watched)
-    with anyio.open_signal_receiver(signal.SIGCHLD) as signals:
-        async for _ in signals:
-            for process in _processes():
-                if process.parent == os.getpid() and not mine(process):
-                    _reap(process.pid, end=end)
-
-
-def end_orphans() -> None:
-    """End whatever is left below this process, when it has no children of its own any more."""
-    for _ in range(LAST_LOOKS):
-        left = [process.pid for process in _processes() if process.parent == os.getpid()]
-        if not left:
-            return
-        for pid in left:
-            _reap(pid, end=True)
-        time.sleep(GLANCE)
-
-
-def _reap(pid: int, *, end: bool) -> None:
-    with suppress(ChildProcessError, ProcessLookupError, PermissionError):
-        if end:
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, os.WNOHANG)
+def is_child(process: Process) -> bool:
+    """Whether it was started here, and so is reaped here."""
+    return process.pid in _watched
 
 
 async def first_of(*events: anyio.Event) -> None:

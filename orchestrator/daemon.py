@@ -19,7 +19,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, child, control_server, crashpoints, status
+from orchestrator import __version__, child, control_server, crashpoints, orphans, status
 from orchestrator.adapter import Adapter
 from orchestrator.administration import Administration
 from orchestrator.approvals import Desk
@@ -27,6 +27,7 @@ from orchestrator.changes import Changes
 from orchestrator.channels.console import Console
 from orchestrator.channels.telegram import Telegram
 from orchestrator.channels.telegram_api import BotApi
+from orchestrator.child import Spawn
 from orchestrator.commands import Commands
 from orchestrator.control_server import ControlServer, Operations
 from orchestrator.definitions import AgentsFile
@@ -48,6 +49,7 @@ from orchestrator.tools import ToolRunner
 from orchestrator.toolservers import ToolServers
 from orchestrator.turnrequest import Services
 from orchestrator.upkeep import Upkeep
+from orchestrator.zygote import Zygotes
 from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
@@ -68,7 +70,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
     logs.configure(settings.log_level)
     os.umask(0o077)
-    child.adopt_orphans()
+    orphans.adopt_orphans()
     settings.paths.prepare()
     with locked(settings):
         store = Store(settings.paths.journal)
@@ -79,7 +81,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
                 raise
             raise store.failure from None
         finally:
-            child.end_orphans()
+            orphans.end_orphans()
             store.close()
     return 0
 
@@ -120,7 +122,7 @@ class Daemon:
     ) -> None:
         """Everything that runs, from the workers' supervisor to the channels, until ``stopped``."""
         async with anyio.create_task_group() as tasks:
-            supervisor = Supervisor(tasks)
+            supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
             self._supervisor = supervisor
             crashpoints.watch_workers(supervisor.pids)
             await self._configuration.apply(supervisor, self._servers)
@@ -181,7 +183,7 @@ class Daemon:
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(self._servers.run)
-            tasks.start_soon(partial(child.reap_orphans, end=True))
+            tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(dispatcher.run)
             tasks.start_soon(gate.run)
@@ -204,6 +206,14 @@ class Daemon:
                 await stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)
+
+    def _spawn(self, tasks: TaskGroup) -> Spawn:
+        """How workers are started."""
+        if self._settings.spawn == "exec":
+            return child.execute
+        zygotes = Zygotes(self._settings, self._environ)
+        tasks.start_soon(zygotes.run)
+        return zygotes.spawn
 
     def _commands(self, dispatcher: Dispatcher) -> Commands:
         """What chats may ask of the daemon itself."""

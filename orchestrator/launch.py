@@ -18,6 +18,7 @@ from orchestrator.settings import Settings, bundled
 from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.providers import PROVIDERS
 
+WORKER = (sys.executable, "-P", "-m", "thinker")
 SEED_TEMPERATURE = 0.4  # what seed 002's system uses when an agent sets none
 
 
@@ -113,7 +114,7 @@ def prepare(
     }
     return LaunchSpec(
         agent_id=definition.agent_id,
-        argv=(sys.executable, "-P", "-m", "thinker"),
+        argv=WORKER,
         env={**inherited(environ), **keys, **definition.env, **thinker.to_env()},
         cwd=settings.home,
         endpoint=endpoint,

@@ -15,7 +15,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import restarts
-from orchestrator.child import first_of
+from orchestrator.child import Spawn, execute, first_of
 from orchestrator.errors import (
     OrchestratorError,
     QuarantinedError,
@@ -52,15 +52,17 @@ class Slot:
 
 
 class Supervisor:
-    """Owns every worker process. ``tasks`` must outlive it."""
+    """Owns every worker process, started by ``spawn``. ``tasks`` must outlive it."""
 
     def __init__(
         self,
         tasks: TaskGroup,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - not a secret
+        spawn: Spawn = execute,
     ) -> None:
         self._tasks = tasks
+        self._spawn = spawn
         self._clock = clock
         self._jitter = jitter
         self._slots: dict[str, Slot] = {}
@@ -215,7 +217,7 @@ class Supervisor:
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
             write_prompt(spec)
-            async with started(spec) as worker:
+            async with started(spec, self._spawn) as worker:
                 if slot.spec is not spec or not self._serves(slot):
                     worker.drain()  # changed or removed while it started
                 slot.worker = worker

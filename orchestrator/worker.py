@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from orchestrator import child
-from orchestrator.child import Child, Program
+from orchestrator.child import Child, Program, Spawn, execute
 from orchestrator.crashpoints import boundary
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.launch import LaunchSpec
@@ -153,7 +153,7 @@ class Worker(Child):
 
 
 @asynccontextmanager
-async def started(spec: LaunchSpec) -> AsyncIterator[Worker]:
+async def started(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Worker]:
     """A child that announced readiness; it is gone, and reaped, when the block ends.
 
     Raises:
@@ -162,5 +162,5 @@ async def started(spec: LaunchSpec) -> AsyncIterator[Worker]:
     program = Program(
         f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
     )
-    async with child.started(program, partial(Worker, spec=spec)) as worker:
+    async with child.started(program, partial(Worker, spec=spec), spawn) as worker:
         yield worker

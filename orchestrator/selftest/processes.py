@@ -30,6 +30,11 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def descendants(pid: int) -> list[int]:
+    """The children of a process, theirs, and so on."""
+    return [below for child in children(pid) for below in (child, *descendants(child))]
+
+
 def is_zombie(pid: int) -> bool:
     """Whether a process is dead and not reaped."""
     try:
@@ -48,11 +53,11 @@ async def outlived(pids: list[int], seconds: float) -> list[int]:
 
 
 async def zombies(pid: int, seconds: float) -> list[int]:
-    """The children that a process has still not reaped after so many seconds."""
+    """What below a process has still not been reaped after so many seconds."""
     found: list[int] = []
     with anyio.move_on_after(seconds):
         # Polled, as /proc has no events.
-        while found := [child for child in children(pid) if is_zombie(child)]:  # noqa: ASYNC110 - see above
+        while found := [child for child in descendants(pid) if is_zombie(child)]:  # noqa: ASYNC110 - see above
             await anyio.sleep(GLANCE)
     return found
 

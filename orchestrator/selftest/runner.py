@@ -206,10 +206,10 @@ class Runner:
         if kill.victim == SUPERVISOR:
             process.kill()
             return
-        workers = processes.children(process.pid)
-        if workers:
+        below = processes.descendants(process.pid)
+        if below:
             with suppress(ProcessLookupError):
-                os.kill(random.Random(kill.ms).choice(workers), signal.SIGKILL)  # noqa: S311 - a victim
+                os.kill(random.Random(kill.ms).choice(below), signal.SIGKILL)  # noqa: S311 - a victim
                 self._result.verified += 1
 
     async def _stop(self, process: Process) -> None:

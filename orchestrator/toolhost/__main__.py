@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 import structlog
 
-from orchestrator.child import Process, adopt_orphans, end_orphans, reap_orphans
+from orchestrator.orphans import Process, adopt_orphans, end_orphans, reap_orphans
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.host import Host
 from orchestrator.toolhost.launcher import die_with
@@ -30,7 +30,7 @@ class _LibraryLog(logging.Handler):
 
 async def _serve(fd: int) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(reap_orphans, end=False, ours=_is_server))
+        tasks.start_soon(partial(reap_orphans, _is_server, end=False))
         host = Host(tasks)
         async with connected(socket.socket(fileno=fd), host.requests) as peer:
             await host.serve(peer)

@@ -20,7 +20,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from orchestrator.child import members
+from orchestrator.orphans import members
 from orchestrator.toolhost import launcher
 from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.env import inherited

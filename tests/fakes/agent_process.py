@@ -5,18 +5,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
+import pytest
 from anyio.abc import TaskGroup
 
+from orchestrator.child import Spawn, execute
 from orchestrator.definitions import AgentDefinition
 from orchestrator.launch import LaunchSpec, prepare, resolve
 from orchestrator.restarts import WorkerState
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
+from orchestrator.zygote import Zygote, Zygotes
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
 
+BOTH_MODES = pytest.mark.parametrize("mode", ["exec", "zygote"])
 READY = """
 import os, socket, sys
 wire = socket.socket(fileno=int(os.environ["THINKER_PEER_FD"]))
@@ -93,11 +98,42 @@ class Clock:
 
 
 @asynccontextmanager
-async def supervised(clock: Clock) -> AsyncIterator[tuple[Supervisor, TaskGroup]]:
-    """A supervisor without random delays; its processes are gone when the block ends."""
+async def zygotes(**options: Any) -> AsyncIterator[Zygotes]:
+    """A zygote that is ready."""
+    async with anyio.create_task_group() as tasks:
+        keeper = Zygotes(Settings(home=Path.cwd()), {}, **options)
+        tasks.start_soon(keeper.run)
+        await until_zygote(keeper)
+        yield keeper
+        tasks.cancel_scope.cancel()
+
+
+async def until_zygote(keeper: Zygotes, other_than: int = 0) -> Zygote:
+    """Wait for a zygote that is ready, and another one than a process."""
     with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-            yield Supervisor(tasks, clock, lambda: 1.0), tasks
+        while (found := keeper._zygote) is None or found.pid == other_than:
+            await keeper._changed.wait()
+    return found
+
+
+@asynccontextmanager
+async def spawning(mode: str) -> AsyncIterator[Spawn]:
+    """One of the two ways to start a worker."""
+    if mode == "exec":
+        yield execute
+        return
+    async with zygotes() as keeper:
+        yield keeper.spawn
+
+
+@asynccontextmanager
+async def supervised(
+    clock: Clock, mode: str = "exec"
+) -> AsyncIterator[tuple[Supervisor, TaskGroup]]:
+    """A supervisor without random delays; its processes are gone when the block ends."""
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn, anyio.create_task_group() as tasks:
+            yield Supervisor(tasks, clock, lambda: 1.0, spawn), tasks
             tasks.cancel_scope.cancel()
 
 

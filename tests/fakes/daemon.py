@@ -29,6 +29,7 @@ from thinker.protocol.peer import Params
 
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
 TOKEN = "123456:integration-token"
+PASSED = ("PATH", "ORCHESTRATOR_SPAWN")  # so that everything can be run in the other mode
 WITHIN = 15.0  # seconds for anything that a daemon does on a busy machine
 MAX_LINE = 1 << 20  # bytes of one log line
 GLANCE = 0.1  # seconds until a status is asked for again when the log is silent
@@ -202,7 +203,8 @@ def environment(
 ) -> dict[str, str]:
     """A daemon's whole environment: its home, the fake Telegram, nothing of ours but PATH."""
     telegram = {"TELEGRAM_BOT_TOKEN": bot.token, "TELEGRAM_API_URL": bot.url} if bot else {}
-    own = {"PATH": os.environ["PATH"], "HOME": str(home), "ORCHESTRATOR_HOME": str(home)}
+    passed = {name: os.environ[name] for name in PASSED if name in os.environ}
+    own = {**passed, "HOME": str(home), "ORCHESTRATOR_HOME": str(home)}
     return {**own, **telegram, **(env or {})}
 
 
@@ -225,6 +227,22 @@ def processes(home: Path) -> dict[int, tuple[str, ...]]:
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # it ended meanwhile, or is another user's
     return found
+
+
+def _memory(pid: int) -> Iterator[bytes]:
+    """Everything that a process can write to."""
+    with Path(f"/proc/{pid}/mem").open("rb") as content:
+        for line in Path(f"/proc/{pid}/maps").read_text("utf-8").splitlines():
+            addresses, rights = line.split()[:2]
+            if rights.startswith("rw"):
+                start, end = (int(address, 16) for address in addresses.split("-"))
+                content.seek(start)
+                yield content.read(end - start)
+
+
+def holds(pid: int, text: str) -> bool:
+    """Whether a text is anywhere in a process's memory."""
+    return any(text.encode() in part for part in _memory(pid))
 
 
 def journal_bytes(home: Path) -> bytes:

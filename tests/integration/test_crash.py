@@ -88,12 +88,16 @@ async def test_message_that_kills_every_process_is_given_up_and_the_chat_goes_on
         assert (await daemon.status()).inbox["dead"] == 1
 
 
-async def test_killed_supervisor_leaves_no_process_and_loses_no_message(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("spawn", "count"), [("exec", 3), ("zygote", 4)])
+async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
+    tmp_path: Path, spawn: str, count: int
+) -> None:
     """Children end by themselves; the next daemon answers everything once, tools included."""
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply(tool_calls=(("send_message", {"message": "one moment"}),)))
         model.script.append(Reply(fault="hang"))
-        async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
+        env = {"ORCHESTRATOR_SPAWN": spawn}
+        async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
             bot.user_says(123, "slow")
             await model.asked("slow", 2)
             bot.user_says(456, "quick")
@@ -103,7 +107,7 @@ async def test_killed_supervisor_leaves_no_process_and_loses_no_message(tmp_path
             bot.user_says(123, "later")
             await bot.confirmed()
             children = processes(tmp_path)
-            assert len(children) == 3
+            assert len(children) == count
             with watched(children) as pidfds:
                 await daemon.kill()
                 with anyio.fail_after(GONE_WITHIN):

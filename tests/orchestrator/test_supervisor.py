@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.agent_process import (
+    BOTH_MODES,
     READY,
     Clock,
     MemoryHost,
@@ -23,12 +24,12 @@ from orchestrator.restarts import WorkerState
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, BOTH_MODES]
 
 
-async def test_concurrent_callers_share_one_process(tmp_path: Path) -> None:
+async def test_concurrent_callers_share_one_process(tmp_path: Path, mode: str) -> None:
     """It is started once, and there is no process before anybody wants one."""
-    async with supervised(Clock()) as (supervisor, _):
+    async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path), 30)
         assert supervisor.slots()["work"].history.state is WorkerState.STOPPED
         pids: list[int] = []
@@ -49,10 +50,12 @@ async def test_concurrent_callers_share_one_process(tmp_path: Path) -> None:
     assert not alive(pids[0])
 
 
-async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(tmp_path: Path) -> None:
+async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
+    tmp_path: Path, mode: str
+) -> None:
     """Not before its time, not while it is used, and without counting as a failure."""
     clock = Clock()
-    async with supervised(clock) as (supervisor, _):
+    async with supervised(clock, mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path), 1)
         slot = supervisor.slots()["work"]
         async with supervisor.using("work") as worker:
@@ -78,7 +81,9 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(tmp_path: P
             assert worker.pid != first
 
 
-async def test_changed_agent_drains_and_is_replaced_while_callers_wait(tmp_path: Path) -> None:
+async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
+    tmp_path: Path, mode: str
+) -> None:
     """The turn in hand stops at its step boundary; the next one runs on the new definition."""
     asked, answer = anyio.Event(), anyio.Event()
 
@@ -88,7 +93,7 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(tmp_path:
         await answer.wait()
         return ToolResult(call_id="demo_0", name="get_time", content="noon")
 
-    async with supervised(Clock()) as (supervisor, tasks):
+    async with supervised(Clock(), mode) as (supervisor, tasks):
         supervisor.define(real_spec(tmp_path), 30)
         pids: list[int] = []
         finished = anyio.Event()
@@ -119,10 +124,10 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(tmp_path:
     [(True, f"{READY}wire.recv(1)"), (False, f"{READY}wire.recv(1)"), (False, "exit(78)")],
 )
 async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
-    tmp_path: Path, *, removed: bool, ending: str
+    tmp_path: Path, mode: str, *, removed: bool, ending: str
 ) -> None:
     """Nobody gets the worker of a definition that is gone, nor are its failures the new one's."""
-    async with supervised(Clock()) as (supervisor, tasks):
+    async with supervised(Clock(), mode) as (supervisor, tasks):
         gate = tmp_path / "gate"
         os.mkfifo(gate)
         late = program(tmp_path, f"open({str(gate)!r}).read()\n{ending}\n")
@@ -154,9 +159,9 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
         assert outcome == [UnknownAgentError if removed else fresh.argv]
 
 
-async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path) -> None:
+async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: str) -> None:
     """Its prompt file goes too; who asks later is told that there is no such agent."""
-    async with supervised(Clock()) as (supervisor, _):
+    async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
         slot = supervisor.slots()["work"]
         async with supervisor.using("work") as worker:
@@ -173,7 +178,9 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path) -> None:
                 pass
 
 
-async def test_drain_waits_for_step_boundaries_and_ends_every_worker(tmp_path: Path) -> None:
+async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
+    tmp_path: Path, mode: str
+) -> None:
     """Turns in hand come back as drained; nobody gets a worker any more."""
     asked, answer = anyio.Event(), anyio.Event()
 
@@ -183,7 +190,7 @@ async def test_drain_waits_for_step_boundaries_and_ends_every_worker(tmp_path: P
         await answer.wait()
         return ToolResult(call_id="demo_0", name="get_time", content="noon")
 
-    async with supervised(Clock()) as (supervisor, tasks):
+    async with supervised(Clock(), mode) as (supervisor, tasks):
         supervisor.define(real_spec(tmp_path), 30)
         reasons: list[StopReason] = []
 

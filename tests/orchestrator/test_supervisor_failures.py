@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.agent_process import (
+    BOTH_MODES,
     READY,
     Clock,
     MemoryHost,
@@ -27,11 +28,12 @@ from orchestrator.supervisor import HEARTBEAT, HEARTBEATS_MISSED
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, BOTH_MODES]
 
 
 async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
     tmp_path: Path,
+    mode: str,
 ) -> None:
     """`kill -9` in the middle of a turn: the caller hears of it, the next one gets a new pid."""
     called = anyio.Event()
@@ -42,7 +44,7 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
         await anyio.sleep_forever()
         raise AssertionError
 
-    async with supervised(Clock()) as (supervisor, tasks):
+    async with supervised(Clock(), mode) as (supervisor, tasks):
         supervisor.define(real_spec(tmp_path), 30)
         lost = anyio.Event()
         first: list[int] = []
@@ -66,9 +68,11 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
         assert supervisor.slots()["work"].history.restarts == 1
 
 
-async def test_misconfigured_agent_is_not_tried_again_until_it_changes(tmp_path: Path) -> None:
+async def test_misconfigured_agent_is_not_tried_again_until_it_changes(
+    tmp_path: Path, mode: str
+) -> None:
     """Exit 78: the caller is told that only a change helps, and a change helps at once."""
-    async with supervised(Clock()) as (supervisor, _):
+    async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path, llm_provider="openai", model="gpt"), 30)
         for _ in range(2):
             with pytest.raises(QuarantinedError, match="exit code 78") as caught:
@@ -85,10 +89,10 @@ async def test_misconfigured_agent_is_not_tried_again_until_it_changes(tmp_path:
             assert worker.ready.is_set()
 
 
-async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path) -> None:
+async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path, mode: str) -> None:
     """It is probed after 15 minutes; a failed probe goes back, an operator may try at once."""
     clock = Clock()
-    async with supervised(clock) as (supervisor, tasks):
+    async with supervised(clock, mode) as (supervisor, tasks):
         supervisor.define(program(tmp_path, "raise SystemExit(3)", "bad"), 30)
         supervisor.define(real_spec(tmp_path, "good"), 30)
         slot = supervisor.slots()["bad"]
@@ -122,9 +126,11 @@ async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 3])
-async def test_worker_that_leaves_before_it_is_ready_has_failed(tmp_path: Path, code: int) -> None:
+async def test_worker_that_leaves_before_it_is_ready_has_failed(
+    tmp_path: Path, mode: str, code: int
+) -> None:
     """Also with exit code 0: it must not be started again in a tight loop."""
-    async with supervised(Clock()) as (supervisor, tasks):
+    async with supervised(Clock(), mode) as (supervisor, tasks):
         supervisor.define(program(tmp_path, f"raise SystemExit({code})"), 30)
 
         async def use() -> None:
@@ -138,10 +144,12 @@ async def test_worker_that_leaves_before_it_is_ready_has_failed(tmp_path: Path, 
         assert slot.history.state is WorkerState.BACKOFF
 
 
-async def test_agent_that_cannot_be_started_does_not_disturb_the_others(tmp_path: Path) -> None:
+async def test_agent_that_cannot_be_started_does_not_disturb_the_others(
+    tmp_path: Path, mode: str
+) -> None:
     """A missing program, a NUL in the environment, a prompt that cannot be written."""
     clock = Clock()
-    async with supervised(clock) as (supervisor, tasks):
+    async with supervised(clock, mode) as (supervisor, tasks):
         missing = program(tmp_path, "", "missing")
         supervisor.define(
             type(missing)(**{**vars(missing), "argv": (str(tmp_path / "no-such-program"),)}), 30
@@ -166,10 +174,12 @@ async def test_agent_that_cannot_be_started_does_not_disturb_the_others(tmp_path
             assert worker.ready.is_set()
 
 
-async def test_frozen_worker_is_detected_by_its_silence_and_killed(tmp_path: Path) -> None:
+async def test_frozen_worker_is_detected_by_its_silence_and_killed(
+    tmp_path: Path, mode: str
+) -> None:
     """SIGSTOP: no heartbeat, so it is aborted; SIGABRT alone would wait until it continues."""
     clock = Clock()
-    async with supervised(clock) as (supervisor, tasks):
+    async with supervised(clock, mode) as (supervisor, tasks):
         supervisor.define(real_spec(tmp_path), 30)
         slot = supervisor.slots()["work"]
         lost = anyio.Event()
@@ -194,9 +204,9 @@ async def test_frozen_worker_is_detected_by_its_silence_and_killed(tmp_path: Pat
         assert slot.history.restarts == 1
 
 
-async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path) -> None:
+async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path, mode: str) -> None:
     """A person who has just corrected the file does not wait a minute for it."""
-    async with supervised(Clock()) as (supervisor, tasks):
+    async with supervised(Clock(), mode) as (supervisor, tasks):
         supervisor.define(program(tmp_path, "raise SystemExit(3)"), 30)
         ready = anyio.Event()
 
@@ -212,7 +222,7 @@ async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path) ->
         await ready.wait()
 
 
-async def test_nothing_is_left_when_the_daemon_is_cancelled(tmp_path: Path) -> None:
+async def test_nothing_is_left_when_the_daemon_is_cancelled(tmp_path: Path, mode: str) -> None:
     """No process, no zombie, nor what a worker has started in its group."""
     pid_file = tmp_path / "pid"
     code = f"""
@@ -223,7 +233,7 @@ open({str(pid_file)!r}, "w").write(str(child.pid))
 wire.recv(1)
 os._exit(0)
 """
-    async with supervised(Clock()) as (supervisor, _):
+    async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(program(tmp_path, code), 30)
         async with supervisor.using("work") as worker:
             pid, grandchild = worker.pid, int(pid_file.read_text("utf-8"))

@@ -13,9 +13,9 @@ import pytest
 from fakes.agent_process import Clock
 from fakes.mcp_config import effects, entry
 
-from orchestrator.child import members
 from orchestrator.definitions import McpServer
 from orchestrator.journal.steps import Call
+from orchestrator.orphans import members
 from orchestrator.settings import Settings
 from orchestrator.toolservers import SILENCE, ToolServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult

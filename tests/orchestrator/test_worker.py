@@ -8,7 +8,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.agent_process import READY, MemoryHost, alive, program, real_spec, turn
+from fakes.agent_process import (
+    BOTH_MODES,
+    READY,
+    MemoryHost,
+    alive,
+    program,
+    real_spec,
+    spawning,
+    turn,
+)
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.hosttools.clock import GET_TIME
@@ -18,6 +27,7 @@ from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import PromptRecord, StopReason
 
 pytestmark = pytest.mark.process
+
 
 ANSWERS = """
 import json
@@ -40,7 +50,8 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path) -> None:
+@BOTH_MODES
+async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) -> None:
     """Steps and calls come to the turn's host; the process is reaped at the end."""
 
     async def noon(seq: int) -> ToolResult:
@@ -48,8 +59,8 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path) -> None:
         return ToolResult(call_id="demo_0", name="get_time", content="noon")
 
     host = MemoryHost(noon)
-    with anyio.fail_after(20):
-        async with started(real_spec(tmp_path)) as worker:
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn, started(real_spec(tmp_path), spawn) as worker:
             assert worker.usable
             assert os.getsid(worker.pid) == worker.pid
             run = turn("t1", "what time is it?", GET_TIME.spec)
@@ -70,10 +81,12 @@ async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) ->
     assert names - {"THINKER_PEER_FD"} == set(worker.spec.env)
 
 
-async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path) -> None:
+@BOTH_MODES
+async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) -> None:
     """`orchestrator prompt show` asks it that way."""
-    with anyio.fail_after(20):
-        async with started(real_spec(tmp_path, system_prompt="Be brief.")) as worker:
+    spec = real_spec(tmp_path, system_prompt="Be brief.")
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn, started(spec, spawn) as worker:
             worker.spec.prompt_path.write_text("Be brief.", "utf-8")
             prompt = await worker.peer.call(
                 methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=10
@@ -99,25 +112,31 @@ async def test_worker_that_ends_before_it_is_ready_is_an_error(
     assert caught.value.code == expected
 
 
-async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+@BOTH_MODES
+async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: str) -> None:
     """A missing program or directory, a value that no environment can hold."""
     spec = real_spec(tmp_path)
-    for bad in (
-        replace(spec, argv=(str(tmp_path / "missing"),)),
-        replace(spec, cwd=tmp_path / "missing"),
-        replace(spec, env={"A": "a\0b"}),
-    ):
-        with pytest.raises(WorkerError, match="agent 'work' cannot be started"):
-            async with started(bad):
-                pass
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn:
+            for bad in (
+                replace(spec, argv=(str(tmp_path / "missing"),)),
+                replace(spec, cwd=tmp_path / "missing"),
+                replace(spec, env={"A": "a\0b"}),
+            ):
+                with pytest.raises(WorkerError, match="agent 'work' cannot be started"):
+                    async with started(bad, spawn):
+                        pass
 
 
-async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path) -> None:
+@BOTH_MODES
+async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, mode: str) -> None:
     """Not in a group, which nobody would catch; the process is gone all the same."""
-    with anyio.fail_after(20), pytest.raises(ValueError, match="mine"):
-        async with started(real_spec(tmp_path)) as worker:
-            raise ValueError("mine")
-    assert not alive(worker.pid)
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn:
+            with pytest.raises(ValueError, match="mine"):
+                async with started(real_spec(tmp_path), spawn) as worker:
+                    raise ValueError("mine")
+            assert not alive(worker.pid)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ variables that a process needs, and the supervisor adds the rest (design §2).
 """
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -115,6 +116,24 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         key: value for key, value in environ.items() if key in INHERITED or key.startswith("LC_")
     }
+
+
+def packed(cwd: Path, env: Mapping[str, str]) -> bytes:
+    """A working directory and an environment as a forked worker reads them.
+
+    Raises:
+        ValueError: a name or value that no environment can hold.
+    """
+    items = [str(cwd), *(f"{name}={value}" for name, value in env.items())]
+    if any("\0" in item for item in items):
+        raise ValueError("embedded null byte")
+    return b"\0".join(map(os.fsencode, items))
+
+
+def unpacked(data: bytes) -> tuple[str, dict[str, str]]:
+    """What `packed` made one of."""
+    cwd, *items = map(os.fsdecode, data.split(b"\0"))
+    return cwd, {name: value for name, _, value in (item.partition("=") for item in items)}
 
 
 def _text(value: object) -> str:

@@ -3,7 +3,8 @@
 Supervisor to worker: ``turn/run``, ``prompt/preview`` (requests); ``turn/cancel``, ``drain``
 (notifications). Worker to supervisor: ``step/commit``, ``tool/call``, ``turn/steer`` (requests);
 ``ready``,
-``heartbeat``, ``turn/delta`` (notifications).
+``heartbeat``, ``turn/delta`` (notifications). Supervisor to zygote: ``fork``, ``reap``, ``ping``
+(requests); zygote to supervisor: ``ready``.
 """
 
 from enum import StrEnum
@@ -38,6 +39,9 @@ TURN_STEER = "turn/steer"
 READY = "ready"
 HEARTBEAT = "heartbeat"
 TURN_DELTA = "turn/delta"
+FORK = "fork"
+REAP = "reap"
+PING = "ping"
 
 
 class StopReason(StrEnum):
@@ -259,3 +263,15 @@ class Heartbeat(Frozen):
     """The worker's event loop turns; ``open_turns`` is how many turns it is running."""
 
     open_turns: int
+
+
+class Forked(Frozen):
+    """A worker that was forked; it stays a zombie until it is asked for with ``reap``."""
+
+    pid: int
+
+
+class Reaped(Frozen):
+    """How a worker ended: its exit code, or minus the signal."""
+
+    code: int

@@ -4,6 +4,9 @@ httpx 0.28 is the last release of its line and httpx2 continues it with the same
 the whole project reaches the client through the names below.
 """
 
+import ssl
+from functools import cache
+
 import httpx
 
 HttpClient = httpx.AsyncClient
@@ -33,4 +36,14 @@ def open_client(
         base_url=base_url,
         timeout=httpx.Timeout(read, connect=connect, pool=connect),
         transport=transport,
+        verify=tls_context(),
     )
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """The certificates that we trust, read once: it takes longer than all the rest of a client.
+
+    Processes that are forked from this one inherit it.
+    """
+    return httpx.create_ssl_context()

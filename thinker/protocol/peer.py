@@ -74,7 +74,7 @@ class Peer:
         notifications: Mapping[str, NotificationHandler] | None = None,
     ) -> None:
         self._writer = writer
-        self._tasks = tasks
+        self.tasks = tasks
         self.requests: dict[str, RequestHandler] = dict(requests or {})
         self.notifications: dict[str, NotificationHandler] = dict(notifications or {})
         self.closed = anyio.Event()
@@ -161,7 +161,7 @@ class Peer:
         elif len(str(call_id := frame["id"])) > MAX_ID:
             self._answer_error(None, INVALID_REQUEST, f"the id is over {MAX_ID} characters")
         else:
-            self._tasks.start_soon(self._serve, call_id, method, frame.get("params"))
+            self.tasks.start_soon(self._serve, call_id, method, frame.get("params"))
 
     def _settle(self, frame: dict[str, JsonValue]) -> None:
         call_id = frame.get("id")
@@ -278,7 +278,8 @@ async def connected(
         async with anyio.create_task_group() as tasks:
             peer = Peer(writer, tasks, requests, notifications)
             writer.peer = peer
-            await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
+            with anyio.CancelScope(shield=True):  # nothing is waited for: whoever has the socket
+                await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
             try:
                 yield peer
             finally:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from fakes.mcp_config import SERVER, effects
 
-from orchestrator.child import members
+from orchestrator.orphans import members
 from orchestrator.toolhost.server import Server
 from orchestrator.toolhost.wire import (
     LOST,

@@ -1,12 +1,13 @@
 """The environment of a worker: written by the supervisor, read by the worker."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.protocol.env import ThinkerSettings, inherited
+from thinker.protocol.env import ThinkerSettings, inherited, packed, unpacked
 from thinker.protocol.providers import PROVIDERS
 
 # What an environment variable can hold: no NUL, no lone surrogate.
@@ -150,3 +151,21 @@ def test_a_child_inherits_a_few_variables_and_no_key() -> None:
     kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "TZ": "UTC", "LC_ALL": "C"}
     dropped = {"GROQ_API_KEY": "k", "PYTHONPATH": "/x", "LD_PRELOAD": "x", "THINKER_MODEL": "m"}
     assert inherited({**kept, **dropped}) == kept
+
+
+# Bytes that are no UTF-8 are lone surrogates in os.environ.
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0="), min_size=1)
+VALUES = st.binary(max_size=20).map(lambda data: os.fsdecode(data.replace(b"\0", b"")))
+
+
+@given(st.dictionaries(NAMES, VALUES))
+def test_forked_worker_reads_what_was_packed(env: dict[str, str]) -> None:
+    """Whatever an environment can hold."""
+    assert unpacked(packed(Path("/some/where"), env)) == ("/some/where", env)
+
+
+@pytest.mark.parametrize("env", [{"A": "b\0c"}, {"A\0": ""}])
+def test_environment_that_cannot_be_is_refused(env: dict[str, str]) -> None:
+    """A NUL ends a variable."""
+    with pytest.raises(ValueError, match="null byte"):
+        packed(Path("/"), env)

@@ -1,0 +1,78 @@
+"""What descendants leave behind: found in /proc, adopted in the place of init, ended and reaped."""
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+LAST_LOOKS = 100  # at what is left in the end
+GLANCE = 0.01  # seconds between two of them
+
+
+class Process(NamedTuple):
+    """A process and whose it is."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+
+
+def processes() -> Iterator[Process]:
+    """Every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            # The second field is a name in parentheses, which may hold anything.
+            fields = stat.read_bytes().rpartition(b")")[2].split()
+            yield Process(int(stat.parent.name), *map(int, fields[1:4]))
+
+
+def members(session: int, group: int | None = None) -> Iterator[int]:
+    """The processes of a session, or of one group in it."""
+    for process in processes():
+        if process.session == session and group in (None, process.group):
+            yield process.pid
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever our descendants leave behind, in the place of init."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+async def reap_orphans(ours: Callable[[Process], bool], *, end: bool) -> None:
+    """Reap what was left behind to us, until cancelled; ``end`` it first (P1, P2).
+
+    A process that has made a session of its own outlives its parent's. It becomes our child at the
+    moment in which that parent dies, and SIGCHLD tells of it. ``ours`` are the children that
+    somebody else reaps.
+    """
+    with anyio.open_signal_receiver(signal.SIGCHLD) as signals:
+        async for _ in signals:
+            for process in processes():
+                if process.parent == os.getpid() and not ours(process):
+                    _reap(process.pid, end=end)
+
+
+def end_orphans() -> None:
+    """End whatever is left below this process, when it has no children of its own any more."""
+    for _ in range(LAST_LOOKS):
+        left = [process.pid for process in processes() if process.parent == os.getpid()]
+        if not left:
+            return
+        for pid in left:
+            _reap(pid, end=True)
+        time.sleep(GLANCE)
+
+
+def _reap(pid: int, *, end: bool) -> None:
+    with suppress(ChildProcessError, ProcessLookupError, PermissionError):
+        if end:
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, os.WNOHANG)

@@ -1,0 +1,88 @@
+"""One worker, told everything by its environment.
+
+Started by a supervisor it serves the inherited socket; started by a person, stdin and stdout.
+"""
+
+import ctypes
+import faulthandler
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from typing import Literal, TextIO
+
+import anyio
+import structlog
+
+from thinker.agent import Agent
+from thinker.errors import EXIT_CONFIG, ConfigError
+from thinker.models.choose import choose, choose_small
+from thinker.protocol import logs
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.peer import connected
+from thinker.server import Server
+from thinker.terminal import talk
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
+log = structlog.get_logger()
+
+
+def main(environ: Mapping[str, str]) -> int:
+    """Run the worker; the exit code is one of sysexits.h."""
+    faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
+    try:
+        settings = ThinkerSettings.read(environ)
+    except ValueError as error:
+        sys.stderr.write(f"the environment of the worker is wrong; mend it:\n{error}\n")
+        return EXIT_CONFIG
+    logs.configure(settings.log_level)
+    with logs.bound(agent_id=settings.agent_id):
+        try:
+            anyio.run(serve, settings, environ)
+        except ConfigError as error:
+            log.error("configuration", problem=str(error))  # noqa: TRY400 - the text says it all
+            return EXIT_CONFIG
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+    return 0
+
+
+async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
+    """Serve the wire, or a person, until it ends; ``environ`` holds the providers' keys.
+
+    Raises:
+        ConfigError: the model cannot be used.
+    """
+    model = choose(settings, environ)
+    small = choose_small(settings, environ, model)
+    agent = Agent(settings, model, small)
+    try:
+        if settings.peer_fd is None:
+            await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
+        else:
+            await _serve_socket(settings, agent)
+    finally:
+        await small.aclose()  # it is, or has in it, the agent's own model
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent dies, now if it did already."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
+    """A standard stream as the wire wants it, whatever the locale says."""
+    return open(fd, mode, encoding="utf-8", errors="replace", closefd=False)
+
+
+async def _serve_socket(settings: ThinkerSettings, agent: Agent) -> None:
+    die_with(os.getppid())
+    server = Server(agent)
+    sock = socket.socket(fileno=settings.peer_fd)
+    async with connected(sock, server.requests, server.notifications) as peer:
+        await server.serve(peer, settings.llm_provider, settings.model, settings.heartbeat_seconds)
