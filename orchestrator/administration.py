@@ -10,6 +10,7 @@ from orchestrator import status
 from orchestrator.adapter import Adapter
 from orchestrator.control import HealthReport, ReloadReport, StatusReport
 from orchestrator.dispatcher import Dispatcher
+from orchestrator.downtime import Downtime
 from orchestrator.reload import Configuration
 from orchestrator.scheduler import Scheduler
 from orchestrator.sdnotify import Notifier
@@ -30,6 +31,7 @@ class Administration:
         adapters: Mapping[str, Adapter],
         dispatcher: Dispatcher,
         scheduler: Scheduler,
+        downtime: Downtime,
         notifier: Notifier,
     ) -> None:
         self._with = services
@@ -38,6 +40,7 @@ class Administration:
         self._adapters = adapters
         self._dispatcher = dispatcher
         self._scheduler = scheduler
+        self._downtime = downtime
         self._notifier = notifier
         self._reloading = anyio.Lock()
 
@@ -52,7 +55,7 @@ class Administration:
             self._adapters.values(),
             await self.health(),
         )
-        hints = (*report.hints, *self._scheduler.problems)
+        hints = (*report.hints, *self._scheduler.problems, *self._downtime.hints)
         return report.model_copy(update={"hints": hints})
 
     async def health(self) -> HealthReport:

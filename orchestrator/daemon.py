@@ -33,6 +33,7 @@ from orchestrator.control_server import ControlServer, Operations
 from orchestrator.definitions import AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
+from orchestrator.downtime import Downtime
 from orchestrator.errors import AlreadyRunningError, ConfigError
 from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.intake import JournalIntake
@@ -161,6 +162,7 @@ class Daemon:
             )
             upkeep = self._upkeep = Upkeep(services)
             dispatcher = Dispatcher(services, tasks)
+            downtime = Downtime(self._store, _now)
             commands = self._commands(dispatcher)
             intake = JournalIntake(self._store, services.agents, self._adapters, arrived, commands)
             administration = self._administration = Administration(
@@ -170,6 +172,7 @@ class Daemon:
                 self._adapters,
                 dispatcher,
                 scheduler,
+                downtime,
                 self._notifier,
             )
             operations = Operations(
@@ -189,6 +192,7 @@ class Daemon:
             tasks.start_soon(gate.run)
             tasks.start_soon(server.run, listener)
             tasks.start_soon(scheduler.run)
+            tasks.start_soon(downtime.run)
             tasks.start_soon(upkeep.run)
             tasks.start_soon(
                 self._configuration.watch,

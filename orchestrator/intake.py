@@ -25,6 +25,8 @@ NO_SPACE = (
     "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
     " there is space again."
 )
+EDIT = "edit"
+ANSWERED = "an edit of a message that was answered"  # reliability.md §5: ignored by default
 TELL_TIMEOUT = 10.0  # seconds for that one line, which nothing depends on
 log = structlog.get_logger()
 
@@ -133,6 +135,8 @@ class JournalIntake:
         if admission.verdict is Verdict.ADMIT:
             if message.skip is not None:
                 return Arrival(message, message.skip, message.notice)
+            if message.kind == EDIT and inbox.answered(db, message):
+                return Arrival(message, ANSWERED)
             if command is None:
                 return Arrival(message)
             command.operator = admission.operator

@@ -240,6 +240,17 @@ def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow |
     return from_values(found) if found else None
 
 
+def answered(db: apsw.Connection, message: InboundMessage) -> bool:
+    """Whether the message that an edit changes has its answer."""
+    return bool(
+        db.execute(
+            "SELECT count(*) FROM inbox WHERE channel = ? AND bot_id = ? AND chat_id = ?"
+            " AND message_id = ? AND edit_date = 0 AND state = 'done'",
+            (message.channel, message.bot_id, message.chat_id, message.message_id),
+        ).get
+    )
+
+
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
     """The account of ours that a channel's newest message came to."""
     found = db.execute(

@@ -153,7 +153,10 @@ async def test_revoked_token_degrades_its_channel_and_the_others_go_on(tmp_path:
 
 
 async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_path: Path) -> None:
-    """The user edits the message being answered, and deletes what announces the answer (F58)."""
+    """The user edits the message being answered, and deletes what announces the answer (F58).
+
+    An edit after the answer changes nothing.
+    """
     async with (
         BotApiServer(TOKEN) as bot,
         HeldModel() as model,
@@ -171,7 +174,10 @@ async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_pat
         os.kill(await daemon.pid("work"), signal.SIGKILL)
         assert await bot.reply_in(123, within=15) == answer
         assert await bot.reply_in(123, within=15) == "work-model: tell me all"
-        assert bot.texts(123) == [answer, "work-model: tell me all"]
+        bot.user_edits(123, 50, "tell me all, once more", 1_800_000_200)
+        bot.user_says(123, "thanks", message_id=51)
+        assert await bot.reply_in(123, within=15) == "work-model: thanks"
+        assert bot.texts(123) == [answer, "work-model: tell me all", "work-model: thanks"]
 
 
 async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Path) -> None:
