@@ -5,14 +5,13 @@ channels. Stop: channels, admission of new turns, workers at their next step bou
 in the outbox, journal, lock.
 """
 
-import fcntl
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 
 import anyio
@@ -34,7 +33,8 @@ from orchestrator.definitions import AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
 from orchestrator.downtime import Downtime
-from orchestrator.errors import AlreadyRunningError, ConfigError
+from orchestrator.errors import ConfigError
+from orchestrator.homelock import locked
 from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.intake import JournalIntake
 from orchestrator.journal import turns
@@ -284,19 +284,6 @@ class Daemon:
         with anyio.move_on_after(FLUSH):
             await delivery.settled()
         tasks.cancel_scope.cancel()
-
-
-@contextmanager
-def locked(settings: Settings) -> Iterator[None]:
-    """Hold the home's lock; the kernel releases it however the process ends."""
-    with settings.paths.lock.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise AlreadyRunningError(
-                f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
-            ) from error
-        yield
 
 
 def _now() -> int:

@@ -15,6 +15,7 @@ import structlog
 
 from thinker import budget, history
 from thinker.budget import Limits, Spent
+from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, ModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
@@ -47,18 +48,6 @@ RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the jo
 IMAGE_CHARACTERS = 6000  # that a picture counts as where the provider does not say: 1500 tokens
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
-ENDINGS = {
-    StopReason.MAX_STEPS: "I stopped after the allowed number of steps without finishing. "
-    "Tell me to go on if you want me to.",
-    StopReason.MAX_TOKENS: "I stopped because this answer used up its token limit.",
-    StopReason.DEADLINE: "I ran out of time for this one. Please try again.",
-    StopReason.EMPTY: "I have no answer to that: the model returned nothing.",
-    StopReason.REFUSED: "The model declined to answer this.",
-    StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
-    "Please try again in a moment.",
-    StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
-}
-CUT = "\n\n(The answer was cut off at the model's length limit.)"
 log = structlog.get_logger()
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import apsw
 import typer
 
-from orchestrator import daemon
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.table import table
@@ -16,6 +15,7 @@ from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
 from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, DeadLetter, Done
 from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.homelock import locked
 from orchestrator.journal import deadletters
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.store import open_database, reading
@@ -114,7 +114,7 @@ def _change(
         ask(where, method, DeadLetter(id=number), Done)
     except NotRunningError:
         _letters(where)  # says so where there is no journal, and makes none
-        with daemon.locked(where), closing(open_database(where.paths.journal)) as db, db:
+        with locked(where), closing(open_database(where.paths.journal)) as db, db:
             change(db, number, time.time_ns() // 1_000_000)
 
 

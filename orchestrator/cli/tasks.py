@@ -8,7 +8,6 @@ from typing import Annotated
 import apsw
 import typer
 
-from orchestrator import daemon
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.table import table
@@ -16,6 +15,7 @@ from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
 from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Done, TaskNumber
 from orchestrator.errors import NotRunningError
+from orchestrator.homelock import locked
 from orchestrator.journal import runs, tasks
 from orchestrator.journal.store import open_database, reading
 from orchestrator.journal.tasks import Task
@@ -146,7 +146,7 @@ def _change(
     except NotRunningError:
         with reading(where.paths.journal) as db:  # says so where there is no journal
             tasks.load(db, number)
-        with daemon.locked(where), closing(open_database(where.paths.journal)) as db, db:
+        with locked(where), closing(open_database(where.paths.journal)) as db, db:
             change(db, number, time.time_ns() // 1_000_000)
 
 

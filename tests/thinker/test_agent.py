@@ -8,7 +8,7 @@ from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, t
 from structlog.testing import capture_logs
 
 from thinker.agent import Agent
-from thinker.loop import ENDINGS
+from thinker.endings import ENDINGS
 from thinker.prompt.base import BUILT_IN
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings

@@ -14,8 +14,9 @@ from fakes.scripted import (
 )
 
 from thinker.budget import Limits
+from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, FatalModelError, RetryableModelError
-from thinker.loop import CUT, ENDINGS, RESULT_LIMIT, Loop, LoopRequest
+from thinker.loop import RESULT_LIMIT, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PromptRecord, StopReason, TurnResult

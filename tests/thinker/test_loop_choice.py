@@ -5,7 +5,8 @@ import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
 from thinker.budget import Limits
-from thinker.loop import ENDINGS, Loop, LoopRequest
+from thinker.endings import ENDINGS
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage

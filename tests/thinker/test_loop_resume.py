@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinker.budget import Limits
+from thinker.endings import ENDINGS
 from thinker.errors import RetryableModelError
-from thinker.loop import ENDINGS, Loop, LoopRequest
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelResponse
 from thinker.protocol.messages import (
     AssistantMessage,
