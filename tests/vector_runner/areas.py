@@ -3,18 +3,22 @@
 from collections.abc import Mapping
 
 from vector_runner import (
+    answers,
     configuration,
     conversation,
     costs,
     memory,
     playbooks,
     schedules,
+    slots,
     tool_call_text,
     tools,
 )
 from vector_runner.area import Area
 
 AREAS: Mapping[str, Area] = {
+    **answers.AREAS,
+    **slots.AREAS,
     **configuration.AREAS,
     **conversation.AREAS,
     **costs.AREAS,

@@ -1,0 +1,49 @@
+"""The areas of what models answer (seed 001), with the quirks of the release they come from."""
+
+from typing import Any
+
+from vector_runner.area import Area
+from vector_runner.notation import decoded
+
+from thinker.answers.complete import complete
+from thinker.answers.parse import parse
+from thinker.answers.snapshots import Change, Snapshots
+
+
+def _parsed(given: dict[str, Any]) -> dict[str, Any]:
+    """The release has no word for a mended end: ``repaired`` means other mending, of which none."""
+    answer = parse(given["text"], tuple(decoded(given["schema"])), "4.0.7")
+    return {
+        "located": answer.located,
+        "completed": answer.completed,
+        "parsed": answer.value,
+        "repaired": answer.repair == "syntax",
+    }
+
+
+def _streamed(given: dict[str, Any]) -> list[dict[str, Any]]:
+    stream = Snapshots(decoded(given["schema"]))
+    events = [
+        _event(number, change)
+        for number, chunk in enumerate(given["chunks"])
+        for change in stream.feed(chunk)
+    ]
+    return events + [_event("final", change) for change in stream.finish()]
+
+
+def _event(chunk: int | str, change: Change) -> dict[str, Any]:
+    return {
+        "chunk": chunk,
+        "path": change.path,
+        "event_type": change.event_type,
+        "value": change.value,
+        "delta": change.delta,
+        "is_complete": change.is_complete,
+    }
+
+
+AREAS = {
+    "response_parse": Area(_parsed),
+    "json_completer": Area(lambda given: complete(given["text"])),
+    "streaming_json": Area(_streamed),
+}

@@ -1,0 +1,185 @@
+"""The areas of prompt slots (seed 001), run with the quirks of the release they come from."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from vector_runner.area import Area
+from vector_runner.notation import decoded, encoded
+
+from thinker.prompt.agently_blocks import ROLES, Style
+from thinker.prompt.agently_messages import agently_messages
+from thinker.prompt.agently_text import agently_text
+from thinker.prompt.container import Slots
+from thinker.prompt.output_contract import output_model
+from thinker.prompt.placeholders import substitute
+from thinker.prompt.serialise import serialised, to_json, to_yaml
+from thinker.prompt.slots import lower
+from thinker.protocol.prompts.plain import plain
+from thinker.protocol.prompts.slots import Compat, SlotPrompt
+
+SEED: Compat = "4.0.7"  # the release that the seed describes
+
+
+def run(given: dict[str, Any], compat: Compat | None = SEED) -> Any:
+    """What the call of a case gives, an error included."""
+    call = CALLS[given.get("call", "data")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # field names that shadow a model's attributes
+        try:
+            return call(given, compat)
+        except ValidationError as error:
+            return {"$raises": {"error": "ValidationError", "errors": _errors(error)}}
+        except (KeyError, TypeError, ValueError) as error:
+            name = next(
+                kind for kind in (KeyError, TypeError, ValueError) if isinstance(error, kind)
+            )
+            return {"$raises": {"error": name.__name__, "message": error.args[0]}}
+
+
+def container(given: dict[str, Any], compat: Compat | None) -> Slots:
+    """The container that the operations of a case make, its parents behind it."""
+    slots: Slots | None = None
+    for generation in ("grandparent_ops", "parent_ops", "ops"):
+        if generation in given or generation == "ops":
+            slots = Slots(parent=slots, compat=compat)
+            for op in given.get(generation, ()):
+                _apply(slots, decoded(op))
+    assert slots is not None
+    return slots
+
+
+def _apply(slots: Slots, op: dict[str, Any]) -> None:
+    match op["op"]:
+        case "set":
+            slots.set(op["key"], op["value"], op.get("mappings"))
+        case "append":
+            slots.append(op["key"], op["value"], op.get("mappings"))
+        case "update":
+            slots.update(op["value"], op.get("mappings"))
+        case "setitem":
+            slots.put(op["key"], op["value"])
+        case "delitem":
+            slots.delete(op["key"])
+
+
+def _style(given: dict[str, Any], compat: Compat | None) -> Style:
+    titles, roles, output = {}, dict(ROLES), "OUTPUT"
+    for path, value in given.get("settings", {}).items():
+        name = path.rpartition(".")[2]
+        if ".role_mapping." in path:
+            roles[name] = value
+        elif name == "output":
+            output = value
+        else:
+            titles["output" if name == "output_requirement" else name] = value
+    roles |= given.get("kwargs", {}).get("role_mapping") or {}
+    return Style(titles, roles, output, compat)
+
+
+def _reported(prompt: SlotPrompt, given: dict[str, Any]) -> Any:
+    return {
+        name: encoded(prompt.extras if name == "$extra" else getattr(prompt, name))
+        for name in given["report"]
+    }
+
+
+def _text(given: dict[str, Any], compat: Compat | None) -> str:
+    sections = lower(container(given, compat).prompt(), "case")
+    return agently_text(sections, _style(given, compat)).text
+
+
+def _text_twice(given: dict[str, Any], compat: Compat | None) -> list[str]:
+    return [_text(given, compat), _text({**given, "kwargs": {}}, compat)]
+
+
+def _messages(given: dict[str, Any], compat: Compat | None) -> Any:
+    sections = lower(container(given, compat).prompt(), "case")
+    options = {k: v for k, v in given.get("kwargs", {}).items() if k != "role_mapping"}
+    return list(agently_messages(sections, _style(given, compat), **options).messages)
+
+
+def _requirement(given: dict[str, Any], compat: Compat | None) -> str:
+    text = _text(given, compat)
+    return text[text.index("[OUTPUT REQUIREMENT]:") : text.rindex("\n[OUTPUT]:")]
+
+
+def _model(given: dict[str, Any], compat: Compat | None) -> Any:
+    model = output_model(container(given, compat).prompt().output, compat)
+    return {
+        "model_name": model.__name__,
+        "fields": {
+            field.alias or name: {
+                "required": field.is_required(),
+                "description": field.description,
+                "default": None if field.is_required() else encoded(field.default),
+            }
+            for name, field in model.model_fields.items()
+        },
+        "extra": model.model_config.get("extra"),
+        "results": [_validated(model, entry) for entry in given["data"]],
+    }
+
+
+def _validated(model: type[BaseModel], entry: Any) -> Any:
+    try:
+        value = model.model_validate(entry)
+    except ValidationError as error:
+        return {"ok": False, "error": "ValidationError", "errors": _errors(error)}
+    except (TypeError, AttributeError) as error:
+        return {"ok": False, "error": type(error).__name__, "message": str(error)}
+    return {"ok": True, "dump": encoded(value.model_dump(by_alias=True))}
+
+
+def _errors(error: ValidationError) -> list[dict[str, Any]]:
+    return [{"loc": list(item["loc"]), "type": item["type"]} for item in error.errors()]
+
+
+def _serialised(given: dict[str, Any], compat: Compat | None) -> Any:
+    inherited = given.get("kwargs", {}).get("inherit", False)
+    return serialised(container(given, compat).values(inherited=inherited), compat)
+
+
+CALLS: Mapping[str, Callable[[dict[str, Any], Compat | None], Any]] = {
+    "PromptModel": lambda given, _: _reported(
+        SlotPrompt.model_validate(decoded(given["fields"])), given
+    ),
+    "to_prompt_object": lambda given, compat: _reported(container(given, compat).prompt(), given),
+    "data": lambda given, compat: encoded(container(given, compat).values()),
+    "data_local": lambda given, compat: encoded(container(given, compat).values(inherited=False)),
+    "substitute_placeholder": lambda given, _: encoded(
+        substitute(decoded(given["obj"]), decoded(given["mappings"]))
+    ),
+    "to_text": _text,
+    "to_text_twice": _text_twice,
+    "to_messages": _messages,
+    "output_requirement_text": _requirement,
+    "output_model": _model,
+    "to_serializable_prompt_data": lambda given, compat: encoded(_serialised(given, compat)),
+    "to_json_prompt": lambda given, compat: to_json(_serialised(given, compat)),
+    "to_yaml_prompt": lambda given, compat: to_yaml(_serialised(given, compat)),
+    "sanitize": lambda given, _: encoded(
+        plain(decoded(given["value"]), keep_types=given.get("remain_type", False))
+    ),
+}
+AREAS = {
+    name: Area(run)
+    for name in (
+        "prompt_model.output_format",
+        "prompt_model.chat_history",
+        "prompt_model.attachment",
+        "prompt_model.extra",
+        "prompt_container.output_format",
+        "container",
+        "placeholder",
+        "inheritance",
+        "to_text",
+        "to_messages",
+        "strict_role_orders",
+        "output_requirement",
+        "output_model",
+        "serialise",
+        "sanitize",
+    )
+}

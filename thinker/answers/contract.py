@@ -1,0 +1,93 @@
+"""What an answer must be, and what to say to a model whose answer is not.
+
+The decision is pure: the loop asks it about every final text and, while there are retries left,
+puts its objection to the model.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_origin
+
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from thinker.answers.parse import parse
+from thinker.answers.paths import Style, missing
+from thinker.protocol.messages import JsonObject
+
+MAX_PROBLEMS = 8  # named to the model; mending those shows the next
+MAX_RETRIES = 3  # seed 001's baseline asks again three times
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The answer as a JSON object of the contract; ``repaired`` when the model wrote it broken."""
+
+    value: JsonObject
+    repaired: bool
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why the answer cannot be taken."""
+
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """As the model is asked again."""
+        lines = "\n".join(f"- {problem}" for problem in self.problems)
+        return (
+            f"Your answer cannot be used:\n{lines}\n"
+            "Answer again with the complete JSON alone, in the required structure."
+        )
+
+
+@dataclass(frozen=True)
+class AnswerContract:
+    """The model that an answer is checked against, and the places that it must have.
+
+    ``ensure_keys`` are paths (``items[*].name``) that must lead somewhere even where the model
+    would do without. A model whose only field is ``list`` also takes a bare list.
+    """
+
+    model: type[BaseModel]
+    ensure_keys: tuple[str, ...] = ()
+    style: Style = "dot"
+    max_retries: int = MAX_RETRIES
+
+    @property
+    def opening(self) -> Literal["{", "["]:
+        """The bracket that an answer begins with, for `AnswerStream`."""
+        return "[" if self._is_list() else "{"
+
+    def judge(self, text: str) -> Accepted | Objection:
+        """The answer in this text, or what is wrong with it."""
+        answer = parse(text, self._keys())
+        if answer.value is None:
+            return Objection(("it holds no JSON",))
+        value: JsonValue = answer.value
+        if isinstance(value, list) and self._is_list():
+            value = {"list": value}
+        try:
+            checked = self.model.model_validate(value)
+        except ValidationError as error:
+            return Objection(tuple(_problem(detail) for detail in error.errors()[:MAX_PROBLEMS]))
+        lacking = missing(value, self.ensure_keys, self.style)
+        if lacking:
+            return Objection(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
+        value = _OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))
+        return Accepted(value, answer.repaired)
+
+    def _keys(self) -> tuple[str, ...]:
+        fields = self.model.model_fields.items()
+        return tuple(field.alias or name for name, field in fields)
+
+    def _is_list(self) -> bool:
+        only = self.model.model_fields
+        return set(only) == {"list"} and get_origin(only["list"].annotation) is list
+
+
+def _problem(detail: ErrorDetails) -> str:
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in detail["loc"])
+    return f"{place.removeprefix('.') or 'the answer'}: {detail['msg']}"

@@ -1,0 +1,138 @@
+"""Events of a stream as Agently 4.0.7 gives them: by comparing what was read after each piece.
+
+Everything is read again with every piece, so the cost grows with the square of the answer; and a
+field counts as done when a later one has begun. ``thinker.answers.stream`` has neither fault. Kept
+for programs that count on these events.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Literal, get_args, get_origin
+
+from pydantic import JsonValue
+
+from thinker.answers.complete import complete
+from thinker.answers.parse import first_fitting
+from thinker.answers.reader import AnswerSyntaxError, loads
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value that is new or longer (``delta``), or that counts as complete (``done``)."""
+
+    path: str
+    event_type: Literal["delta", "done"]
+    value: JsonValue
+    delta: JsonValue = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is the last event of its path."""
+        return self.event_type == "done"
+
+
+@dataclass
+class Snapshots:
+    """The comparison of one stream; ``schema`` is in the output grammar."""
+
+    schema: Mapping[str, object]
+    _text: str = ""
+    _current: JsonValue = field(default_factory=dict)
+    _done: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._order = {path: i for i, path in enumerate(_paths(self.schema, ""))}
+
+    def feed(self, piece: str) -> tuple[Change, ...]:
+        """What is new with this piece."""
+        self._text += piece
+        located = first_fitting(complete(self._text), tuple(self.schema))
+        try:
+            value = loads(located or "")
+        except AnswerSyntaxError:
+            return ()
+        previous, self._current = self._current, value
+        changes = self._changes(self._current, previous, ())
+        # Upstream's delta must be text: any other ends what it says of this piece.
+        return tuple(takewhile(lambda change: isinstance(change.delta, str | None), changes))
+
+    def finish(self) -> tuple[Change, ...]:
+        """Everything that is not done yet, inner values first."""
+        changes = [
+            Change(_path(place), "done", value)
+            for place, value in _inner_first(self._current, ())
+            if _path(place) not in self._done
+        ]
+        self._done |= {change.path for change in changes}
+        return tuple(changes)
+
+    def _changes(self, now: JsonValue, before: JsonValue, place: Place) -> Iterator[Change]:
+        if isinstance(now, dict):
+            old = before if isinstance(before, dict) else {}
+            for key, value in now.items():
+                yield from self._changes(value, old.get(key), (*place, key))
+        elif isinstance(now, list):
+            items = before if isinstance(before, list) else []
+            for index, value in enumerate(now):
+                item = items[index] if index < len(items) else None
+                yield from self._changes(value, item, (*place, index))
+        elif now not in (None, "", before):
+            longer = isinstance(now, str) and isinstance(before, str) and now.startswith(before)
+            delta = now[len(before) :] if longer else now  # type: ignore[index, arg-type]  # both text
+            yield Change(_path(place), "delta", now, delta)
+        path = _path(place)
+        if path and now is not None and now == before and self._is_passed(path, now):
+            self._done.add(path)
+            yield Change(path, "done", now)
+
+    def _is_passed(self, path: str, value: JsonValue) -> bool:
+        """Whether a path that stands behind this one has begun."""
+        if path in self._done:
+            return False
+        begun = [_path(place) for place, _ in _inner_first(self._current, ())]
+        known = [other for other in begun if other in self._order]
+        furthest = max(known, key=self._order.__getitem__, default=None)
+        if furthest is not None and self._is_before(path, furthest):
+            return True
+        scalar = not isinstance(value, dict | list)
+        return scalar and any(other and self._is_before(path, other) for other in begun)
+
+    def _is_before(self, one: str, other: str) -> bool:
+        if one in self._order and other in self._order:
+            return self._order[one] < self._order[other]
+        return len(one) < len(other) or one < other  # places in lists have no order of their own
+
+
+def _inner_first(value: JsonValue, place: Place) -> Iterator[tuple[Place, JsonValue]]:
+    """Every place in a value with what is there, the root left out."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _inner_first(item, (*place, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _inner_first(item, (*place, index))
+    if place:
+        yield place, value
+
+
+def _path(place: Place) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return "".join(steps).removeprefix(".")
+
+
+def _paths(schema: object, path: str) -> Iterator[str]:
+    """The paths of a schema in the order in which their values end."""
+    if isinstance(schema, tuple) and schema:
+        yield from _paths(schema[0], path)
+        return
+    if isinstance(schema, Mapping):
+        for key, value in schema.items():
+            yield from _paths(value, f"{path}.{key}" if path else str(key))
+    items = get_args(schema)[:1] if get_origin(schema) is list else schema
+    if isinstance(items, Sequence) and not isinstance(items, str):
+        for item in items:
+            yield from _paths(item, f"{path}[*]")
+    yield path
