@@ -16,7 +16,7 @@ from thinker.models.arguments import mended, tool_call
 from thinker.models.base import Model, ModelRequest, ModelResponse, OnText
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
-from thinker.toolcalls.text.inject import block, developer_instructions
+from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions
 from thinker.toolcalls.text.parser import (
     CLOSE,
     OPEN,
@@ -43,7 +43,11 @@ def with_tools(model: Model, way: ToolCalls) -> Model:
 
 def tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
     """What a model that is given tools as text finds before its system prompt."""
-    return developer_instructions(block(tools, choice), RESULTS) if tools else ""
+    if not tools:
+        return ""
+    names = {tool.name for tool in tools}
+    internal = [name for name in INTERNAL if name not in names]  # one that is offered is ours
+    return developer_instructions(block(tools, choice, internal=internal), RESULTS)
 
 
 class TextTools:

@@ -47,6 +47,13 @@ async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None
     assert response.message == AssistantMessage(content="Hello.")
 
 
+def test_offered_tool_is_not_forbidden_by_its_name() -> None:
+    """The seed's words forbid tools of its own host, one of which may be the agent's."""
+    told = tool_block((spec("web_search"),), AUTO)
+    assert "directly (shell, apply_patch, view_image)" in told
+    assert "- web_search: {" in told
+
+
 async def test_without_tools_nothing_is_added() -> None:
     """A turn without tools costs no words, and nothing in it is a call."""
     inner = ScriptedModel(says(call_text("add", "{}")))
