@@ -6,7 +6,7 @@ again: a resumed turn and a turn whose model failed half-way are the same case.
 """
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,8 +24,6 @@ from thinker.protocol.messages import (
     NO_TOOLS,
     AssistantMessage,
     Message,
-    SideEffect,
-    ToolCall,
     ToolChoice,
     ToolResult,
     ToolSpec,
@@ -42,6 +40,7 @@ from thinker.protocol.methods import (
 )
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import Demand, unmeetable
+from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import plan, recovered
 
 RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
@@ -203,7 +202,8 @@ class Loop:
         """Add a committed response to the transcript; run its calls or end with its text."""
         self._demand = self._demand.after(calls)
         if message.tool_calls:
-            results = await self._execute(message.tool_calls, seqs, known)
+            asked = list(zip(message.tool_calls, seqs, strict=True))
+            results = await execute(asked, known, self._tools, self._host.call_tool)
             self._transcript += [message, *(_shortened(result) for result in results)]
             self._used += [call.name for call in message.tool_calls]
             return self._unmet() if self._demand.failed else None
@@ -229,29 +229,6 @@ class Loop:
         over = self._spent.steps >= self._request.limits.max_steps > 1
         return StopReason.MAX_STEPS if over else StopReason.DONE
 
-    async def _execute(
-        self, calls: Sequence[ToolCall], seqs: Sequence[int], known: dict[int, ToolResult]
-    ) -> list[ToolResult]:
-        """Run the calls that have no result: neighbouring pure ones together, others in turn."""
-        results = dict(known)
-
-        async def run(seq: int) -> None:
-            results[seq] = await self._host.call_tool(seq)
-
-        group: list[int] = []
-        for call, seq in zip(calls, seqs, strict=True):
-            if seq in results:
-                continue
-            tool = self._tools.get(call.name)
-            if tool is not None and tool.side_effect is SideEffect.PURE:
-                group.append(seq)
-                continue
-            await _together(run, group)
-            group = []
-            await run(seq)
-        await _together(run, group)
-        return [results[seq] for seq in seqs]
-
     def _result(self, reason: StopReason, text: str, error: str | None = None) -> TurnResult:
         return TurnResult(
             text=text,
@@ -261,16 +238,6 @@ class Loop:
             tools_used=tuple(dict.fromkeys(self._used)),
             error=error,
         )
-
-
-async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
-    """Run all at once; the first failure ends the others and comes out as it is."""
-    try:
-        async with anyio.create_task_group() as tasks:
-            for seq in seqs:
-                tasks.start_soon(run, seq)
-    except ExceptionGroup as group:
-        raise group.exceptions[0] from None
 
 
 def _characters(request: ModelRequest) -> int:

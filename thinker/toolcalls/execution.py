@@ -1,0 +1,47 @@
+"""Running the calls of one response: pure ones together, others in the model's order."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+
+import anyio
+
+from thinker.protocol.messages import SideEffect, ToolCall, ToolResult, ToolSpec
+
+
+async def execute(
+    calls: Sequence[tuple[ToolCall, int]],
+    known: Mapping[int, ToolResult],
+    tools: Mapping[str, ToolSpec],
+    run_call: Callable[[int], Awaitable[ToolResult]],
+) -> list[ToolResult]:
+    """The results of calls, given with their journal numbers, in their order.
+
+    ``known`` has those that need not run. Neighbouring pure calls run together; the first failure
+    of one ends the others and comes out as it is.
+    """
+    results = dict(known)
+
+    async def run(seq: int) -> None:
+        results[seq] = await run_call(seq)
+
+    group: list[int] = []
+    for call, seq in calls:
+        if seq in results:
+            continue
+        tool = tools.get(call.name)
+        if tool is not None and tool.side_effect is SideEffect.PURE:
+            group.append(seq)
+            continue
+        await _together(run, group)
+        group = []
+        await run(seq)
+    await _together(run, group)
+    return [results[seq] for _, seq in calls]
+
+
+async def _together(run: Callable[[int], Coroutine[None, None, None]], seqs: Sequence[int]) -> None:
+    try:
+        async with anyio.create_task_group() as tasks:
+            for seq in seqs:
+                tasks.start_soon(run, seq)
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
