@@ -1,19 +1,18 @@
 """What the model server receives as system prompt is seed 002's text, byte for byte."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, system, two_agents
 from fakes.model_api import Reply
+from fakes.seed_prompt import ZONE, minutes, shown, write_skill
 
 from orchestrator.selftest.bot_api import BotApiServer
 
 pytestmark = pytest.mark.process
 
-ZONE = "Asia/Kathmandu"
 BASE = "You are work.\n\nBe <brief> & exact.  \n"
 TRAVEL = """\
 ---
@@ -99,22 +98,3 @@ async def test_skill_added_while_running_is_matched_at_the_next_message(tmp_path
         assert "### Playbook: travel\n1. Ask for" in system(await model.asked("a flight now"))
         assert "2. Compare three offers." in system(await model.asked("a flight then"))
         assert await daemon.pid("work") == pid
-
-
-def write_skill(home: Path, name: str, text: str) -> None:
-    """A skill of the user's own."""
-    folder = home / "skills" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "SKILL.md").write_text(text, "utf-8")
-
-
-def minutes(first: datetime, last: datetime) -> list[datetime]:
-    """Every minute from one time to another: a minute may begin while a test runs."""
-    count = int((last - first) / timedelta(minutes=1)) + 2
-    return [first + timedelta(minutes=number) for number in range(count)]
-
-
-def shown(at: datetime) -> str:
-    """A time as the seed shows it."""
-    local = at.astimezone(ZoneInfo(ZONE))
-    return f"{local:%A, %B} {local.day}, {local:%Y, %H:%M} ({ZONE})"

@@ -1,13 +1,12 @@
 """Summaries and facts, through the whole daemon: off the reply's path, across crashes."""
 
 from pathlib import Path
-from typing import Any, Self
 
 import anyio
 import pytest
 from fakes.daemon import TOKEN, running_daemon
-from fakes.held_model import HeldModel, said, system, two_agents
-from fakes.model_api import Received, Reply
+from fakes.digesting_model import DigestingModel
+from fakes.held_model import said, system, two_agents
 
 from orchestrator.journal import memory, usage
 from orchestrator.journal.store import reading
@@ -19,46 +18,6 @@ pytestmark = pytest.mark.process
 COMPACTION: JsonObject = {"thresholdTokens": 100, "keepTurns": 1}
 QUIET: JsonObject = {"idleMinutes": 0.001}
 OFF: JsonObject = {"enabled": False}
-FACT = '{"facts": [{"fact": "The user likes %s.", "category": "preference", "confidence": 1}]}'
-
-
-class Digester(HeldModel):
-    """Answers requests for summaries and facts as a model would; holds them while it is told to."""
-
-    async def __aenter__(self) -> Self:
-        """Listen; nothing is held yet."""
-        self.summaries = 0
-        self.let_go = anyio.Event()
-        self.let_go.set()
-        await super().__aenter__()
-        return self
-
-    def echo(self, body: dict[str, Any]) -> Reply:
-        """A numbered summary, a fact, or what was said."""
-        text = said(body)
-        if "--- summary so far" in text:
-            self.summaries += 1
-            return Reply(f"Summary {self.summaries}.")
-        if "DO NOT extract" in text:
-            return Reply(FACT % "tea")
-        return super().echo(body)
-
-    async def _answer(self, stream: Any, body: dict[str, Any], reply: Reply) -> bool:
-        if digests(body):
-            await self.let_go.wait()
-        return await super()._answer(stream, body, reply)
-
-    async def digest(self, times: int = 1) -> Received:
-        """The ``times``-th request for a summary or facts, waited for."""
-        with anyio.fail_after(15):
-            while len(found := [r for r in self.requests if digests(r.body)]) < times:
-                await self.received.wait()
-        return found[times - 1]
-
-
-def digests(body: dict[str, Any]) -> bool:
-    """Whether a request is for a summary or facts."""
-    return "--- summary so far" in said(body) or "DO NOT extract" in said(body)
 
 
 async def talk(bot: BotApiServer, *texts: str) -> None:
@@ -70,7 +29,7 @@ async def talk(bot: BotApiServer, *texts: str) -> None:
 
 async def test_long_conversation_is_summarised_with_the_summary_before(tmp_path: Path) -> None:
     """Older turns go, the newest stay; the tokens are counted and belong to no turn."""
-    async with BotApiServer(TOKEN) as bot, Digester() as model:
+    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
         config = two_agents(model, compaction=COMPACTION, factExtraction=OFF)
         async with running_daemon(tmp_path, config, bot) as daemon:
             texts = [f"{name}: {'word ' * 20}" for name in ("one", "two", "three", "four", "five")]
@@ -94,7 +53,7 @@ async def test_long_conversation_is_summarised_with_the_summary_before(tmp_path:
 
 async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> None:
     """A kill in the middle loses nothing: the next process asks again, and writes it once."""
-    async with BotApiServer(TOKEN) as bot, Digester() as model:
+    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
         config = two_agents(model, compaction=COMPACTION, factExtraction=OFF)
         model.let_go = anyio.Event()
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -117,7 +76,7 @@ async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> Non
 
 async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_path: Path) -> None:
     """The time runs on while nobody is here; the facts show in the next prompt."""
-    async with BotApiServer(TOKEN) as bot, Digester() as model:
+    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
         slow = two_agents(model, factExtraction={"idleMinutes": 60})
         async with running_daemon(tmp_path, slow, bot):
             await talk(bot, "I like tea", "really")
@@ -130,7 +89,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
             assert "- The user likes tea. (preference)" in system(await model.asked("tea please"))
         async with running_daemon(tmp_path, quick, bot):
             await talk(bot, "and then")
-    stretches = [said(r.body).count("User: I like tea") for r in model.requests if digests(r.body)]
+    stretches = [said(r.body).count("User: I like tea") for r in model.digested()]
     assert sum(stretches) == 1
     with reading(tmp_path / "journal.db") as db:
         kept = memory.newest(db, "work", None, memory.FOREVER, 9)
@@ -140,7 +99,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
 
 async def test_exhausted_budget_is_not_passed_for_a_summary(tmp_path: Path) -> None:
     """The call is not made; the conversation stays as it is."""
-    async with BotApiServer(TOKEN) as bot, Digester() as model:
+    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
         config = two_agents(
             model, compaction=COMPACTION, factExtraction=OFF, budget={"tokensPerHour": 4200}
         )
