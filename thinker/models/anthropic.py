@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.arguments import unique_ids
-from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.endpoint import STANDARD_TIMEOUTS, Endpoint, ModelTimeouts
-from thinker.models.failures import Account
+from thinker.models.base import ModelRequest
+from thinker.models.endpoint import ProviderModel
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -18,8 +17,6 @@ from thinker.protocol.messages import (
     ToolSpec,
     UserMessage,
 )
-from thinker.protocol.net import HttpClient
-from thinker.protocol.providers import Provider
 
 VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature (design §15)
 MAX_TOKENS = 8192  # the API demands a limit; this one every current model takes
@@ -28,46 +25,21 @@ TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any", "function": "t
 FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # what the API refuses in a tool_use id
 
 
-class AnthropicMessages:
-    """One model behind ``{base_url}/v1/messages``. It owns ``client``, which `aclose` closes."""
+class AnthropicMessages(ProviderModel):
+    """One model behind ``{base_url}/v1/messages``."""
 
-    def __init__(
-        self,
-        provider: Provider,
-        model: str,
-        base_url: str,
-        api_key: str,
-        client: HttpClient,
-        timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
-    ) -> None:
-        self._account = Account(provider, model, api_key)
-        headers = {"anthropic-version": VERSION}
-        if api_key:
-            headers["x-api-key"] = api_key
-        url = f"{base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
-        self._endpoint = Endpoint(self._account, url, headers, client, timeouts)
+    def _url(self, base_url: str) -> str:
+        return f"{base_url.removesuffix('/v1')}/v1/messages"
 
-    @property
-    def name(self) -> str:
-        """``provider/model``."""
-        return f"{self._account.provider.name}/{self._account.model}"
+    def _headers(self, api_key: str) -> dict[str, str]:
+        key = {"x-api-key": api_key} if api_key else {}
+        return {"anthropic-version": VERSION, **key}
 
-    async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask once; streams when the request has an ``on_text``.
+    def _body(self, request: ModelRequest) -> JsonObject:
+        return request_body(self._account.model, request)
 
-        Raises:
-            ModelError: see `thinker.models.base.Model.complete`.
-        """
-        account = self._account
-        return await self._endpoint.ask(
-            request_body(account.model, request),
-            lambda: AnthropicAnswer(account.provider.name, account.model),
-            request.on_text,
-        )
-
-    async def aclose(self) -> None:
-        """Close the client."""
-        await self._endpoint.client.aclose()
+    def _collector(self) -> AnthropicAnswer:
+        return AnthropicAnswer(self._account.provider.name, self._account.model)
 
 
 def request_body(model: str, request: ModelRequest) -> JsonObject:

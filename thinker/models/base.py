@@ -1,5 +1,6 @@
 """The contract of a model adapter."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -66,3 +67,23 @@ class Model(Protocol):
 
     async def aclose(self) -> None:
         """Close connections."""
+
+
+class Around(ABC):
+    """A model around another one, which changes what that is asked or what it answers."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self._model.name
+
+    @abstractmethod
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask the model inside; it raises what that raises."""
+
+    async def aclose(self) -> None:
+        """Close the model inside."""
+        await self._model.aclose()

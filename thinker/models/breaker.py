@@ -12,7 +12,7 @@ import anyio
 import structlog
 
 from thinker.errors import CircuitOpenError, ModelError, RetryableModelError
-from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.models.base import Around, Model, ModelRequest, ModelResponse
 
 THRESHOLD = 5  # failures in a row; reference/annabelle.md §4, as is the next
 COOLDOWN = 60.0  # seconds until one request may try again
@@ -67,20 +67,15 @@ class Breaker:
         return max(0.0, (self._until or now) - now)
 
 
-class Guarded:
+class Guarded(Around):
     """A model whose requests go through the breaker of its endpoint."""
 
     def __init__(
         self, model: Model, breaker: Breaker, clock: Callable[[], float] = anyio.current_time
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._breaker = breaker
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Ask, unless the endpoint is to be left alone.
@@ -110,10 +105,6 @@ class Guarded:
         breaker.succeeded()
         self._note(before)
         return response
-
-    async def aclose(self) -> None:
-        """Close the model inside."""
-        await self._model.aclose()
 
     def _note(self, before: str) -> None:
         """One line for each change."""

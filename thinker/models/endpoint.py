@@ -1,6 +1,7 @@
 """One provider's address: posts a request and feeds the answer to a collector, within deadlines."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import anyio
 import orjson
 
 from thinker.errors import RetryableModelError
-from thinker.models.base import ModelResponse, OnText
+from thinker.models.base import ModelRequest, ModelResponse, OnText
 from thinker.models.events import EventReader
 from thinker.models.failures import (
     Account,
@@ -23,6 +24,7 @@ from thinker.models.failures import (
 )
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.net import HttpClient, HttpError, HttpResponse
+from thinker.protocol.providers import Provider
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
 AFTER_FINISH = 5.0  # seconds for what may follow a complete answer: usage, the end mark
@@ -221,3 +223,49 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes:
         if chunk:
             return chunk
     return b""
+
+
+class ProviderModel(ABC):
+    """One model of a provider that is reached over HTTP. It owns ``client``."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        base_url: str,
+        api_key: str,
+        client: HttpClient,
+        timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
+    ) -> None:
+        self._account = Account(provider, model, api_key)
+        url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
+        self._endpoint = Endpoint(self._account, url, headers, client, timeouts)
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+        return f"{self._account.provider.name}/{self._account.model}"
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask once; streams when the request has an ``on_text``.
+
+        Raises:
+            ModelError: see `thinker.models.base.Model.complete`.
+        """
+        return await self._endpoint.ask(self._body(request), self._collector, request.on_text)
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._endpoint.client.aclose()
+
+    @abstractmethod
+    def _url(self, base_url: str) -> str: ...
+
+    @abstractmethod
+    def _headers(self, api_key: str) -> dict[str, str]: ...
+
+    @abstractmethod
+    def _body(self, request: ModelRequest) -> JsonObject: ...
+
+    @abstractmethod
+    def _collector(self) -> Collector: ...

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import orjson
 from pydantic import JsonValue
 
-from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.endpoint import STANDARD_TIMEOUTS, Endpoint, ModelTimeouts
+from thinker.models.base import ModelRequest
+from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
 from thinker.models.openai_answer import OpenAIAnswer
 from thinker.protocol.messages import (
@@ -20,53 +20,27 @@ from thinker.protocol.messages import (
     ToolSpec,
     UserMessage,
 )
-from thinker.protocol.net import HttpClient
-from thinker.protocol.providers import Provider
 
 FROM_TOOLS = "(Pictures that the tools above returned.)"
 
 
-class OpenAIChat:
+class OpenAIChat(ProviderModel):
     """One model behind ``{base_url}/chat/completions``.
 
-    It owns ``client``, which `aclose` closes. With an empty ``api_key`` no Authorization is sent.
+    With an empty API key no Authorization is sent.
     """
 
-    def __init__(
-        self,
-        provider: Provider,
-        model: str,
-        base_url: str,
-        api_key: str,
-        client: HttpClient,
-        timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
-    ) -> None:
-        self._account = Account(provider, model, api_key)
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        url = f"{base_url.rstrip('/')}/chat/completions"
-        self._endpoint = Endpoint(self._account, url, headers, client, timeouts)
+    def _url(self, base_url: str) -> str:
+        return f"{base_url}/chat/completions"
 
-    @property
-    def name(self) -> str:
-        """``provider/model``."""
-        return f"{self._account.provider.name}/{self._account.model}"
+    def _headers(self, api_key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {api_key}"} if api_key else {}
 
-    async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask once; streams when the request has an ``on_text``.
+    def _body(self, request: ModelRequest) -> JsonObject:
+        return request_body(self._account, request)
 
-        Raises:
-            ModelError: see `thinker.models.base.Model.complete`.
-        """
-        account = self._account
-        return await self._endpoint.ask(
-            request_body(account, request),
-            lambda: OpenAIAnswer(account.provider.name, account.model),
-            request.on_text,
-        )
-
-    async def aclose(self) -> None:
-        """Close the client."""
-        await self._endpoint.client.aclose()
+    def _collector(self) -> OpenAIAnswer:
+        return OpenAIAnswer(self._account.provider.name, self._account.model)
 
 
 def request_body(account: Account, request: ModelRequest) -> JsonObject:

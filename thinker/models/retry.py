@@ -8,7 +8,7 @@ import anyio
 import structlog
 
 from thinker.errors import AccountError, ContextOverflowError, ModelError, RetryableModelError
-from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.models.base import Around, Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 from thinker.models.textonly import text_only
 
@@ -30,7 +30,7 @@ def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> 
     return backoff * (0.5 + rng() / 2)
 
 
-class Retrying:
+class Retrying(Around):
     """Asks a model again when that may help.
 
     It gives up after ``attempts``, when the provider asks to wait for longer than
@@ -48,17 +48,12 @@ class Retrying:
         clock: Callable[[], float] = anyio.current_time,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._attempts = attempts
         self._patience = patience
         self._sleep = sleep
         self._clock = clock
         self._rng = rng
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Ask until it answers or asking again is of no use.
@@ -88,10 +83,6 @@ class Retrying:
                 )
             await self._sleep(wait)
             attempt += 1
-
-    async def aclose(self) -> None:
-        """Close the model inside."""
-        await self._model.aclose()
 
 
 class Fallback:

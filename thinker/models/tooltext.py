@@ -13,7 +13,7 @@ import orjson
 import structlog
 
 from thinker.models.arguments import mended, tool_call
-from thinker.models.base import Model, ModelRequest, ModelResponse, OnText
+from thinker.models.base import Around, Model, ModelRequest, ModelResponse, OnText
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
 from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions
@@ -50,16 +50,8 @@ def tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
     return developer_instructions(block(tools, choice, internal=internal), RESULTS)
 
 
-class TextTools:
+class TextTools(Around):
     """A model that is given its tools as text, whatever it can do itself."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Ask in text, and read the calls out of the answer.
@@ -80,22 +72,13 @@ class TextTools:
         message = _read(request, response)
         return replace(response, message=message, tool_block=told)
 
-    async def aclose(self) -> None:
-        """Close the model inside."""
-        await self._model.aclose()
 
-
-class AutoTools:
+class AutoTools(Around):
     """A model that is given its tools natively, and as text after it has refused them."""
 
     def __init__(self, model: Model) -> None:
-        self._native = model
+        super().__init__(model)
         self._text: TextTools | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self._native.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Ask the way that works; the first refusal is logged, and remembered.
@@ -105,15 +88,11 @@ class AutoTools:
         """
         if self._text is None:
             try:
-                return await self._native.complete(request)
+                return await self._model.complete(request)
             except ToolsRefusedError as error:
                 log.warning("tool_calls_as_text", model=self.name, why=headline(error))
-                self._text = TextTools(self._native)
+                self._text = TextTools(self._model)
         return await self._text.complete(request)
-
-    async def aclose(self) -> None:
-        """Close the model inside."""
-        await self._native.aclose()
 
 
 def _parser(request: ModelRequest) -> TextCallParser | None:

@@ -8,7 +8,7 @@ import structlog
 
 from thinker.errors import ContextOverflowError, FatalModelError
 from thinker.history import described
-from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.models.base import Around, Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 
 log = structlog.get_logger()
@@ -28,7 +28,7 @@ def sees(model: str, setting: Literal["auto", "on", "off"]) -> bool:
     return SEES.search(model) is not None if setting == "auto" else setting == "on"
 
 
-class Sighted:
+class Sighted(Around):
     """A model that is shown pictures, or descriptions in their place if it sees none.
 
     One that refuses a request with pictures is asked again without: a guess by name may be wrong,
@@ -36,13 +36,8 @@ class Sighted:
     """
 
     def __init__(self, model: Model, *, sees: bool) -> None:
-        self._model = model
+        super().__init__(model)
         self._sees = sees
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Ask the model inside.
@@ -59,7 +54,3 @@ class Sighted:
             except FatalModelError as error:
                 log.warning("pictures_refused", model=self.name, error=headline(error))
         return await self._model.complete(plain)
-
-    async def aclose(self) -> None:
-        """Close the model inside."""
-        await self._model.aclose()
