@@ -193,14 +193,12 @@ class Commands:
         return "A new conversation begins. I still know the facts that I have stored."
 
     def _stop(self, db: apsw.Connection, command: Command) -> str:
-        why = (f"stopped by {command.by}", self._clock())
-        turn_id = cancellations.cancel(db, command.chat, *why)
-        behind = cancellations.cancel_background(db, command.chat, *why)
-        if turn_id is None:
-            return "Stopped." if behind else "I am not doing anything here."
-        command.stopped.append(turn_id)
-        unsure = (replies.UNSURE.format(tool=tool) for tool in unconfirmed(db, turn_id))
-        return "\n".join(["Stopped.", *unsure])
+        ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", self._clock())
+        if ended is None:
+            return "I am not doing anything here."
+        command.stopped += ended
+        tools = dict.fromkeys(tool for turn_id in ended for tool in unconfirmed(db, turn_id))
+        return "\n".join(["Stopped.", *(replies.UNSURE.format(tool=tool) for tool in tools)])
 
     def _pause(self, db: apsw.Connection, command: Command) -> str:
         agent_id = self._named(command)

@@ -64,17 +64,17 @@ class TaskTurnRunner(TurnRunner):
     async def _call(self, step: Step) -> TurnResult:
         """The direct tier: one call, through the same policy, approvals and journal."""
         services, turn = self._with, self._turn
-        definition = self._definition = self._current()
+        definition = self._current()
         await services.tools.settled()
         gathered = await services.store.transact(gather, services, turn, definition)
-        self._address = gathered.context.messages[0].address()
+        address = gathered.context.messages[0].address()
         recorded = gathered.context.steps
         if recorded:
             seq = recorded[0].calls[0].seq
         else:
             seq = await services.store.transact(_plan, services, turn.id, step)
         try:
-            result = await self.call_tool(seq)
+            result = await self._hosted(definition, address).call_tool(seq)
         except RpcError as error:
             raise WorkerError(str(error)) from error
         return TurnResult(

@@ -18,6 +18,7 @@ from orchestrator.journal.subagents import Run, Spec
 from orchestrator.launch import prepare
 from orchestrator.settings import bundled
 from orchestrator.turn import TurnRunner, ended
+from orchestrator.turnhost import JournalHost
 from orchestrator.turnrequest import Gathered
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
@@ -79,10 +80,10 @@ class SubagentTurnRunner(TurnRunner):
             )
         )
 
-    async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
+    async def _on(self, worker: Worker, run: TurnRun, host: JournalHost) -> TurnResult:
         """Until its deadline, whatever it is doing then."""
         with anyio.move_on_after(run.deadline - self._with.clock() / 1000):
-            return await super()._on(worker, run)
+            return await super()._on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
     def _reply(self, db: apsw.Connection, result: TurnResult) -> None:

@@ -4,16 +4,13 @@ The loop in `TurnRunner.run` is the recovery: when a worker dies, drains or is r
 turn goes to the next one, with the steps that are already in the journal.
 """
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
+from contextlib import AbstractAsyncContextManager
 
 import anyio
 import apsw
 import structlog
 
 from orchestrator import replies
-from orchestrator.approvals import ApprovalNeeded
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY, Preview
 from orchestrator.errors import (
@@ -23,48 +20,37 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal import cancellations, media, outbox, steering, steps, turns, usage
-from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal import cancellations, media, outbox, subagents, turns, usage
 from orchestrator.journal.media import Wanted
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
-from orchestrator.tools import WorkGoesOn
-from orchestrator.turnrequest import Gathered, Services, agent_for, gather, tool_context, turn_run
+from orchestrator.turnhost import JournalHost, shown
+from orchestrator.turnrequest import Gathered, Services, gather, turn_run
 from orchestrator.waits import Waits
 from orchestrator.worker import Worker
-from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import (
-    StepCommit,
-    StepCommitted,
-    StopReason,
-    TurnResult,
-    TurnRun,
-)
-from thinker.protocol.peer import FAILED, FENCED, RpcError
+from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
 log = structlog.get_logger()
 
 
 class TurnRunner:
-    """Runs one turn; the host of whatever worker has it at the moment."""
+    """Runs one turn, in one attempt after the other."""
 
     def __init__(self, services: Services, turn: Turn) -> None:
         self._with = services
         self._turn = turn
-        self._definition: AgentDefinition | None = None
-        self._address: Address | None = None
-        self._preview: Preview | None = None
+        self._host: JournalHost | None = None  # of the last attempt
         self._waits = Waits(services, turn)
         self._over = False
-        self._wait: Callable[[], Awaitable[bool]] | None = None  # what it is to wait for
 
     @property
     def shown(self) -> str:
         """The answer as far as its chat has seen it."""
-        return "" if self._preview is None else self._preview.text
+        preview = None if self._host is None else self._host.preview
+        return "" if preview is None else preview.text
 
     async def run(self) -> None:
         """Bring the turn to T6, whatever happens to workers; or leave it open when we stop."""
@@ -93,8 +79,9 @@ class TurnRunner:
         except QuarantinedError as error:
             result = await self._quarantined(error)
         except WorkerError as error:
-            wait, self._wait = self._wait, None
-            if wait is not None:
+            host = self._host
+            if host is not None and host.wait is not None:
+                wait, host.wait = host.wait, None
                 self._over = await wait()
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
@@ -123,7 +110,7 @@ class TurnRunner:
         """
         services = self._with
         await services.tools.settled()
-        definition = self._definition = self._current()
+        definition = self._current()
         pause, wanted = await services.store.transact(self._look)
         if pause is not None:
             self._over = await self._waits.for_resume()
@@ -131,9 +118,16 @@ class TurnRunner:
         await services.pictures.fetch(wanted)
         async with self._worker(definition) as worker:
             gathered = await services.store.transact(self._gather, definition)
-            self._address = gathered.context.messages[0].address()
-            async with self._shown(self._address) as self._preview:
-                return await self._on(worker, self._request(gathered, definition))
+            address = gathered.context.messages[0].address()
+            async with shown(services, self._turn, address) as preview:
+                host = self._hosted(definition, address, preview)
+                return await self._on(worker, self._request(gathered, definition), host)
+
+    def _hosted(
+        self, definition: AgentDefinition, address: Address, preview: Preview | None = None
+    ) -> JournalHost:
+        self._host = JournalHost(self._with, self._turn, definition, address, self._waits, preview)
+        return self._host
 
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
         """The process that runs the turn."""
@@ -158,15 +152,9 @@ class TurnRunner:
     def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
         return turn_run(self._with, gathered, definition)
 
-    def _shown(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
-        """What the chat sees while the turn runs; of one that nobody waits for it sees nothing."""
-        if self._turn.recipe != "interactive":
-            return nullcontext()
-        return self._with.delivery.preview(self._turn.id, address)
-
-    async def _on(self, worker: Worker, run: TurnRun) -> TurnResult:
+    async def _on(self, worker: Worker, run: TurnRun, host: JournalHost) -> TurnResult:
         try:
-            return await worker.run_turn(run, self, self._with.clock() / 1000)
+            return await worker.run_turn(run, host, self._with.clock() / 1000)
         except WorkerLostError:
             if worker.asked and not worker.hung:
                 return TurnResult(text="", stop_reason=StopReason.DRAINED)
@@ -196,7 +184,7 @@ class TurnRunner:
         origin = turns.origin(db, turn.id)
         address = origin.address()
         late = outbox.take_unconfirmed(db, address.chat_key, services.clock())
-        text = replies.compose(result.text, late, steps.unconfirmed(db, turn.id))
+        text = replies.compose(result.text, late, subagents.unconfirmed(db, turn.id))
         reply_to = None if address.private or origin.ours else origin.message_id
         split = services.delivery.split
         cut = split(address.channel, text) or split(address.channel, replies.NOTHING)
@@ -222,72 +210,6 @@ class TurnRunner:
         cancellations.cancel_awaited(db, turn.id, now)
         notice = replies.POISON.format(deaths=deaths, turn=turn.id)
         turns.bury(db, turn, reason, notice, now)
-
-    # --- what the worker asks (TurnHost) ---------------------------------------------------
-
-    async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3, fenced by the epoch. An agent that is paused with it goes no step further."""
-        try:
-            committed, pause = await self._with.store.transact(self._plan, commit)
-        except JournalError as error:
-            raise _refusal(error) from error
-        if pause is not None:
-            self._wait = self._waits.for_resume
-            raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
-        return committed
-
-    def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
-        services = self._with
-        classes = services.tools.classes()
-        committed = steps.plan(db, commit, classes, services.epoch, services.clock())
-        return committed, services.gate.settle(db, self._turn, commit)
-
-    async def call_tool(self, seq: int) -> ToolResult:
-        """Policy, T4, effect, T5."""
-        definition, address = self._definition, self._address
-        if definition is None or address is None:
-            raise RpcError(FENCED, "the turn is not running")
-        services = self._with
-        context = tool_context(services, self._turn, definition, address)
-        try:
-            result = await services.tools.call(definition, context, seq, services.epoch)
-        except ApprovalNeeded as needed:
-            self._wait = partial(self._waits.for_word, needed.approval)
-            raise RpcError(FENCED, str(needed)) from needed
-        except WorkGoesOn as goes_on:
-            self._wait = partial(self._for_work, seq, address)
-            raise RpcError(FENCED, f"call {seq} goes on") from goes_on
-        except JournalError as error:
-            raise RpcError(FAILED, str(error)) from error
-        services.delivery.wake()
-        services.tasks_changed()
-        return result
-
-    async def _for_work(self, seq: int, address: Address) -> bool:
-        async with self._shown(address):
-            return await self._waits.for_work(seq)
-
-    async def entered(self) -> tuple[UserMessage, ...]:
-        """What the chat said meanwhile, if the agent wants to be steered by it."""
-        try:
-            turn = self._turn
-            wanted = await self._with.store.transact(media.wanted, turn.id, turn.chat_key)
-            await self._with.pictures.fetch(wanted)
-            return await self._with.store.transact(steering.enter, self._turn, self._takes)
-        except JournalError as error:
-            raise _refusal(error) from error
-
-    def _takes(self, row: InboxRow) -> bool:
-        return agent_for(self._with.agents(), row) == self._turn.agent_id
-
-    def show(self, text: str) -> None:
-        """The answer so far."""
-        if self._preview is not None:
-            self._preview.show(text)
-
-
-def _refusal(error: JournalError) -> RpcError:
-    return RpcError(FENCED if isinstance(error, FencedError) else FAILED, str(error))
 
 
 def ended(text: str, error: str | None = None) -> TurnResult:

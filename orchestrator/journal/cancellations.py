@@ -53,9 +53,17 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
     return turn_id
 
 
-def cancel_background(db: apsw.Connection, chat_key: str, reason: str, now: int) -> bool:
-    """End what subagents do for a chat beside its turn; whether they did anything."""
-    return _cancel_work(db, subagents.in_chat(db, chat_key), reason, now)
+def stop(db: apsw.Connection, chat_key: str, reason: str, now: int) -> list[str] | None:
+    """End everything that is done for a chat, in the background too.
+
+    Returns the turns that were ended, None if there was nothing to end.
+    """
+    work = subagents.in_chat(db, chat_key)
+    ended = _cancel_work(db, work, reason, now)
+    turn_id = cancel(db, chat_key, reason, now)
+    if turn_id is not None:
+        return [turn_id, *ended]
+    return ended if work else None
 
 
 def cancel_awaited(db: apsw.Connection, turn_id: str, now: int) -> None:
@@ -73,13 +81,14 @@ def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
     return [str(turn_id) for (turn_id,) in rows]
 
 
-def _cancel_work(db: apsw.Connection, runs: Iterable[Run], reason: str, now: int) -> bool:
-    found = list(runs)
-    for run in found:
-        cancel(db, run.lane, reason, now)
+def _cancel_work(db: apsw.Connection, runs: Iterable[Run], reason: str, now: int) -> list[str]:
+    """The turns that were ended."""
+    ended = []
+    for run in runs:
+        ended.append(cancel(db, run.lane, reason, now))
         db.execute(  # what was not begun
             "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
             " WHERE id = ? AND state = 'new'",
             (now, reason, run.inbox_id),
         )
-    return bool(found)
+    return [turn_id for turn_id in ended if turn_id is not None]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import apsw
 from pydantic import Field
 
-from orchestrator.journal import inbox, notes
+from orchestrator.journal import inbox, notes, steps
 from orchestrator.journal.notes import Note
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.steps import Call
@@ -143,6 +143,22 @@ def begun_by(db: apsw.Connection, turn_id: str) -> list[Run]:
 def in_chat(db: apsw.Connection, chat_key: str) -> list[Run]:
     """The work begun in a chat that is not over."""
     return _select(db, f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ?", chat_key)
+
+
+def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
+    """The tools of which nobody knows whether they ran: a turn's, and those of work it rests on.
+
+    That is what its calls have waited for, and the work whose result it answers.
+    """
+    behind = db.execute(
+        "SELECT inbox.turn_id FROM subagent_run JOIN inbox ON inbox.id = inbox_id"
+        " WHERE inbox.turn_id IS NOT NULL AND (wait AND subagent_run.turn_id = ?1"
+        " OR format('%s:%d', subagent_run.turn_id, seq) IN (SELECT message_id FROM inbox"
+        " WHERE turn_id = ?1 AND kind = ?2))",
+        (turn_id, inbox.RESULT),
+    )
+    known = [turn_id, *(str(turn) for (turn,) in list(behind))]
+    return list(dict.fromkeys(name for turn in known for name in steps.unconfirmed(db, turn)))
 
 
 def open_count(db: apsw.Connection, agent_id: str) -> int:

@@ -26,7 +26,7 @@ class Inbox:
     """A row of ``inbox``."""
 
     id: int
-    update_id: int
+    update_id: int | None  # None: the daemon wrote it itself
     chat_id: str
     text: str
     state: str

@@ -135,7 +135,7 @@ def _confirmed(evidence: Evidence) -> Iterator[str]:
         for event in evidence.events:
             if event.kind == "said" and event.number < offset and event.number not in known:
                 yield f"update {event.number} ({event.text}) was confirmed and not stored"
-        if journal.offset and any(row.update_id >= journal.offset for row in journal.inbox):
+        if journal.offset and any((row.update_id or 0) >= journal.offset for row in journal.inbox):
             yield f"the offset {journal.offset} is behind the inbox"
 
 

@@ -22,7 +22,8 @@ Style: TypeAlias = Literal["short", "long", "streamed"]
 class Script:
     """One message: where it is said, the tools of each model call, and the reply's form.
 
-    ``follows`` names the message of the same chat during whose turn this one is said.
+    ``follows`` names the message of the same chat during whose turn this one is said; ``work`` the
+    script that a subagent follows when this one has it do something.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Script:
     steps: tuple[tuple[str, ...], ...] = ()
     style: Style = "short"
     follows: str = ""
+    work: str = ""
 
     @property
     def direct(self) -> bool:
@@ -65,6 +67,8 @@ class Script:
         name = f"{self.name}.{step}.{tool}"
         if tool == "store_fact":
             return {"fact": name}
+        if tool == "spawn_subagent":
+            return {"task": self.work}
         if tool == "send_message":
             return {"message": f"{self.name}#note{step}"}
         if tool == "read_skill":
@@ -78,6 +82,12 @@ Scenario: TypeAlias = Mapping[str, Script]
 def scenario(*scripts: Script) -> Scenario:
     """Scripts by name."""
     return {script.name: script for script in scripts}
+
+
+def said(scripts: Scenario) -> Scenario:
+    """Those that people say; the others are the work of subagents."""
+    work = {script.work for script in scripts.values()}
+    return {name: script for name, script in scripts.items() if name not in work}
 
 
 # At most four calls to a chat: more would wait for Telegram's pace of one a second.
@@ -96,6 +106,8 @@ EFFECTS = scenario(
     Script("one", 101, (("selftest_effect",), ("selftest_keyed", "selftest_effect"))),
     Script("two", 101, follows="one"),
     Script("three", 104, (("selftest_keyed",),)),
+    Script("four", 102, (("spawn_subagent",),), work="five"),
+    Script("five", 102, (("selftest_effect",), ("selftest_keyed",))),
 )
 POISON = scenario(Script("one", 101), Script("two", 101))
 SCENARIOS: Mapping[str, Scenario] = {"standard": STANDARD, "effects": EFFECTS, "poison": POISON}

@@ -10,7 +10,7 @@ from orchestrator.selftest.bot_api import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.model_api import ScriptedModel
-from orchestrator.selftest.scenario import MENTION, Scenario, Script
+from orchestrator.selftest.scenario import MENTION, Scenario, Script, said
 
 TOKEN = "1000:selftest"  # noqa: S105 - of a bot that exists in this process alone
 PREVIEW_WITHIN = 2.0  # seconds until the daemon shows what it has of a streamed answer
@@ -58,7 +58,7 @@ class World:
     @property
     def all_said(self) -> bool:
         """Whether every message was said."""
-        return self._said == set(self.scenario)
+        return self._said == set(said(self.scenario))
 
     def begin(self) -> None:
         """Say what waits for nothing."""
@@ -66,12 +66,12 @@ class World:
 
     def say_rest(self) -> None:
         """Say what still waits: the turn that it was to follow never came to the model."""
-        for script in self.scenario.values():
+        for script in said(self.scenario).values():
             self._say(script)
 
     def _during(self, current: Script | None) -> None:
         name = "" if current is None else current.name
-        for script in self.scenario.values():
+        for script in said(self.scenario).values():
             if script.follows == name:
                 self._say(script)
 

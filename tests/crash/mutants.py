@@ -48,6 +48,10 @@ ONE_QUEUE = scenario(
     Script("one", -105), Script("two", -105, follows="one"), Script("three", -105, follows="one")
 )
 ONE_EFFECT = scenario(Script("one", 101, (("selftest_effect",),)))
+ONE_SUBAGENT = scenario(
+    Script("one", 101, (("spawn_subagent",),), work="two"),
+    Script("two", 101, (("selftest_effect",), *((("get_time",),) * 6))),  # long enough to be asked
+)
 ONE_KEYED = scenario(Script("one", 101, (("selftest_keyed",),)))
 
 MUTANTS = (
@@ -183,6 +187,23 @@ MUTANTS = (
         "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
         ("supervisor@effect:after#1",),
         ONE_KEYED,
+    ),
+    Mutant(
+        "a subagent that works is begun once more by the next process",
+        "double effect (6)",
+        "hosttools/subagents.py",
+        "    if not run.ended:\n",
+        "    if not run.ended:\n"
+        "        from dataclasses import replace\n"
+        "        from orchestrator.journal import inbox, notes\n"
+        "        again = replace(call, seq=call.seq + 1)\n"
+        "        name = subagents.create(db, again, context.agent_id, run.spec, context.now)\n"
+        "        work = notes.Note(inbox.SUBAGENT, name, name, context.agent_id, 'two')\n"
+        "        row = notes.post(db, context.address, work, context.now, subagents.LANE + name)\n"
+        "        change = 'SET subagent_id = ?, inbox_id = ? WHERE inbox_id = ?'\n"
+        "        db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n",
+        ("supervisor@finish:after#1",),
+        ONE_SUBAGENT,
     ),
     Mutant(
         "a turn that lost its worker is given up",

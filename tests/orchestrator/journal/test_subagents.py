@@ -144,9 +144,33 @@ def test_turn_that_ends_stops_only_what_it_waits_for(db: apsw.Connection) -> Non
         cancellations.cancel_awaited(db, "t1", NOW)
     assert [run(db, item).state for item in (awaited, other)] == ["cancelled", "new"]
     with job(db):
-        assert not cancellations.cancel_background(db, "telegram/1/8/", "stopped", NOW)
-        assert cancellations.cancel_background(db, "telegram/1/7/", "stopped", NOW)
+        turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
+        assert cancellations.stop(db, "telegram/1/8/", "stopped", NOW) is None
+        assert cancellations.stop(db, "telegram/1/7/", "stopped", NOW) == []
+        assert cancellations.stop(db, "telegram/1/7/", "stopped", NOW) is None
     assert run(db, other).state == "cancelled"
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_what_a_subagent_may_have_done_is_told_by_whoever_answers(
+    db: apsw.Connection, *, wait: bool
+) -> None:
+    """The turn that waited for it, or the one that has its result as a message."""
+    call = begun(db, wait=wait)
+    turn = admitted(db, call)
+    (order,) = planned(db, turn.id, "order")
+    with job(db):
+        steps.intend(db, turn.id, order.seq, 1, NOW)
+        steps.recover(db, turn.id, frozenset(), NOW)
+    replied(db, turn)
+    assert subagents.unconfirmed(db, turn.id) == ["order"]
+    assert subagents.unconfirmed(db, "t1") == (["order"] if wait else [])
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
+        row = inbox.oldest_new(db, "telegram/1/7/")
+        if row is not None:
+            turns.admit(db, row, Admission("t2", "work", 1, 5, "1"), NOW)
+    assert subagents.unconfirmed(db, "t2") == ([] if wait else ["order"])
 
 
 def test_dead_work_is_nobodys_dead_letter(db: apsw.Connection) -> None:

@@ -1,0 +1,112 @@
+"""What a worker asks for the turn that it runs: commits, tool calls, messages, views."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+
+import apsw
+
+from orchestrator.approvals import ApprovalNeeded
+from orchestrator.definitions import AgentDefinition
+from orchestrator.delivery import Preview
+from orchestrator.errors import JournalError
+from orchestrator.journal import media, steering, steps
+from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.outbox import Address
+from orchestrator.journal.pauses import Pause
+from orchestrator.journal.store import FencedError
+from orchestrator.journal.turns import Turn
+from orchestrator.tools import WorkGoesOn
+from orchestrator.turnrequest import Services, agent_for, tool_context
+from orchestrator.waits import Waits
+from thinker.protocol.messages import ToolResult, UserMessage
+from thinker.protocol.methods import StepCommit, StepCommitted
+from thinker.protocol.peer import FAILED, FENCED, RpcError
+
+
+@dataclass
+class JournalHost:
+    """Keeps a turn's journal during one attempt (`orchestrator.worker.TurnHost`).
+
+    ``wait`` is what the turn has to wait for before the next one, once a request was refused
+    because of that.
+    """
+
+    services: Services
+    turn: Turn
+    definition: AgentDefinition
+    address: Address
+    waits: Waits
+    preview: Preview | None = None
+    wait: Callable[[], Awaitable[bool]] | None = None
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """T3, fenced by the epoch. An agent that is paused with it goes no step further."""
+        try:
+            committed, pause = await self.services.store.transact(self._plan, commit)
+        except JournalError as error:
+            raise _refusal(error) from error
+        if pause is not None:
+            self.wait = self.waits.for_resume
+            raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
+        return committed
+
+    def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
+        services = self.services
+        classes = services.tools.classes()
+        committed = steps.plan(db, commit, classes, services.epoch, services.clock())
+        return committed, services.gate.settle(db, self.turn, commit)
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """Policy, T4, effect, T5."""
+        services = self.services
+        context = tool_context(services, self.turn, self.definition, self.address)
+        try:
+            result = await services.tools.call(self.definition, context, seq, services.epoch)
+        except ApprovalNeeded as needed:
+            self.wait = partial(self.waits.for_word, needed.approval)
+            raise RpcError(FENCED, str(needed)) from needed
+        except WorkGoesOn as goes_on:
+            self.wait = partial(self._for_work, seq)
+            raise RpcError(FENCED, f"call {seq} goes on") from goes_on
+        except JournalError as error:
+            raise RpcError(FAILED, str(error)) from error
+        services.delivery.wake()
+        services.tasks_changed()
+        return result
+
+    async def _for_work(self, seq: int) -> bool:
+        async with shown(self.services, self.turn, self.address):
+            return await self.waits.for_work(seq)
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """What the chat said meanwhile, if the agent wants to be steered by it."""
+        services, turn = self.services, self.turn
+        try:
+            wanted = await services.store.transact(media.wanted, turn.id, turn.chat_key)
+            await services.pictures.fetch(wanted)
+            return await services.store.transact(steering.enter, turn, self._takes)
+        except JournalError as error:
+            raise _refusal(error) from error
+
+    def _takes(self, row: InboxRow) -> bool:
+        return agent_for(self.services.agents(), row) == self.turn.agent_id
+
+    def show(self, text: str) -> None:
+        """The answer so far."""
+        if self.preview is not None:
+            self.preview.show(text)
+
+
+def shown(
+    services: Services, turn: Turn, address: Address
+) -> AbstractAsyncContextManager[Preview | None]:
+    """What the chat sees while a turn runs; of one that nobody waits for it sees nothing."""
+    if turn.recipe != "interactive":
+        return nullcontext()
+    return services.delivery.preview(turn.id, address)
+
+
+def _refusal(error: JournalError) -> RpcError:
+    return RpcError(FENCED if isinstance(error, FencedError) else FAILED, str(error))
