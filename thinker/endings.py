@@ -11,6 +11,7 @@ ENDINGS = {
     StopReason.REFUSED: "The model declined to answer this.",
     StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
     "Please try again in a moment.",
+    StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
     StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
 }
 CUT = "\n\n(The answer was cut off at the model's length limit.)"

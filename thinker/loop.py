@@ -14,6 +14,7 @@ import anyio
 import structlog
 
 from thinker import budget, history
+from thinker.answers.contract import Accepted, AnswerContract
 from thinker.budget import Limits, Spent
 from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, ModelError
@@ -84,6 +85,7 @@ class LoopRequest:
     steer: bool = False  # whether messages may enter between two steps
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
     tool_choice: ToolChoice = AUTO
+    contract: AnswerContract | None = None  # what the final text must be
 
 
 class Loop:
@@ -106,6 +108,7 @@ class Loop:
         self._spent = Spent()
         self._used: list[str] = []
         self._empty = 0
+        self._objections = 0
         self._demand = Demand(request.tool_choice)
         self._prompt: PromptRecord | None = request.prompt
 
@@ -214,13 +217,28 @@ class Loop:
             self._transcript += [message, UserMessage(content=self._demand.reminder)]
             return self._unmet() if self._demand.failed else None
         if text:
-            cut = finish == "length"
-            reason = StopReason.LENGTH if cut else self._reason()
-            return self._result(reason, text + (CUT if cut else ""))
+            return self._answered(message, text, finish)
         self._empty += 1
         if self._empty > EMPTY_RETRIES:
             return self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
         return None
+
+    def _answered(self, message: AssistantMessage, text: str, finish: str) -> TurnResult | None:
+        """End with the answer; one that its contract does not take is asked for again."""
+        contract = self._request.contract
+        if contract is None:
+            cut = finish == "length"
+            reason = StopReason.LENGTH if cut else self._reason()
+            return self._result(reason, text + (CUT if cut else ""))
+        verdict = contract.judge(message.content, whole=finish != "length")
+        if isinstance(verdict, Accepted):
+            return self._result(self._reason(), verdict.text)
+        self._objections += 1
+        self._transcript += [message, UserMessage(content=str(verdict))]
+        if self._objections <= contract.max_retries:
+            return None
+        error = "; ".join(verdict.problems)
+        return self._result(StopReason.OUTPUT, ENDINGS[StopReason.OUTPUT], error=error)
 
     def _unmet(self, error: str = "the model made no call of a tool that may run") -> TurnResult:
         return self._result(StopReason.TOOL_CHOICE, ENDINGS[StopReason.TOOL_CHOICE], error=error)

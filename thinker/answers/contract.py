@@ -7,15 +7,16 @@ puts its objection to the model.
 from dataclasses import dataclass
 from typing import Literal, get_origin
 
+import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
 from thinker.answers.paths import Style, missing
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.prompts.slots import MAX_RETRIES
 
 MAX_PROBLEMS = 8  # named to the model; mending those shows the next
-MAX_RETRIES = 3  # seed 001's baseline asks again three times
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
@@ -26,6 +27,11 @@ class Accepted:
 
     value: JsonObject
     repaired: bool
+
+    @property
+    def text(self) -> str:
+        """The answer as JSON text, which is the reply of the turn."""
+        return orjson.dumps(self.value).decode()
 
 
 @dataclass(frozen=True)
@@ -61,11 +67,16 @@ class AnswerContract:
         """The bracket that an answer begins with, for `AnswerStream`."""
         return "[" if self._is_list() else "{"
 
-    def judge(self, text: str) -> Accepted | Objection:
-        """The answer in this text, or what is wrong with it."""
+    def judge(self, text: str, *, whole: bool = True) -> Accepted | Objection:
+        """The answer in this text, or what is wrong with it.
+
+        ``whole`` is false for a text that the provider cut: half of an answer is none.
+        """
         answer = parse(text, self._keys())
         if answer.value is None:
             return Objection(("it holds no JSON",))
+        if answer.repair == "truncated" and not whole:
+            return Objection(("it was cut off at the length limit; make it shorter",))
         value: JsonValue = answer.value
         if isinstance(value, list) and self._is_list():
             value = {"list": value}
@@ -73,7 +84,8 @@ class AnswerContract:
             checked = self.model.model_validate(value)
         except ValidationError as error:
             return Objection(tuple(_problem(detail) for detail in error.errors()[:MAX_PROBLEMS]))
-        lacking = missing(value, self.ensure_keys, self.style)
+        said = checked.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        lacking = missing(said, self.ensure_keys, self.style)
         if lacking:
             return Objection(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
         value = _OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))

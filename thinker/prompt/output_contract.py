@@ -1,12 +1,14 @@
 """The output grammar as a pydantic model, against which an answer is checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 
+from thinker.answers.contract import AnswerContract
 from thinker.prompt import agently_model
+from thinker.prompt.sections import Contract, Section
 from thinker.protocol.prompts.grammar import (
     Entry,
     Group,
@@ -16,6 +18,7 @@ from thinker.protocol.prompts.grammar import (
     read,
 )
 from thinker.protocol.prompts.plain import is_model, is_type
+from thinker.protocol.prompts.problem import DefinitionError
 from thinker.protocol.prompts.slots import Compat
 
 NAME = "AgentlyOutput"
@@ -46,6 +49,23 @@ def output_model(output: object, compat: Compat | None = None) -> type[BaseModel
         raise OutputSchemaError(
             f"output: {str(error).splitlines()[0]}; use a type that JSON has, or a pydantic model"
         ) from error
+
+
+def answer_contract(sections: Iterable[Section]) -> AnswerContract | None:
+    """What the answer to a prompt of these sections is checked against; None is any text.
+
+    Raises:
+        DefinitionError: the output cannot be checked.
+    """
+    bodies = (section.body for section in sections)
+    asked = next((b for b in bodies if isinstance(b, Contract) and b.format == "json"), None)
+    if asked is None:
+        return None
+    try:
+        model = output_model(asked.output)
+    except (OutputSchemaError, TypeError) as error:
+        raise DefinitionError(str(error)) from error
+    return AnswerContract(model, asked.ensure_keys, max_retries=asked.max_retries)
 
 
 def _model(name: str, group: Group) -> type[BaseModel]:

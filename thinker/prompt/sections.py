@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from thinker.protocol.prompts.slots import ChatMessage, MessageContent
+from thinker.protocol.prompts.slots import MAX_RETRIES, ChatMessage, MessageContent
 
 Role = Literal["system", "developer", "user"]
 
@@ -80,10 +80,16 @@ class Parts:
 
 @dataclass(frozen=True)
 class Contract:
-    """What the answer must look like: a schema in the output grammar, and its format."""
+    """What the answer must look like: a schema in the output grammar, and its format.
+
+    ``ensure_keys`` are paths that must lead somewhere; an answer that does not fit is asked for
+    again at most ``max_retries`` times.
+    """
 
     output: object
     format: str
+    ensure_keys: tuple[str, ...] = ()
+    max_retries: int = MAX_RETRIES
 
 
 Body: TypeAlias = (

@@ -104,7 +104,13 @@ def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
         case "tools":
             return ToolTable(tuple(_row(tool) for tool in prompt.tools or ()))
         case "output":
-            return Contract(prompt.output, str(prompt.output_format))
+            options = prompt.options
+            return Contract(
+                prompt.output,
+                str(prompt.output_format),
+                options.ensure_keys,
+                options.max_retries,
+            )
     if isinstance(value, str):
         return Text(value)
     return Structured(cast(JsonValue, plain(value)))

@@ -55,6 +55,7 @@ class StopReason(StrEnum):
     REFUSED = "refused"
     EMPTY = "empty"  # the model said nothing, twice
     MODEL_ERROR = "model_error"
+    OUTPUT = "output"  # no answer fitted the output that the prompt asks for
     TOOL_CHOICE = "tool_choice"  # the model did not make the call that it had to make
     ACCOUNT = "account"  # the key is refused or has no credit left: the turn waits for a person
     DRAINED = "drained"  # stopped at a step boundary; the turn goes on in another process

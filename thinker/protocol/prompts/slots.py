@@ -23,6 +23,9 @@ from thinker.protocol.prompts.plain import is_type
 Compat: TypeAlias = Literal["4.0.7"]  # the release of Agently whose quirks are wanted
 
 
+MAX_RETRIES = 3  # as many as upstream asks again by default
+MAX_RETRIES_LIMIT = 10
+
 TITLES = {
     "system": "SYSTEM",
     "developer": "DEVELOPER DIRECTIONS",
@@ -118,6 +121,18 @@ def _attachment(value: object) -> list[MessageContent]:
     ]
 
 
+class Options(BaseModel):
+    """How an answer is asked for; whatever else stands here is the model provider's.
+
+    ``ensure_keys`` are places (``items[*].name``) that a structured answer must have.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    ensure_keys: tuple[str, ...] = ()
+    max_retries: Annotated[int, Field(ge=0, le=MAX_RETRIES_LIMIT)] = MAX_RETRIES
+
+
 class SlotPrompt(BaseModel):
     """A prompt written as slots, with every value in its full form.
 
@@ -143,7 +158,7 @@ class SlotPrompt(BaseModel):
     attachment: Annotated[list[MessageContent], PlainValidator(_attachment), Merge.DEEP] = []
     output: Annotated[object, Merge.DEEP] = None
     output_format: Annotated[object, Merge.REPLACE] = None
-    options: Annotated[dict[str, object], Merge.DEEP] = {}
+    options: Annotated[Options, Merge.DEEP] = Options()
 
     @model_validator(mode="after")
     def _output_format(self) -> "SlotPrompt":

@@ -1,0 +1,86 @@
+"""A contract in the loop: an answer that fits ends the turn, any other is asked for again."""
+
+import anyio
+from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+
+from thinker.budget import Limits
+from thinker.endings import ENDINGS
+from thinker.loop import Loop, LoopRequest
+from thinker.models.base import Model
+from thinker.prompt.container import Slots
+from thinker.prompt.output_contract import answer_contract
+from thinker.prompt.slots import lower
+from thinker.protocol.messages import UserMessage
+from thinker.protocol.methods import PromptRecord, RecordedStep, StopReason, TurnResult
+
+SLOTS = Slots(
+    {
+        "input": "x",
+        "output": {"n": (int, "a number"), "items": ([{"id": (int,)}], "all", [])},
+        "options": {"ensure_keys": ["items[*].id"], "max_retries": 2},
+    }
+)
+
+
+async def run(
+    model: Model, host: MemoryHost, recorded: tuple[RecordedStep, ...] = ()
+) -> TurnResult:
+    """A turn whose answer is under contract."""
+    request = LoopRequest(
+        "t1",
+        PromptRecord(layers=()),
+        "You help.",
+        (UserMessage(content="do it"),),
+        (spec("add"),),
+        Limits(max_steps=8, max_tokens=0, deadline=1000.0),
+        contract=answer_contract(lower(SLOTS.prompt(), "test")),
+    )
+    with anyio.fail_after(5):
+        return await Loop(request, model, host, lambda: 0.0).run(recorded)
+
+
+async def test_an_answer_that_fits_is_the_reply_as_json() -> None:
+    """Without the prose around it, after whatever tools were needed."""
+    model = ScriptedModel(calls(call("a", "add")), says('Here: {"n": "3", "items": {"id": 1}} !'))
+    result = await run(model, MemoryHost())
+    assert result.stop_reason is StopReason.DONE
+    assert result.text == '{"n":3,"items":[{"id":1}]}'
+
+
+async def test_an_answer_that_does_not_fit_is_asked_for_again_with_its_faults() -> None:
+    """The answer and the objection stay in the transcript."""
+    model = ScriptedModel(says('{"n": "x"}'), says('{"n": 1}'), says('{"n": 1, "items": []}'))
+    result = await run(model, MemoryHost())
+    assert result.text == '{"n":1,"items":[]}'
+    second, third = ([m.content for m in asked.messages] for asked in model.requests[1:])
+    assert second[1] == '{"n": "x"}'
+    assert "- n: Input should be a valid integer" in second[2]
+    assert "- items[*].id is missing" in third[4]
+
+
+async def test_the_retries_are_bounded_and_the_failure_says_why() -> None:
+    """Two more answers were allowed."""
+    model = ScriptedModel(*(says("no JSON") for _ in range(3)))
+    result = await run(model, MemoryHost())
+    assert (result.stop_reason, result.text) == (StopReason.OUTPUT, ENDINGS[StopReason.OUTPUT])
+    assert result.error == "it holds no JSON"
+    assert len(model.requests) == 3
+
+
+async def test_an_answer_that_the_provider_cut_is_no_answer() -> None:
+    """Even when what came of it would fit; one that the model left open is mended."""
+    cut = '{"items": [], "n": 12'
+    model = ScriptedModel(says(cut, finish="length"), says(cut))
+    result = await run(model, MemoryHost())
+    assert "cut off at the length limit" in model.requests[1].messages[-1].content
+    assert result.text == '{"n":12,"items":[]}'
+
+
+async def test_recorded_answers_count_when_the_turn_goes_on() -> None:
+    """A worker that takes over asks as often as the first one would have."""
+    host = MemoryHost()
+    await run(ScriptedModel(says("no"), says("no"), says("no")), host)
+    model = ScriptedModel()
+    result = await run(model, MemoryHost(), host.recorded())
+    assert result.stop_reason is StopReason.OUTPUT
+    assert model.requests == []
