@@ -14,6 +14,7 @@ from orchestrator.adapter import InboundMessage
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 
 GUARDED = frozenset({"telegram"})  # every other channel is reached on this host, with a token
+FORWARDING = frozenset({"http"})  # whose clients hand on what other people wrote
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # 32 signs, without I, O, 0 and 1
 CODE_LENGTH = 8  # 40 bits
 
@@ -64,7 +65,7 @@ def decide(
         paired: numeric ids of people or chats that the operator approved.
     """
     if message.channel not in GUARDED:
-        return Admission(Verdict.ADMIT, operator=True)
+        return Admission(Verdict.ADMIT, operator=message.channel not in FORWARDING)
     if not _NUMERIC.fullmatch(message.chat_id):
         return Admission(Verdict.REFUSE, "the update names no chat")
     trusted = {*allowlist, *(paired if access == "pairing" else ())}

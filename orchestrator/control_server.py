@@ -5,12 +5,11 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import anyio
 import apsw
 import structlog
 from pydantic import JsonValue
 
-from orchestrator import control
+from orchestrator import connections, control
 from orchestrator.adapter import Intake
 from orchestrator.approvals import Desk
 from orchestrator.channels.console import Console
@@ -87,16 +86,7 @@ class ControlServer:
 
     async def run(self, listener: socket.socket) -> None:
         """Accept connections until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            while True:
-                await anyio.wait_readable(listener)
-                try:
-                    sock, _ = listener.accept()
-                except OSError as error:
-                    log.warning("control_accept_failed", problem=str(error))
-                    await anyio.sleep(1)  # no descriptor left, perhaps; one may come free
-                    continue
-                tasks.start_soon(self._serve, sock)
+        await connections.accept(listener, self._serve)
 
     async def _serve(self, sock: socket.socket) -> None:
         async with connected(sock) as peer:

@@ -24,8 +24,7 @@ from orchestrator.administration import Administration
 from orchestrator.approvals import Desk
 from orchestrator.changes import Changes
 from orchestrator.channels.console import Console
-from orchestrator.channels.telegram import Telegram
-from orchestrator.channels.telegram_api import BotApi
+from orchestrator.channels.opening import open_channels
 from orchestrator.child import Spawn
 from orchestrator.commands import Commands
 from orchestrator.control_server import ControlServer, Operations
@@ -110,7 +109,9 @@ class Daemon:
             self._configuration.boot()
             epoch = await self._store.attempt(turns.boot, _now())
             console = Console(self._store)
-            await self._open_channels(stack, console)
+            self._adapters |= await open_channels(
+                stack, self._store, self._settings, self._configuration, console
+            )
             listener = stack.enter_context(control_server.listen(self._settings))
             await self._serve(console, listener, epoch, partial(self._stopped, signals, handled))
 
@@ -238,16 +239,6 @@ class Daemon:
     async def _end_when_the_disk_fails(self) -> None:
         """Nobody may go on: what is on the disk is not known any more (F22)."""
         raise await self._store.failed()
-
-    async def _open_channels(self, stack: AsyncExitStack, console: Console) -> None:
-        self._adapters[console.name] = console
-        token = self._settings.telegram_bot_token
-        wanted = self._configuration.file.channels.telegram.enabled
-        if token is not None and wanted:
-            api = await stack.enter_async_context(
-                BotApi(token.get_secret_value(), self._settings.telegram_api_url)
-            )
-            self._adapters["telegram"] = Telegram(api)
 
     def _announce(self) -> None:
         log.info(

@@ -47,6 +47,7 @@ class Configuration:
         self.skill_problems: tuple[str, ...] = ()
         self.fallen_back = False
         self._version: tuple[int, ...] = ()
+        self._applied = anyio.Event()
 
     def boot(self) -> None:
         """Read the file, or the last good copy of it.
@@ -91,6 +92,8 @@ class Configuration:
     async def apply(self, supervisor: Supervisor, servers: ToolServers) -> None:
         """Bring agents and MCP servers to the configuration; unchanged ones keep their process."""
         servers.define(self.file.mcp_servers)
+        self._applied.set()
+        self._applied = anyio.Event()
         local = await self._local() if self._asks_for_local() else ()
         usable = self.file.usable()
         for agent_id, slot in list(supervisor.slots().items()):
@@ -101,6 +104,10 @@ class Configuration:
                 endpoint = resolve(definition, self._environ, local)
                 spec = prepare(definition, self._settings, endpoint, self._environ)
                 supervisor.define(spec, definition.idle_timeout_minutes)
+
+    async def changed(self) -> None:
+        """Return when the next configuration is in force."""
+        await self._applied.wait()
 
     async def watch(
         self, on_change: Callable[[], Awaitable[None]], on_skill: Callable[[], None]

@@ -128,6 +128,11 @@ class Paths:
         return path
 
     @property
+    def http_token(self) -> Path:
+        """The token of agents' ports, readable by this user alone."""
+        return self.home / "http-token"
+
+    @property
     def last_good(self) -> Path:
         """Copy of the last agents.json that was used without an error."""
         return self.home / "agents.last-good.json"

@@ -12,7 +12,6 @@ from thinker.protocol.providers import PROVIDERS
 # Fields that the schema fixes before the part that obeys them is built; each part takes its own
 # line away.
 NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
-    ("port", lambda agent: agent.port is not None),
     ("prompt", lambda agent: agent.prompt is not None),
     ("promptLayout", lambda agent: agent.prompt_layout != "system"),
 )

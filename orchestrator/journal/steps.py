@@ -229,6 +229,12 @@ def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
     return tuple(str(name) for (name,) in rows)
 
 
+def model_calls(db: apsw.Connection, turn_id: str) -> int:
+    """How often a turn's model answered."""
+    sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"
+    return int(db.execute(sql, (turn_id,)).get)
+
+
 def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     """The names of a turn's tools of which nobody knows whether they ran."""
     return [

@@ -1,0 +1,33 @@
+"""Which channels a daemon has."""
+
+from contextlib import AsyncExitStack
+
+from orchestrator.adapter import Adapter
+from orchestrator.channels.agent_ports import AgentPorts
+from orchestrator.channels.console import Console
+from orchestrator.channels.telegram import Telegram
+from orchestrator.channels.telegram_api import BotApi
+from orchestrator.journal.store import Store
+from orchestrator.reload import Configuration
+from orchestrator.settings import Settings
+
+
+async def open_channels(
+    stack: AsyncExitStack,
+    store: Store,
+    settings: Settings,
+    configuration: Configuration,
+    console: Console,
+) -> dict[str, Adapter]:
+    """The adapters of all channels by name; ``stack`` closes what they hold."""
+    ports = AgentPorts(
+        store, settings.paths.http_token, lambda: configuration.file, configuration.changed
+    )
+    adapters: dict[str, Adapter] = {console.name: console, ports.name: ports}
+    token = settings.telegram_bot_token
+    if token is not None and configuration.file.channels.telegram.enabled:
+        api = await stack.enter_async_context(
+            BotApi(token.get_secret_value(), settings.telegram_api_url)
+        )
+        adapters["telegram"] = Telegram(api)
+    return adapters
