@@ -130,9 +130,9 @@ class Runner:
                 self._violated("settled", f"life {self._lives} was not settled: {why}")
                 process.kill()
                 return False
-            if settled:
-                await self._stop(process)
-            else:
+            # The last thing that is settled may be the boundary of a kill that is about to come.
+            settled = settled and await self._stop(process)
+            if not settled:
                 watchers.start_soon(self._no_orphans, processes.of_home(self._home))
             self._account(life, process.returncode)
             if not settled:
@@ -212,7 +212,8 @@ class Runner:
                 os.kill(random.Random(kill.ms).choice(below), signal.SIGKILL)  # noqa: S311 - a victim
                 self._result.verified += 1
 
-    async def _stop(self, process: Process) -> None:
+    async def _stop(self, process: Process) -> bool:
+        """Whether it ended because it was asked to; `_account` judges any other end."""
         undead = await processes.zombies(process.pid, ZOMBIES_WITHIN)
         if undead:
             self._violated("zombies", f"children {undead} were not reaped")
@@ -222,9 +223,8 @@ class Runner:
                 code = await process.wait()
         except TimeoutError:
             self._violated("stop", f"life {self._lives} did not end {STOPPED_WITHIN} s after TERM")
-            return
-        if code:
-            self._violated("stop", f"life {self._lives} ended with exit code {code}; {self._log()}")
+            return True
+        return code == 0
 
     def _account(self, life: Life, code: int | None) -> None:
         """Which of the kills happened, by the log of boundaries and the exit status."""
