@@ -112,6 +112,7 @@ class AgentPorts(JournalChannel):
     async def _listen(self, port: Port, scope: anyio.CancelScope, intake: Intake) -> None:
         with scope:
             try:
+                self._token()  # so that a client finds it when the agent can be reached
                 listener = socket.create_server(("127.0.0.1", port.number))
             except OSError as error:
                 self.status.state = "degraded"
@@ -194,7 +195,7 @@ class AgentPorts(JournalChannel):
         return HTTPStatus.OK, await self._store.transact(_outcome, ended)
 
     def _token(self) -> str:
-        """The token; made when it is asked for first."""
+        """The token; made when the first port is opened."""
         try:
             return self._token_file.read_text("utf-8").strip()
         except FileNotFoundError:

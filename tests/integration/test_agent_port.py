@@ -52,8 +52,8 @@ async def test_client_is_answered_once_however_often_it_asks(tmp_path: Path) -> 
     async with HeldModel() as model, httpx.AsyncClient(timeout=60) as client:
         async with running_daemon(tmp_path, config(model, 0)) as daemon:
             client.base_url = await address(daemon)
-            assert (await client.get("/health")).status_code == 401
             token = (tmp_path / "http-token").read_text("utf-8")
+            assert (await client.get("/health")).status_code == 401
             assert (tmp_path / "http-token").stat().st_mode & 0o777 == 0o600
             client.headers["authorization"] = f"Bearer {token}"
             assert (await client.get("/health")).json() == {"status": "ok", "agentId": "work"}
