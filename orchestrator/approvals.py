@@ -95,7 +95,7 @@ class Desk(Changes):
     def _reason(
         db: apsw.Connection, call: Call, definition: AgentDefinition, now: int
     ) -> str | None:
-        if any(policy.matches(pattern, call.name) for pattern in definition.approvals):
+        if policy.needs_approval(call.name, definition.approvals):
             return "the configuration wants a person's word for this tool"
         if call.side_effect is SideEffect.NON_IDEMPOTENT and approvals.repeats_unknown(
             db, call, now

@@ -155,6 +155,7 @@ class Daemon:
                 settings=self._settings,
                 environ=self._environ,
                 agents=self._agents,
+                prompts=self._configuration.prompts,
                 clock=_now,
                 epoch=epoch,
                 tasks_changed=scheduler.wake,

@@ -48,13 +48,13 @@ def catalogue(
     for server, settings in servers.items():
         for tool in _offered(listed.get(server, ())):
             name = name_for(server, tool.name)
-            owner = _owner(name, servers)
+            holder = owner(name, servers)
             if name in reserved:
                 problems.append(f"{name}: a built-in tool has this name; rename the MCP server")
-            elif owner != server or name in tools:
+            elif holder != server or name in tools:
                 problems.append(
                     f"{name}: the tool {tool.name!r} of the MCP server {server!r} has a name of"
-                    f" {owner!r}; rename one of the servers"
+                    f" {holder!r}; rename one of the servers"
                 )
             else:
                 tools[name] = _tool(name, server, settings, tool)
@@ -79,7 +79,7 @@ def _offered(tools: tuple[ServerTool, ...]) -> Iterator[ServerTool]:
     return (tool for tool in tools if not tool.name.startswith("_") and tool.name not in INTERNAL)
 
 
-def _owner(name: str, servers: Collection[str]) -> str:
+def owner(name: str, servers: Collection[str]) -> str:
     """Whose name it is by its longest prefix: ``git`` must not answer for ``git_hub``."""
     fitting = [server for server in servers if name.startswith(f"{_safe(server)}_")]
     return max(fitting, key=len, default="")

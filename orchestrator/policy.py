@@ -5,9 +5,28 @@ allow; an empty allow list allows all. Names are compared after Unicode normalis
 matters.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from unicodedata import normalize
+
+from thinker.protocol.messages import ToolSpec
+
+
+class Rules(Protocol):
+    """The part of an agent's definition that is about tools."""
+
+    @property
+    def allowed_tools(self) -> Sequence[str]:
+        """Globs of what it may use; none allows all."""
+
+    @property
+    def denied_tools(self) -> Sequence[str]:
+        """Globs of what it may not use."""
+
+    @property
+    def approvals(self) -> Sequence[str]:
+        """Globs of what a person must allow, call by call."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,20 @@ def decide(tool: str, allow: Sequence[str], deny: Sequence[str]) -> Decision:
         if matches(pattern, tool):
             return Decision(allowed=True, reason=f'allowed by "{pattern}" in allowedTools')
     return Decision(allowed=False, reason="no pattern of allowedTools matches")
+
+
+def needs_approval(tool: str, approvals: Sequence[str]) -> bool:
+    """Whether the ``approvals`` of an agent name ``tool``."""
+    return any(matches(pattern, tool) for pattern in approvals)
+
+
+def offer(tools: Iterable[ToolSpec], agent: Rules) -> tuple[ToolSpec, ...]:
+    """The tools that an agent may use, each with what its calls need."""
+    return tuple(
+        tool.model_copy(update={"approval": needs_approval(tool.name, agent.approvals)})
+        for tool in tools
+        if allowed(tool.name, agent.allowed_tools, agent.denied_tools)
+    )
 
 
 def matches(pattern: str, name: str) -> bool:

@@ -16,6 +16,7 @@ from orchestrator.definitions import AgentsFile, AgentsFileError, Problem
 from orchestrator.detect import local_servers
 from orchestrator.errors import ConfigError
 from orchestrator.launch import Endpoint, prepare, resolve, write_private
+from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.settings import Settings, bundled
 from orchestrator.supervisor import Supervisor
 from orchestrator.toolservers import ToolServers
@@ -43,6 +44,7 @@ class Configuration:
         self._local = local
         self.path = settings.agents_file()
         self.file = AgentsFile.model_construct(agents=())
+        self.prompts = PromptLibrary(settings)
         self.problems: tuple[Problem, ...] = ()
         self.skill_problems: tuple[str, ...] = ()
         self.fallen_back = False
@@ -65,14 +67,21 @@ class Configuration:
             self.problems = error.problems if isinstance(error, AgentsFileError) else ()
             self.file = definitions.load(self._settings.paths.last_good, self._environ).file
             self.fallen_back = True
+            self._read_prompts()
             return
         self._report(loaded.problems)
         self.file = loaded.file
         if not loaded.errors:
             self._keep()
+        self._read_prompts()
 
     def read(self) -> bool:
-        """Read the file again; True when it is good and now in force."""
+        """Read the file and the prompts again; True when the file is good and now in force."""
+        good = self._read_file()
+        self._read_prompts()
+        return good
+
+    def _read_file(self) -> bool:
         try:
             loaded = definitions.load(self.path, self._environ)
         except ConfigError as error:
@@ -101,8 +110,9 @@ class Configuration:
                 supervisor.remove(agent_id)
         for definition in self.file.agents:
             if definition.agent_id in usable:
-                endpoint = resolve(definition, self._environ, local)
-                spec = prepare(definition, self._settings, endpoint, self._environ)
+                modelled = self.prompts.with_model(definition, self.file)
+                endpoint = resolve(modelled, self._environ, local)
+                spec = prepare(modelled, self._settings, endpoint, self._environ)
                 supervisor.define(spec, definition.idle_timeout_minutes)
 
     async def changed(self) -> None:
@@ -112,7 +122,7 @@ class Configuration:
     async def watch(
         self, on_change: Callable[[], Awaitable[None]], on_skill: Callable[[], None]
     ) -> None:
-        """Call ``on_change`` after each edit of the file and ``on_skill`` after one of a skill.
+        """Call ``on_change`` after each edit of the file or a prompt, ``on_skill`` after a skill's.
 
         What is wrong with an edited skill is logged.
         """
@@ -134,9 +144,10 @@ class Configuration:
         self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event
     ) -> None:
         files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
-        folders = {file.parent for file in files}
+        prompts = self._settings.paths.prompts
+        folders = {prompts, *(file.parent for file in files)}
         async for paths in _edits(folders, stopped, recursive=False):
-            if not files.isdisjoint(paths):
+            if any(path in files or path.parent == prompts for path in paths):
                 await on_change()
 
     async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
@@ -157,6 +168,14 @@ class Configuration:
         keys = [provider.key_var for provider in PROVIDERS.values() if provider.key_var]
         wanted = any(definition.llm_provider == "auto" for definition in self.file.agents)
         return wanted and not any(self._environ.get(key) for key in keys)
+
+    def _read_prompts(self) -> None:
+        before = self.prompts.problems
+        self.prompts.read(self.file)
+        self.prompts.keep()
+        for problem in self.prompts.problems:
+            if problem not in before:
+                log.warning("prompt_problem", problem=str(problem))
 
     def _report(self, problems: tuple[Problem, ...]) -> None:
         for problem in problems:

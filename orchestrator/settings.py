@@ -138,6 +138,11 @@ class Paths:
         return self.home / "agents.last-good.json"
 
     @property
+    def prompts_last_good(self) -> Path:
+        """Copy of the last prompt definitions that could be used."""
+        return self.home / "prompts.last-good.json"
+
+    @property
     def agent_prompts(self) -> Path:
         """``<agentId>.txt`` with the systemPrompt of each agent that has one."""
         return self.home / "agent-prompts"

@@ -187,10 +187,11 @@ def _agent(slot: Slot, paused: str) -> AgentReport:
 
 
 def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
-    """What an operator should know: demo models, a broken file, broken skills."""
+    """What an operator should know: demo models, a broken file, broken skills or prompts."""
     if configuration.fallen_back:
         yield f"{configuration.path} is broken; the last good copy of it is in force"
     for slot in supervisor.slots().values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)
     yield from configuration.skill_problems
+    yield from map(str, configuration.prompts.problems)

@@ -89,11 +89,8 @@ class ToolRunner:
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """The tools that an agent's allow and deny globs leave it."""
-        return offered(definition) + tuple(
-            tool.spec
-            for name, tool in self._servers.tools.items()
-            if policy.allowed(name, definition.allowed_tools, definition.denied_tools)
-        )
+        served = (tool.spec for tool in self._servers.tools.values())
+        return offered(definition) + policy.offer(served, definition)
 
     def classes(self) -> Mapping[str, SideEffect]:
         """The side-effect class of every tool that there is now."""

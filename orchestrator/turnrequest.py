@@ -21,6 +21,7 @@ from orchestrator.journal.turns import Context, Turn
 from orchestrator.launch import host_timezone, skill_directories
 from orchestrator.pauses import Gate
 from orchestrator.pictures import Pictures
+from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
@@ -48,6 +49,7 @@ class Services:
     settings: Settings
     environ: dict[str, str]
     agents: Callable[[], AgentsFile]
+    prompts: PromptLibrary
     clock: Callable[[], int]
     epoch: int
     tasks_changed: Callable[[], None]
@@ -117,6 +119,8 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
         history=context.history,
         summary=context.summary,
         profile_prompt=known.profile_prompt,
+        prompt=services.prompts.of(definition),
+        environments=services.prompts.environments(definition, services.agents(), first.message()),
         memories=known.memories,
         playbooks=known.playbooks,
         skills=known.skills,

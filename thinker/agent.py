@@ -17,13 +17,14 @@ from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
 from thinker.playbooks import Matcher, merged, required_tools
 from thinker.prompt import layers
-from thinker.prompt.base import BasePrompts, override
+from thinker.prompt.base import Applied, BasePrompts, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject, Message, ToolSpec
 from thinker.protocol.methods import ListedSkill, PromptRecord, TurnResult, TurnRun
+from thinker.protocol.prompts.problem import DefinitionError
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
@@ -40,6 +41,7 @@ class Prepared:
     prompt: PromptRecord
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
+    applied: Applied
 
 
 class Agent:
@@ -75,9 +77,10 @@ class Agent:
             temperature=self._settings.temperature,
             stream=turn.stream,
             steer=turn.steer,
-            tool_choice=turn.tool_choice,
+            tool_choice=prepared.applied.turn.tool_choice,
             relax=self._settings.tool_calls != "text"
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
+            parallel=prepared.applied.parallel,
         )
         return await Loop(request, self._model, host).run(turn.steps)
 
@@ -94,14 +97,15 @@ class Agent:
         prepared = self.prepare(turn)
         if self._settings.tool_calls != "text":
             return prepared.prompt
-        told = tool_block(prepared.tools, turn.tool_choice)
+        told = tool_block(prepared.tools, prepared.applied.turn.tool_choice)
         return prepared.prompt.below("tool_calls", told)
 
     def prepare(self, turn: TurnRun) -> Prepared:
         """Base prompt, layers, history and tools of a turn; logs the sizes and what is missing."""
         self._refresh(turn.playbooks)
         settings = self._settings
-        base = override(self._bases.current(), turn.profile_prompt)
+        applied = self._applied(turn)
+        turn, base = applied.turn, override(applied.base, turn.profile_prompt)
         self._warn(*base.warnings)
         zone, problem = layers.zone(settings.user_timezone)
         if problem is not None:
@@ -159,10 +163,21 @@ class Agent:
         log.info("tools_selected", count=len(selection.tools), reasons=dict(selection.reasons))
         past = turn.history if interactive else ()
         said: tuple[Message, ...] = (*past, *turn.messages)
-        return Prepared(record, self._shown(said), selection.tools)
+        recent = applied.recent_images or settings.recent_image_threshold
+        shown = history.prepare(said, recent_images=recent)
+        return Prepared(record, shown, selection.tools, applied)
 
-    def _shown(self, said: tuple[Message, ...]) -> tuple[Message, ...]:
-        return history.prepare(said, recent_images=self._settings.recent_image_threshold)
+    def _applied(self, turn: TurnRun) -> Applied:
+        """The turn as its prompt definition wants it; as it is, when it has none that works."""
+        if turn.prompt is not None:
+            # Most agents have no definition, and their processes do without its models.
+            from thinker.prompt.definition import applied  # noqa: PLC0415 - see above
+
+            try:
+                return applied(turn)
+            except DefinitionError as error:
+                self._warn(str(error))
+        return Applied(turn, self._bases.current())
 
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
         """Build the matcher anew only when a file or a record of the journal changed."""

@@ -28,6 +28,18 @@ def prepare(
     return fade(shorten(repair(newest(messages, window)), keep_exchanges), recent_images)
 
 
+def without_tools(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The conversation alone: no results, no calls, no message that was nothing but calls."""
+    spoken = (
+        message.model_copy(update={"tool_calls": ()})
+        if isinstance(message, AssistantMessage)
+        else message
+        for message in messages
+        if not isinstance(message, ToolResult)
+    )
+    return tuple(m for m in spoken if m.content or not isinstance(m, AssistantMessage))
+
+
 def newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]:
     """The last ``size`` messages; results whose calls were cut off are left to `repair`."""
     return tuple(messages[max(0, len(messages) - size) :])

@@ -86,6 +86,7 @@ class LoopRequest:
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
     tool_choice: ToolChoice = AUTO
     contract: AnswerContract | None = None  # what the final text must be
+    parallel: bool = True  # pure calls of one response may run at once
 
 
 class Loop:
@@ -206,7 +207,9 @@ class Loop:
         self._demand = self._demand.after(calls)
         if message.tool_calls:
             asked = list(zip(message.tool_calls, seqs, strict=True))
-            results = await execute(asked, known, self._tools, self._host.call_tool)
+            results = await execute(
+                asked, known, self._tools, self._host.call_tool, parallel=self._request.parallel
+            )
             self._transcript += [message, *(_shortened(result) for result in results)]
             self._used += [call.name for call in message.tool_calls]
             return self._unmet() if self._demand.failed else None

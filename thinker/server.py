@@ -17,6 +17,8 @@ from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
     Heartbeat,
     PromptRecord,
+    PromptRender,
+    PromptRendered,
     Ready,
     Steered,
     StepCommit,
@@ -95,6 +97,7 @@ class Server:
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run,
             methods.PROMPT_PREVIEW: self._preview,
+            methods.PROMPT_RENDER: _render,
             background.SESSION_COMPACT: self._compact,
             background.FACTS_EXTRACT: self._extract,
         }
@@ -154,3 +157,10 @@ class Server:
         del params
         log.info("draining", open_turns=len(self._running))
         self._draining = True
+
+
+async def _render(params: JsonValue) -> PromptRendered:
+    """Show a definition by itself, for a person who writes one."""
+    from thinker.prompt.definition import shown  # noqa: PLC0415 - as in `Agent.prepare`
+
+    return shown(PromptRender.model_validate(params))

@@ -18,7 +18,7 @@ from orchestrator.errors import OrchestratorError
 COMMANDS = {
     "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
     "init": "Prepare a home with an agents.json to edit.",
-    "check": "Check agents.json and name everything that is wrong with it.",
+    "check": "Check agents.json and the prompts, name all that is wrong.",
     "status": "Show what the running daemon does.",
     "health": "Say whether the running daemon does its work.",
     "trace": "Show what became of a message.",
@@ -32,7 +32,7 @@ COMMANDS = {
     "usage": "Show how many tokens the agents used, and what they cost.",
     "reload": "Have the daemon read agents.json again, now.",
     "route": "Find out which agent answers a chat.",
-    "prompt": "See what an agent's model would see.",
+    "prompt": "See what an agent's model would see, and the definitions.",
     "service": "Have systemd run the daemon.",
     "selftest": "Prove on this machine that no crash loses or repeats anything.",
 }

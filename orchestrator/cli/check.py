@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.definitions import library
 from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.text import count, printable
 from orchestrator.control import Camel, ConfigProblem
@@ -32,18 +33,20 @@ def check(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Check agents.json and name everything that is wrong with it."""
-    file = path or settings(home).agents_file()
+    """Check agents.json and the prompts, name all that is wrong."""
+    where = settings(home)
+    file = path or where.agents_file()
     agents = bindings = 0
     try:
         loaded = load(file, os.environ)
-        problems: Sequence[Problem] = loaded.problems
+        found = library(where, loaded.file)
+        problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
     except AgentsFileError as error:
         problems = error.problems
     if as_json:
-        found = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
-        report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=found)
+        shown = tuple(ConfigProblem.model_validate(vars(problem)) for problem in problems)
+        report = CheckReport(file=str(file), agents=agents, bindings=bindings, problems=shown)
         typer.echo(report.model_dump_json(by_alias=True, indent=2))
     else:
         for problem in problems:

@@ -5,11 +5,14 @@ not disturbed; the journal is only read.
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
+from pydantic import BaseModel
 
 from orchestrator import launch
 from orchestrator.definitions import AgentDefinition
@@ -23,12 +26,19 @@ from orchestrator.launch import Endpoint, LaunchSpec
 from orchestrator.settings import Settings
 from orchestrator.worker import started
 from thinker.protocol import methods
-from thinker.protocol.messages import UserMessage
-from thinker.protocol.methods import ChatRef, PromptRecord, TurnRun
+from thinker.protocol.messages import JsonObject, UserMessage
+from thinker.protocol.methods import (
+    ChatRef,
+    PromptRecord,
+    PromptRender,
+    PromptRendered,
+    TurnRun,
+)
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.providers import PROVIDERS
 
 SECONDS = 30.0  # for reading the skills and putting layers together
+M = TypeVar("M", bound=BaseModel)
 DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
 
 
@@ -79,20 +89,38 @@ async def preview(
         WorkerError: the worker could not be started, or could not do it.
     """
     spec = _spec(definition, settings, environ, folder)
+    return await _asked(spec, methods.PROMPT_PREVIEW, turn, PromptRecord)
+
+
+async def render(settings: Settings, request: PromptRender, folder: Path) -> PromptRendered:
+    """A prompt definition by itself, as workers render it.
+
+    Raises:
+        WorkerError: the worker could not be started, or could not do it.
+    """
+    agent = AgentDefinition(agent_id="preview", llm_provider="demo")
+    spec = _spec(agent, settings, os.environ, folder)
+    return await _asked(spec, methods.PROMPT_RENDER, request, PromptRendered)
+
+
+async def _asked(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
     launch.write_prompt(spec)
     async with started(spec) as worker:
         try:
-            return await worker.peer.call(
-                methods.PROMPT_PREVIEW, turn, PromptRecord, timeout=SECONDS
-            )
+            return await worker.peer.call(method, request, answer, timeout=SECONDS)
         except (PeerClosedError, RpcError, TimeoutError) as error:
             raise WorkerError(
-                f"agent {definition.agent_id!r} could not assemble the prompt ({error})"
+                f"agent {spec.agent_id!r} could not assemble the prompt ({error})"
             ) from error
 
 
 def turn_of(
-    definition: AgentDefinition, chat: ChatRef, text: str, known: Known, now: float
+    definition: AgentDefinition,
+    prompt: JsonObject | None,
+    chat: ChatRef,
+    text: str,
+    known: Known,
+    now: float,
 ) -> TurnRun:
     """A turn that only its prompt is wanted of; ``now`` in seconds since the epoch."""
     found = known.recollection
@@ -102,6 +130,7 @@ def turn_of(
         messages=(UserMessage(content=text),),
         summary=known.summary,
         profile_prompt=found.profile_prompt,
+        prompt=prompt,
         memories=found.memories,
         playbooks=found.playbooks,
         skills=found.skills,

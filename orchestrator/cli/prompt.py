@@ -9,6 +9,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from orchestrator.cli import definitions
 from orchestrator.cli.options import AsJson, Config, Home, command_group, settings
 from orchestrator.cli.preview import preview, recall, turn_of
 from orchestrator.cli.text import printable
@@ -41,35 +42,48 @@ class PromptReport(Camel):
 
 @app.callback()
 def _group() -> None:
-    """See what an agent's model would see."""
+    """See what an agent's model would see, and the definitions."""
 
 
 @app.command()
 def show(
-    agent: Annotated[str, typer.Argument(help="Whose prompt.")],
+    name: Annotated[str, typer.Argument(help="An agent, or a prompt definition.")],
     *,
-    message: Annotated[str, typer.Option(help="What the user says.")],
-    chat: Annotated[str | None, typer.Option(help="In which chat; else AGENT's own.")] = None,
+    message: Annotated[str | None, typer.Option(help="What the user says to the agent.")] = None,
+    chat: Annotated[str | None, typer.Option(help="In which chat; else the agent's own.")] = None,
     channel: Annotated[str, typer.Option(help="In which channel.")] = "console",
+    layout: Annotated[str, typer.Option(help="How a definition is written.")] = "markdown",
     as_json: AsJson = False,
     config: Config = None,
     home: Home = None,
 ) -> None:
-    """Print the system prompt for a message, layer by layer, without calling a model."""
-    where, now = settings(home, config), time.time()
-    path = where.agents_file()
-    definition = load(path, os.environ).file.agent(agent)
-    if definition is None:
-        raise UnknownAgentError(f"{path}: there is no agent '{agent}'; add it or mend the name")
-    place = ChatRef(channel=channel, chat_id=chat or agent)
-    known = recall(where.paths.journal, definition, place, message, now)
-    turn = turn_of(definition, place, message, known, now)
+    """Print an agent's system prompt for a --message, or a definition in a --layout.
+
+    No model is called. Layouts: markdown (how agents are sent it), plain, agently_text.
+    """
+    where = settings(home, config)
+    if message is None:
+        definitions.show(where, name, layout, as_json=as_json)
+        return
+    path, now = where.agents_file(), time.time()
+    file = load(path, os.environ).file
+    agent = file.agent(name)
+    if agent is None:
+        raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or mend the name")
+    place = ChatRef(channel=channel, chat_id=chat or name)
+    known = recall(where.paths.journal, agent, place, message, now)
+    prompt = definitions.library(where, file).of(agent)
+    turn = turn_of(agent, prompt, place, message, known, now)
     with TemporaryDirectory(prefix="orchestrator-") as folder:
-        record = anyio.run(preview, definition, where, os.environ, turn, Path(folder))
+        record = anyio.run(preview, agent, where, os.environ, turn, Path(folder))
     if as_json:
-        typer.echo(_report(agent, record).model_dump_json(by_alias=True, indent=2))
+        typer.echo(_report(name, record).model_dump_json(by_alias=True, indent=2))
     else:
-        _print(_report(agent, record))
+        _print(_report(name, record))
+
+
+app.command("list")(definitions.list_prompts)
+app.command()(definitions.check)
 
 
 def _report(agent: str, record: PromptRecord) -> PromptReport:

@@ -12,7 +12,6 @@ from thinker.protocol.providers import PROVIDERS
 # Fields that the schema fixes before the part that obeys them is built; each part takes its own
 # line away.
 NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
-    ("prompt", lambda agent: agent.prompt is not None),
     ("promptLayout", lambda agent: agent.prompt_layout != "system"),
 )
 
@@ -146,8 +145,6 @@ def _no_effect(draft: Draft) -> None:
                     f"agent '{agent.agent_id}': \"{place}\" is accepted but has no effect yet",
                     agent.agent_id,
                 )
-    if draft.models:
-        draft.warn(("models",), '"models" is accepted but has no effect yet')
 
 
 def _servers(draft: Draft) -> None:

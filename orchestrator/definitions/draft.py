@@ -22,6 +22,7 @@ class Draft:
     mcp_servers: dict[str, McpServer] = field(default_factory=dict)
     models: dict[str, ModelReference] = field(default_factory=dict)
     prices: dict[str, Price] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     fallback: str | None = None
     schema: str | None = None
     problems: list[Problem] = field(default_factory=list)

@@ -37,6 +37,8 @@ class Binding(ConfigModel):
     """Only this thread (topic) of the chat."""
     agent_id: AgentId
     """The agent that answers."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, in this chat."""
 
     @model_validator(mode="after")
     def _thread_has_a_chat(self) -> "Binding":
@@ -60,6 +62,8 @@ class TelegramChannel(ConfigModel):
     """Unknown chats: "pairing" asks the operator, "allowlist" refuses, "open" admits all."""
     allowlist: tuple[NumericId, ...] = ()
     """Numeric ids of the users and chats that are admitted."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, in every chat of this channel."""
 
 
 class LocalChannel(ConfigModel):
@@ -67,6 +71,8 @@ class LocalChannel(ConfigModel):
 
     enabled: bool = True
     """Whether the channel runs."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, in every chat of this channel."""
 
 
 class Channels(ConfigModel):
@@ -145,6 +151,9 @@ class AgentsFile(ConfigModel):
     """Models by name, for prompt definitions."""
     prices: dict[ModelName, Price] = Field(default_factory=dict)
     """Prices by "provider/model" ("*" is any text), for budgets and reports in US dollars."""
+
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, for every agent."""
 
     def usable(self) -> frozenset[str]:
         """The ids of the agents that take messages."""

@@ -94,6 +94,7 @@ def parse(
     draft.mcp_servers = _entries(draft, value, "mcpServers", McpServer)
     draft.models = _entries(draft, value, "models", ModelReference)
     draft.prices = _entries(draft, value, "prices", Price, MODEL_NAME)
+    draft.variables = _variables(draft, value)
     _simple(draft, value)
     check(draft, environ)
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
@@ -127,6 +128,7 @@ def _file(draft: Draft) -> AgentsFile:
         mcp_servers=draft.mcp_servers,
         models=draft.models,
         prices=draft.prices,
+        variables=draft.variables,
     )
 
 
@@ -188,6 +190,16 @@ def _entries(
         entry = _valid(draft, (key, name), item, model, (f"{ENTRY_NOUNS[key]} '{name}'", None))
         if entry is not None:
             valid[name] = entry
+    return valid
+
+
+def _variables(draft: Draft, value: JsonObject) -> dict[str, str]:
+    valid: dict[str, str] = {}
+    for name, item in _object(draft, value, "variables").items():
+        if isinstance(item, str):
+            valid[name] = item
+        else:
+            draft.error(("variables", name), f'variables: "{name}" must be text; quote it')
     return valid
 
 

@@ -13,7 +13,7 @@ from orchestrator.definitions.fields import PATTERN_WORDS
 from orchestrator.definitions.positions import JsonPath
 from orchestrator.errors import ConfigError
 
-SECRET_FIELDS = frozenset({"env", "headers"})
+SECRET_FIELDS = frozenset({"env", "headers", "variables"})
 MAX_SHOWN = 40  # characters of a refused value that a message repeats
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from orchestrator.definitions import AgentDefinition
 from orchestrator.hosttools import clock, memory, messages, profile, skills, subagents, tasks
 from orchestrator.hosttools.base import HostTool
-from orchestrator.policy import allowed
+from orchestrator.policy import offer
 from thinker.protocol.messages import SideEffect, ToolSpec
 
 TOOLS: Mapping[str, HostTool] = {
@@ -38,8 +38,4 @@ CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in 
 
 def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
     """The tools that an agent's allow and deny globs leave it."""
-    return tuple(
-        tool.spec
-        for name, tool in TOOLS.items()
-        if allowed(name, definition.allowed_tools, definition.denied_tools)
-    )
+    return offer((tool.spec for tool in TOOLS.values()), definition)

@@ -98,7 +98,6 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
 @pytest.mark.parametrize(
     ("fields", "place"),
     [
-        ({"prompt": "p"}, "prompt"),
         ({"promptLayout": "cached"}, "promptLayout"),
     ],
 )

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.methods import TurnRun
 from thinker.skills import Identity, identity
 
-Source = Literal["custom", "persona", "default", "built-in", "profile"]
+Source = Literal["custom", "persona", "default", "built-in", "profile", "definition"]
 Read = Callable[[Path], str]
 
 BUILT_IN = (
@@ -27,6 +28,20 @@ class BasePrompt:
     text: str
     source: Source
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A turn as its prompt definition, if it has one, wants it, and its base prompt.
+
+    ``parallel``: pure tool calls of one response may run at once. ``recent_images``: how many of
+    the newest messages show their pictures, None is the agent's own setting.
+    """
+
+    turn: TurnRun
+    base: BasePrompt
+    parallel: bool = True
+    recent_images: int | None = None
 
 
 def read_text(path: Path) -> str:

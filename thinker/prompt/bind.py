@@ -1,61 +1,23 @@
-"""Step 3, bind: variables get their values.
-
-Six sources may set one; the first that does wins: thread (the chat's binding), account (the
-channel), instance (the whole daemon), agent, tool entry, prompt. A secret is for tools alone.
-"""
+"""Step 3, bind: variables get their values. A secret is for tools alone, never for the text."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from thinker.prompt.sections import Section, Text, Variable
 from thinker.protocol.prompts.definition import Variable as Declared
 from thinker.protocol.prompts.problem import DefinitionError
 
-Env = Mapping[str, str]
+
+def for_text(values: Mapping[str, str], declared: Iterable[Declared]) -> dict[str, str]:
+    """The values that may stand in a prompt's text: of those declared as text, and no others."""
+    return {
+        variable.name: values.get(variable.name, "")
+        for variable in declared
+        if variable.type == "text"
+    }
 
 
-@dataclass(frozen=True)
-class Environments:
-    """Values of variables by where they were set, highest first."""
-
-    thread: Env = field(default_factory=dict)
-    account: Env = field(default_factory=dict)
-    instance: Env = field(default_factory=dict)
-    agent: Env = field(default_factory=dict)
-    tool: Env = field(default_factory=dict)
-    prompt: Env = field(default_factory=dict)
-
-    def merged(self) -> dict[str, str]:
-        """Each variable with the value that wins."""
-        return {
-            **self.prompt,
-            **self.tool,
-            **self.agent,
-            **self.instance,
-            **self.account,
-            **self.thread,
-        }
-
-
-def for_text(values: Env, declared: Iterable[Declared]) -> dict[str, str]:
-    """The values that may stand in a prompt's text: those declared as text, and no other.
-
-    Raises:
-        DefinitionError: one that is required has no value.
-    """
-    shown: dict[str, str] = {}
-    for variable in declared:
-        if variable.required and not values.get(variable.name):
-            raise DefinitionError(
-                f"the variable {variable.name} is required and not set; set it in the agent's "
-                f'"env" or in "env" of the prompt'
-            )
-        if variable.type == "text":
-            shown[variable.name] = values.get(variable.name, "")
-    return shown
-
-
-def bind(sections: Sequence[Section], values: Env) -> tuple[Section, ...]:
+def bind(sections: Sequence[Section], values: Mapping[str, str]) -> tuple[Section, ...]:
     """Sections with every variable in its place, as one line that cannot begin a heading.
 
     Raises:
@@ -69,7 +31,7 @@ def bind(sections: Sequence[Section], values: Env) -> tuple[Section, ...]:
     )
 
 
-def _bound(section: Section, name: str, values: Env) -> Section:
+def _bound(section: Section, name: str, values: Mapping[str, str]) -> Section:
     if name not in values:
         raise DefinitionError(
             f"prompt '{section.source}': {name} may stand in the text only when it is declared in "

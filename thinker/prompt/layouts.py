@@ -1,7 +1,7 @@
 """Step 6, render: sections as text."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from thinker.prompt.requirement import requirement
@@ -37,9 +37,6 @@ def plain(sections: Sequence[Section]) -> str:
         _separator(number, section) + written(section.body)
         for number, section in enumerate(sections)
     )
-
-
-LAYOUTS: Mapping[str, Layout] = {"markdown": markdown, "plain": plain}
 
 
 def written(body: Body) -> str:

@@ -98,6 +98,8 @@ class ToolSpec(Frozen):
     side_effect: SideEffect = SideEffect.NON_IDEMPOTENT
     always: bool = False  # offered whatever the user's text says
     strict: bool = False  # arguments must fit the schema as they are; nothing is coerced
+    approval: bool = False  # a person must allow each call
+    fixed: JsonObject = {}  # arguments that the model does not see and cannot set
 
 
 class ToolChoice(Frozen):

@@ -1,10 +1,9 @@
 """The methods of the wire between supervisor and worker, with their parameters and results.
 
-Supervisor to worker: ``turn/run``, ``prompt/preview`` (requests); ``turn/cancel``, ``drain``
-(notifications). Worker to supervisor: ``step/commit``, ``tool/call``, ``turn/steer`` (requests);
-``ready``,
-``heartbeat``, ``turn/delta`` (notifications). Supervisor to zygote: ``fork``, ``reap``, ``ping``
-(requests); zygote to supervisor: ``ready``.
+Supervisor to worker: ``turn/run``, ``prompt/preview``, ``prompt/render`` (requests);
+``turn/cancel``, ``drain`` (notifications). Worker to supervisor: ``step/commit``, ``tool/call``,
+``turn/steer`` (requests); ``ready``, ``heartbeat``, ``turn/delta`` (notifications).
+Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervisor: ``ready``.
 """
 
 from enum import StrEnum
@@ -24,6 +23,7 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
+from thinker.protocol.prompts.environments import Environments
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
@@ -32,6 +32,7 @@ Recipe: TypeAlias = Literal["interactive", "proactive", "subagent"]  # how a pro
 TURN_RUN = "turn/run"
 TURN_CANCEL = "turn/cancel"
 PROMPT_PREVIEW = "prompt/preview"
+PROMPT_RENDER = "prompt/render"
 DRAIN = "drain"
 STEP_COMMIT = "step/commit"
 TOOL_CALL = "tool/call"
@@ -110,11 +111,13 @@ class TurnRun(Frozen):
     """Everything a worker needs to run (or resume) one turn without calling back.
 
     ``started_at`` and ``deadline`` are seconds since the epoch; the prompt's clock is
-    ``started_at``, so that a resumed turn rebuilds the same prompt. ``playbooks`` are records of
-    the journal as `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no
-    keywords. ``required_tools`` of a task are exactly those that it is offered; None selects them
-    as for a message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds until it is
-    met: the turn goes on with auto.
+    ``started_at``, so that a resumed turn rebuilds the same prompt. ``prompt`` is a `PromptBundle`
+    in JSON (most agents have none, and their workers do not load its models), ``environments`` what
+    its variables are set to outside of it. ``playbooks`` are records of the journal as
+    `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no keywords.
+    ``required_tools`` of a task are exactly those that it is offered; None selects them as for a
+    message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds
+    until it is met: the turn goes on with auto.
     """
 
     turn_id: str
@@ -124,6 +127,8 @@ class TurnRun(Frozen):
     history: tuple[Message, ...] = ()
     summary: str | None = None
     profile_prompt: str | None = None
+    prompt: JsonObject | None = None
+    environments: Environments = Environments()
     memories: tuple[Memory, ...] = ()
     playbooks: tuple[JsonObject, ...] = ()
     skills: tuple[ListedSkill, ...] = ()
@@ -175,6 +180,32 @@ class PromptRecord(Frozen):
             return self
         first = LayerRecord(name=name, text=text)
         return self.model_copy(update={"layers": (first, *self.layers)})
+
+
+class PromptRender(Frozen):
+    """Show a definition by itself: ``prompt`` is a `PromptBundle` in JSON."""
+
+    prompt: JsonObject
+    layout: str
+    tools: tuple[ToolSpec, ...] = ()
+    environments: Environments = Environments()
+
+
+class SectionRecord(Frozen):
+    """A section of a rendered definition: what it is, where it came from, its text alone."""
+
+    id: str
+    source: str
+    text: str
+
+
+class PromptRendered(Frozen):
+    """A definition as it was asked for; ``problem`` is why it could not be, empty otherwise."""
+
+    text: str = ""
+    fingerprint: str = ""
+    sections: tuple[SectionRecord, ...] = ()
+    problem: str = ""
 
 
 class PlannedCall(Frozen):

@@ -10,6 +10,10 @@ from thinker.protocol.messages import JsonObject
 
 MAX_DEPTH = 16  # the deepest field of our formats (a plan's parameters, a JSON schema) needs 10
 
+FRONT_MATTER = re.compile(
+    r"\s*---[^\S\n]*\n(.*?)^---[^\S\n]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE
+)
+
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
@@ -31,6 +35,12 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(
         f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first
     )
+
+
+def front_matter(text: str) -> tuple[str, str] | None:
+    """The YAML between two lines ``---`` at the head of a text, and what follows it."""
+    parts = FRONT_MATTER.fullmatch(text)
+    return None if parts is None else (parts[1], parts[2])
 
 
 def load(text: str, what: str, first_line: int = 1) -> JsonObject:

@@ -18,9 +18,6 @@ FILE_NAME = "SKILL.md"
 MAX_BYTES = 256 * 1024
 # agentskills.io: 1-64 characters, lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-FRONT_MATTER = re.compile(
-    r"\s*---[^\S\n]*\n(.*?)^---[^\S\n]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE
-)
 
 
 class SkillError(Exception):
@@ -56,12 +53,12 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
         raise SkillError(
             f"{where}: larger than {MAX_BYTES // 1024} KiB; move detail to other files"
         )
-    parts = FRONT_MATTER.fullmatch(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    parts = plainyaml.front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if parts is None:
         raise SkillError(
             f"{where}: no front matter; begin with a line '---', the fields, a line '---'"
         )
-    fields = _load(parts[1], where)
+    fields = _load(parts[0], where)
     name = fields.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise SkillError(
@@ -73,7 +70,7 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
             f"{where}: name {name!r} is not the directory's name; "
             f"set name: {directory_name} or rename the directory"
         )
-    return _skill(fields, parts[2], where, path)
+    return _skill(fields, parts[1], where, path)
 
 
 def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:

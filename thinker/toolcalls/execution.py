@@ -12,11 +12,13 @@ async def execute(
     known: Mapping[int, ToolResult],
     tools: Mapping[str, ToolSpec],
     run_call: Callable[[int], Awaitable[ToolResult]],
+    *,
+    parallel: bool = True,
 ) -> list[ToolResult]:
     """The results of calls, given with their journal numbers, in their order.
 
-    ``known`` has those that need not run. Neighbouring pure calls run together; the first failure
-    of one ends the others and comes out as it is.
+    ``known`` has those that need not run. Neighbouring pure calls run together, unless not
+    ``parallel``; the first failure of one ends the others and comes out as it is.
     """
     results = dict(known)
 
@@ -28,7 +30,8 @@ async def execute(
         if seq in results:
             continue
         tool = tools.get(call.name)
-        if tool is not None and tool.side_effect is SideEffect.PURE:
+        pure = tool is not None and tool.side_effect is SideEffect.PURE
+        if pure and parallel:
             group.append(seq)
             continue
         await _together(run, group)

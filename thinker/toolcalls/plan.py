@@ -52,7 +52,8 @@ def _planned(call: ToolCall, tool: ToolSpec | None, excess: str | None) -> Plann
         coerced = given if tool.strict else arguments.coerce(given, tool.parameters)
         problem = arguments.validate(coerced, tool.parameters)
         if problem is None:
-            return PlannedCall(id=call.id, name=call.name, arguments=coerced)
+            whole = {**coerced, **tool.fixed}
+            return PlannedCall(id=call.id, name=call.name, arguments=whole)
     rejected = orjson.dumps({"error": problem}).decode()
     return PlannedCall(id=call.id, name=call.name, arguments={}, rejected=rejected)
 

@@ -4,7 +4,7 @@ One definition is right or wrong by itself in its form alone; whether its model,
 hooks and agents exist is known here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinker.protocol.prompts.definition import INHERIT, PromptDefinition, read
@@ -40,7 +40,7 @@ class Registry:
 
     prompts: Mapping[str, Source]
     models: frozenset[str] = frozenset()
-    tools: frozenset[str] | None = None
+    tools: Container[str] | None = None
     agents: Mapping[str, AgentKind] = field(default_factory=dict)
     hooks: frozenset[str] = frozenset()
 

@@ -14,7 +14,15 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, JsonValue, StrictStr, Tag
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    JsonValue,
+    StrictStr,
+    Tag,
+)
 from pydantic_core import PydanticCustomError
 
 from thinker.protocol.prompts import grammar
@@ -124,7 +132,12 @@ def _said(value: object) -> object:
 
 
 class Layers(Definition):
-    """The eight sections of a layered prompt, in their order; empty ones are left out."""
+    """The eight sections of a layered prompt, in their order; empty ones are left out.
+
+    Their names are the seed's own, in files too.
+    """
+
+    model_config = ConfigDict(alias_generator=None)
 
     identity: Annotated[Line, AfterValidator(_said)]
     communication: Lines | None = None

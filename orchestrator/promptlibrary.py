@@ -1,0 +1,205 @@
+"""The prompt definitions in force: read from files, cross-checked, the last good ones kept.
+
+A definition that cannot be used is replaced by its last version that could, also after a restart;
+what is wrong with its file is reported with place and mend.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.definitions import AgentDefinition, AgentsFile, Problem
+from orchestrator.definitions.problems import suggestion
+from orchestrator.hosttools.catalogue import TOOLS
+from orchestrator.launch import write_private
+from orchestrator.mcptools import owner
+from orchestrator.router import match
+from orchestrator.settings import Settings, bundled
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.prompts.bundle import PromptBundle, bundle
+from thinker.protocol.prompts.definition import PromptDefinition
+from thinker.protocol.prompts.environments import Environments
+from thinker.protocol.prompts.files import DefinitionFile, scan
+from thinker.protocol.prompts.problem import Problem as Finding
+from thinker.protocol.prompts.registry import AgentKind, Registry
+
+# The rest of such a definition holds: the entry is left out.
+WARNINGS = frozenset({"known_tool", "no_effect_yet"})
+
+FILE = "agents.json"
+
+_STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class KnownTools:
+    """The built-in tools, and whatever the MCP servers of agents.json may turn out to offer."""
+
+    servers: frozenset[str]
+
+    def __contains__(self, name: object) -> bool:
+        return name in TOOLS or bool(owner(str(name), self.servers))
+
+
+class PromptLibrary:
+    """Definitions by name, which of them agents use, and what is wrong with the files."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._folders = (bundled("prompts"), settings.paths.prompts)
+        self._store = settings.paths.prompts_last_good
+        self._bundles: dict[str, PromptBundle] = {}
+        self.definitions = _stored(self._store)
+        self.problems: tuple[Problem, ...] = ()
+
+    def read(self, agents: AgentsFile) -> None:
+        """Read all files again; what cannot be used leaves the definition that there was."""
+        files, before = scan(self._folders), self.definitions
+        fresh = {name: file.definition for name, file in files.items() if file.definition}
+        current, problems = _settled({**before, **fresh}, before, agents)
+        named = {agent.prompt for agent in agents.agents} & current.keys()
+        self._bundles = {name: bundle(current, name) for name in named if name is not None}
+        used = {part for found in self._bundles.values() for part in found.definitions}
+        self.definitions = {
+            name: current[name] for name in current if name in files or name in used
+        }
+        findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
+        self.problems = (
+            *_file_problems(files, findings, self.definitions),
+            *_agent_problems(agents, self.definitions, files),
+        )
+
+    def keep(self) -> None:
+        """Store the definitions in force, to begin with them if their files are broken then."""
+        data = _STORED.dump_json(self.definitions, by_alias=True, exclude_none=True)
+        try:
+            if not self._store.exists() or self._store.read_bytes() != data:
+                write_private(self._store, data)
+        except OSError as error:
+            log.warning("last_good_not_kept", problem=str(error))
+
+    def of(self, agent: AgentDefinition) -> JsonObject | None:
+        """The agent's definition as a `PromptBundle` in JSON; None when it has no usable one."""
+        found = self._bundles.get(agent.prompt or "")
+        return None if found is None else found.as_json()
+
+    def environments(
+        self, agent: AgentDefinition, agents: AgentsFile, message: InboundMessage
+    ) -> Environments:
+        """What agents.json sets the variables to that the agent's definition declares."""
+        found = self._bundles.get(agent.prompt or "")
+        if found is None:
+            return Environments()
+        binding = match(agents.bindings, message)
+        channel = getattr(agents.channels, message.channel, None)
+        return Environments(
+            thread={} if binding is None else binding.variables,
+            account={} if channel is None else channel.variables,
+            instance=agents.variables,
+            agent=agent.env,
+        ).only(found.declared)
+
+    def with_model(self, agent: AgentDefinition, agents: AgentsFile) -> AgentDefinition:
+        """The agent with the model that its definition names."""
+        found = self.definitions.get(agent.prompt or "")
+        reference = None if found is None else agents.models.get(found.model)
+        if reference is None:
+            return agent
+        return agent.model_copy(
+            update={
+                "llm_provider": reference.provider,
+                "model": reference.model,
+                "base_url": reference.base_url,
+                "temperature": agent.temperature
+                if reference.temperature is None
+                else reference.temperature,
+            }
+        )
+
+
+def registry(definitions: Mapping[str, PromptDefinition], agents: AgentsFile) -> Registry:
+    """Everything that a definition may name."""
+    return Registry(
+        prompts={name: found.prompt for name, found in definitions.items()},
+        models=frozenset(agents.models),
+        tools=KnownTools(frozenset(agents.mcp_servers)),
+        agents={agent.agent_id: AgentKind() for agent in agents.agents},
+    )
+
+
+def _settled(
+    candidates: Mapping[str, PromptDefinition],
+    before: Mapping[str, PromptDefinition],
+    agents: AgentsFile,
+) -> tuple[dict[str, PromptDefinition], dict[str, tuple[Finding, ...]]]:
+    """The candidates that hold together, faulty ones by their version before; what was wrong.
+
+    A version that is taken back may break what includes it, so all are checked again until none
+    is faulty; each has two versions at most, so that ends.
+    """
+    current, first = dict(candidates), dict[str, tuple[Finding, ...]]()
+    while True:
+        names = registry(current, agents)
+        found = {name: names.check(definition) for name, definition in current.items()}
+        first = {**{name: seen for name, seen in found.items() if seen}, **first}
+        faulty = [
+            name
+            for name, seen in found.items()
+            if any(finding.rule not in WARNINGS for finding in seen)
+        ]
+        if not faulty:
+            return current, first
+        for name in faulty:
+            refused, fallback = current.pop(name), before.get(name)
+            if fallback is not None and fallback != refused:
+                current[name] = fallback
+
+
+def _file_problems(
+    files: Mapping[str, DefinitionFile],
+    findings: Mapping[str, Sequence[Finding]],
+    in_force: Mapping[str, PromptDefinition],
+) -> Iterator[Problem]:
+    for name, found in sorted(findings.items()):
+        file = files[name]
+        for finding in found:
+            grave = finding.rule not in WARNINGS
+            kept = "; its last good version is in force" if name in in_force else ""
+            message = f"prompt '{name}': {finding}{kept if grave else ''}"
+            severity: Literal["error", "warning"] = "error" if grave else "warning"
+            yield Problem(severity, str(file.path), 0, None, finding.field, message)
+
+
+def _agent_problems(
+    agents: AgentsFile, in_force: Mapping[str, PromptDefinition], files: Mapping[str, object]
+) -> Iterator[Problem]:
+    for agent in agents.agents:
+        name = agent.prompt
+        if name is None:
+            continue
+        who = f"agent '{agent.agent_id}'"
+        if name not in in_force:
+            broken = "; mend its file" if name in files else suggestion(name, files)
+            message = f"{who} has the prompt '{name}', which cannot be used{broken}"
+            yield Problem("error", FILE, 0, agent.agent_id, "prompt", message)
+        elif name not in files:
+            message = f"{who} has the prompt '{name}', whose file is gone; its last version is used"
+            yield Problem("warning", FILE, 0, agent.agent_id, "prompt", message)
+        elif agent.system_prompt:
+            message = f'{who} has a "prompt", so its "systemPrompt" has no effect; remove one'
+            yield Problem("warning", FILE, 0, agent.agent_id, "systemPrompt", message)
+
+
+def _stored(path: Path) -> dict[str, PromptDefinition]:
+    try:
+        return _STORED.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        log.warning("last_good_prompts_not_read", problem=str(error))
+        return {}

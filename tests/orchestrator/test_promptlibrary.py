@@ -1,0 +1,209 @@
+"""The definitions in force: cross-checked, the last good one kept, also over a restart."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.agents_file import WORK, parsed
+
+from orchestrator.adapter import InboundMessage
+from orchestrator.definitions import AgentsFile
+from orchestrator.promptlibrary import PromptLibrary
+from orchestrator.settings import Settings
+
+CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
+
+
+def agents(**fields: Any) -> AgentsFile:
+    """A file with one agent whose prompt is the definition ``p``."""
+    top = {"models": {"heavy": {"provider": "openai", "model": "o9", "temperature": 0.1}}}
+    return parsed({**WORK, "llmProvider": "groq", "prompt": "p", **fields}, **top).file
+
+
+def write(home: Path, name: str = "p", **fields: Any) -> None:
+    """A definition file."""
+    body = {"toolDescription": "d", "model": "inherit", "prompt": "Be kind."}
+    folder = home / "prompts"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps({**body, **fields}), "utf-8")
+
+
+def library(home: Path, file: AgentsFile | None = None) -> PromptLibrary:
+    """What a daemon of this home reads at its start."""
+    found = PromptLibrary(Settings(home=home))
+    found.read(file or agents())
+    return found
+
+
+def problems(found: PromptLibrary) -> list[str]:
+    """What is wrong, without the place of the files."""
+    return [str(problem).rpartition("/")[2] for problem in found.problems]
+
+
+def text(found: PromptLibrary) -> Any:
+    """The words of the definition that the agent uses."""
+    bundle: Any = found.of(agents().agents[0])
+    return None if bundle is None else bundle["definitions"]["p"]["prompt"]
+
+
+def test_good_definition_is_in_force_with_what_it_needs(tmp_path: Path) -> None:
+    """Includes and sub-prompts travel with it, nothing else does."""
+    include = [{"type": "include", "prompt": "rules"}]
+    write(tmp_path, prompt=include, tools=["helper", "get_time", "files_read"])
+    write(tmp_path, "rules", prompt="Be kind.")
+    write(tmp_path, "helper", prompt=include)
+    write(tmp_path, "other")
+    found = library(tmp_path, parsed(WORK | {"prompt": "p"}, mcpServers=MCP).file)
+    assert problems(found) == []
+    bundle: Any = found.of(agents().agents[0])
+    assert bundle["name"] == "p"
+    assert bundle["definitions"].keys() == {"p", "rules", "helper"}
+
+
+MCP = {"files": {"command": "x"}}
+
+
+def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path: Path) -> None:
+    """In form or in what it names: the agent does not notice, the operator does."""
+    write(tmp_path)
+    found = library(tmp_path)
+    found.keep()
+    for broken in (
+        {"prompt": 3},
+        {"model": "none"},
+        {"prompt": [{"type": "include", "prompt": "p"}]},
+    ):
+        write(tmp_path, **broken)
+        found.read(agents())
+        for now in (found, library(tmp_path)):
+            assert text(now) == "Be kind."
+            (problem,) = problems(now)
+            assert problem.startswith("p.json: prompt 'p': ")
+            assert problem.endswith("; its last good version is in force")
+    write(tmp_path, prompt="Mended.")
+    found.read(agents())
+    assert (text(found), problems(found)) == ("Mended.", [])
+
+
+def test_what_includes_a_broken_definition_keeps_working(tmp_path: Path) -> None:
+    """The include has its last good version too."""
+    write(tmp_path, prompt=[{"type": "include", "prompt": "rules"}])
+    write(tmp_path, "rules")
+    found = library(tmp_path)
+    write(tmp_path, "rules", prompt=3)
+    found.read(agents())
+    assert text(found) == [{"type": "include", "prompt": "rules"}]
+    (tmp_path / "prompts" / "rules.json").unlink()
+    found.read(agents())
+    assert text(found) is not None
+    assert "rules" in found.definitions
+    (tmp_path / "prompts" / "p.json").unlink()
+    found.read(agents())
+    assert text(found) is not None
+    assert problems(found) == [
+        (
+            "agents.json: warning: agent 'work' has the prompt 'p', whose file is gone; "
+            "its last version is used"
+        )
+    ]
+
+
+def test_new_definition_that_is_broken_is_never_used(tmp_path: Path) -> None:
+    """Nor is one that needs it; the agent is told with its problem."""
+    write(tmp_path, prompt=[{"type": "include", "prompt": "rules"}])
+    write(tmp_path, "rules", prompt=3)
+    found = library(tmp_path)
+    assert text(found) is None
+    assert problems(found) == [
+        "p.json: prompt 'p': prompt[0].prompt: there is no prompt 'rules'; mend the name",
+        (
+            "rules.json: prompt 'rules': prompt: must be text, a list of parts, "
+            '{"layered": …} or {"slots": …}'
+        ),
+        "agents.json: agent 'work' has the prompt 'p', which cannot be used; mend its file",
+    ]
+
+
+def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
+    """An MCP server may come later."""
+    write(tmp_path, tools=["nothing"])
+    found = library(tmp_path)
+    assert text(found) == "Be kind."
+    assert problems(found) == [
+        "p.json: warning: prompt 'p': tools[0]: there is no tool, prompt or agent 'nothing'"
+    ]
+
+
+def test_unknown_prompt_of_an_agent_is_named_with_the_nearest(tmp_path: Path) -> None:
+    """A slip of the pen is found at once."""
+    write(tmp_path, "support")
+    found = library(tmp_path, agents(prompt="suport"))
+    assert problems(found) == [
+        (
+            "agents.json: agent 'work' has the prompt 'suport', which cannot be used; "
+            'did you mean "support"?'
+        )
+    ]
+
+
+def test_system_prompt_beside_a_definition_is_warned_about(tmp_path: Path) -> None:
+    """One of the two has no effect."""
+    write(tmp_path)
+    (problem,) = problems(library(tmp_path, agents(systemPrompt="x")))
+    assert 'its "systemPrompt" has no effect' in problem
+
+
+def test_model_of_a_definition_is_the_one_that_is_run(tmp_path: Path) -> None:
+    """A named model replaces the agent's own; inherit keeps it."""
+    write(tmp_path, model="heavy")
+    file = agents()
+    changed = library(tmp_path).with_model(file.agents[0], file)
+    assert (changed.llm_provider, changed.model, changed.temperature) == ("openai", "o9", 0.1)
+    write(tmp_path)
+    assert library(tmp_path).with_model(file.agents[0], file) is file.agents[0]
+
+
+@pytest.mark.parametrize("damage", [b"{", b'{"p": 3}', None])
+def test_damaged_copy_of_the_last_good_ones_is_no_obstacle(
+    tmp_path: Path, damage: bytes | None
+) -> None:
+    """The files themselves are read."""
+    write(tmp_path)
+    store = tmp_path / "prompts.last-good.json"
+    if damage is None:
+        store.mkdir()
+    else:
+        store.write_bytes(damage)
+    found = library(tmp_path)
+    found.keep()
+    assert text(found) == "Be kind."
+
+
+def test_variables_come_from_the_places_of_agents_json_that_declare_them(tmp_path: Path) -> None:
+    """Chat, channel, daemon and agent, each in its level; nothing undeclared leaves the file."""
+    declared = {"name": "A", "type": "text", "required": False, "description": ""}
+    write(tmp_path, variables=[declared])
+    values = {"A": "1", "SECRET": "x"}
+    agent = {**WORK, "llmProvider": "groq", "prompt": "p", "env": values}
+    file = parsed(
+        agent,
+        bindings=[
+            {
+                "channel": "telegram",
+                "chatId": "0",
+                "agentId": "work",
+                "variables": values | {"A": "2"},
+            }
+        ],
+        channels={"telegram": {"variables": values | {"A": "3"}}},
+        variables=values | {"A": "4"},
+    ).file
+    found = library(tmp_path, file).environments(file.agents[0], file, CHAT)
+    assert (found.thread, found.account, found.instance, found.agent) == (
+        {"A": "2"},
+        {"A": "3"},
+        {"A": "4"},
+        {"A": "1"},
+    )
+    assert found.merged() == {"A": "2"}

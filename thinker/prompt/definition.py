@@ -1,0 +1,64 @@
+"""What a prompt definition makes of a turn: base prompt, tools, what it sees of the past."""
+
+from thinker import history
+from thinker.prompt.attach import offered
+from thinker.prompt.base import Applied, BasePrompt
+from thinker.prompt.layouts import written
+from thinker.prompt.pipeline import render
+from thinker.protocol.messages import AUTO, Message, ToolChoice
+from thinker.protocol.methods import PromptRender, PromptRendered, SectionRecord, TurnRun
+from thinker.protocol.prompts.bundle import PromptBundle
+from thinker.protocol.prompts.definition import PromptDefinition
+from thinker.protocol.prompts.problem import DefinitionError
+
+
+def applied(turn: TurnRun) -> Applied:
+    """The turn with the base prompt, the tools and the history of its definition.
+
+    Raises:
+        DefinitionError: the definition cannot be used.
+    """
+    bundle = PromptBundle.model_validate(turn.prompt)
+    definition = bundle.root
+    rendered = render(bundle, turn.environments, turn.tools)
+    changed = turn.model_copy(
+        update={
+            "tools": offered(definition, turn.tools),
+            "history": _past(turn, definition),
+            "summary": turn.summary if definition.include_chat else None,
+            "tool_choice": _choice(turn, definition),
+        }
+    )
+    base = BasePrompt(rendered.text, "definition")
+    return Applied(changed, base, definition.parallel_tool_calls, definition.recent_image_threshold)
+
+
+def shown(request: PromptRender) -> PromptRendered:
+    """A definition by itself, in a layout of the asker's choice."""
+    try:
+        bundle = PromptBundle.model_validate(request.prompt)
+        rendered = render(bundle, request.environments, request.tools, request.layout)
+    except DefinitionError as error:
+        return PromptRendered(problem=str(error))
+    return PromptRendered(
+        text=rendered.text,
+        fingerprint=rendered.fingerprint,
+        sections=tuple(
+            SectionRecord(id=section.id, source=section.source, text=written(section.body))
+            for section in rendered.sections
+        ),
+    )
+
+
+def _choice(turn: TurnRun, definition: PromptDefinition) -> ToolChoice:
+    """What the turn asks for, when that is anything; else what the definition does."""
+    if turn.tool_choice != AUTO:
+        return turn.tool_choice
+    return ToolChoice(mode=definition.tool_choice)
+
+
+def _past(turn: TurnRun, definition: PromptDefinition) -> tuple[Message, ...]:
+    """The history that the definition includes."""
+    if not definition.include_chat:
+        return ()
+    return turn.history if definition.include_past_tools else history.without_tools(turn.history)

@@ -1,0 +1,71 @@
+"""The whole way of a prompt definition, from what its author wrote to what a turn is made with.
+
+lower → overlay → bind → attach tools → render → fingerprint. Each step is a pure function on typed
+values in a module of its own, and every dialect takes the same steps: a plain string, parts with
+includes, layered sections. A dialect is a front end of `lower`, an output format is a layout.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from thinker.prompt.agently_blocks import EmptyPromptError
+from thinker.prompt.agently_text import agently_text
+from thinker.prompt.attach import attach
+from thinker.prompt.bind import bind, for_text
+from thinker.prompt.fingerprint import digest
+from thinker.prompt.layouts import Layout, markdown, plain
+from thinker.prompt.lower import lower
+from thinker.prompt.sections import Section
+from thinker.protocol.messages import ToolSpec
+from thinker.protocol.prompts.bundle import PromptBundle
+from thinker.protocol.prompts.environments import Environments
+from thinker.protocol.prompts.problem import DefinitionError
+
+
+def _agently_text(sections: Sequence[Section]) -> str:
+    try:
+        return agently_text(sections).text
+    except EmptyPromptError as error:
+        raise DefinitionError(str(error.args[0])) from error
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    "markdown": markdown,
+    "plain": plain,
+    "agently_text": _agently_text,
+}
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A prompt as text, what it was made of, and the fingerprint of the text."""
+
+    text: str
+    sections: tuple[Section, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the text."""
+        return digest(self.text)
+
+
+def render(
+    bundle: PromptBundle,
+    environments: Environments,
+    tools: Sequence[ToolSpec],
+    layout: str = "markdown",
+) -> Rendered:
+    """The base prompt that a definition is for an agent with these variables and tools.
+
+    Raises:
+        DefinitionError: the definition cannot be used; `Registry.check` says so earlier.
+    """
+    if layout not in LAYOUTS:
+        raise DefinitionError(f"there is no layout {layout!r}; use one of: {', '.join(LAYOUTS)}")
+    root = bundle.root
+    sections = lower(bundle.sources(), bundle.name)
+    declared = [variable for found in bundle.included() for variable in found.variables]
+    values = environments.model_copy(update={"prompt": root.env}).merged()
+    sections = bind(sections, for_text(values, declared))
+    sections = attach(sections, root, tools)
+    return Rendered(LAYOUTS[layout](sections), sections)
