@@ -17,8 +17,6 @@ from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
     Heartbeat,
     PromptRecord,
-    PromptRender,
-    PromptRendered,
     Ready,
     Steered,
     StepCommit,
@@ -38,6 +36,7 @@ from thinker.protocol.peer import (
     RequestHandler,
     RpcError,
 )
+from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
 
 GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
 SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer

@@ -17,9 +17,9 @@ from orchestrator.definitions import AgentsFile, Problem, load
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.settings import Settings
-from thinker.protocol.methods import PromptRender, PromptRendered
 from thinker.protocol.prompts.bundle import bundle
 from thinker.protocol.prompts.definition import PromptDefinition
+from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
 from thinker.protocol.prompts.sources import included
 
 

@@ -30,11 +30,10 @@ from thinker.protocol.messages import JsonObject, UserMessage
 from thinker.protocol.methods import (
     ChatRef,
     PromptRecord,
-    PromptRender,
-    PromptRendered,
     TurnRun,
 )
 from thinker.protocol.peer import PeerClosedError, RpcError
+from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
 from thinker.protocol.providers import PROVIDERS
 
 SECONDS = 30.0  # for reading the skills and putting layers together

@@ -6,10 +6,11 @@ from thinker.prompt.base import Applied, BasePrompt
 from thinker.prompt.layouts import written
 from thinker.prompt.pipeline import render
 from thinker.protocol.messages import AUTO, Message, ToolChoice
-from thinker.protocol.methods import PromptRender, PromptRendered, SectionRecord, TurnRun
+from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompts.bundle import PromptBundle
 from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.problem import DefinitionError
+from thinker.protocol.prompts.rendering import PromptRender, PromptRendered, SectionRecord
 
 
 def applied(turn: TurnRun) -> Applied:

@@ -182,32 +182,6 @@ class PromptRecord(Frozen):
         return self.model_copy(update={"layers": (first, *self.layers)})
 
 
-class PromptRender(Frozen):
-    """Show a definition by itself: ``prompt`` is a `PromptBundle` in JSON."""
-
-    prompt: JsonObject
-    layout: str
-    tools: tuple[ToolSpec, ...] = ()
-    environments: Environments = Environments()
-
-
-class SectionRecord(Frozen):
-    """A section of a rendered definition: what it is, where it came from, its text alone."""
-
-    id: str
-    source: str
-    text: str
-
-
-class PromptRendered(Frozen):
-    """A definition as it was asked for; ``problem`` is why it could not be, empty otherwise."""
-
-    text: str = ""
-    fingerprint: str = ""
-    sections: tuple[SectionRecord, ...] = ()
-    problem: str = ""
-
-
 class PlannedCall(Frozen):
     """A tool call as it will run: coerced arguments, or why it cannot run."""
 
