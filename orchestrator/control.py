@@ -118,6 +118,7 @@ class StatusReport(Camel):
     tool_servers: tuple[ToolServerReport, ...] = ()
     config_errors: tuple[ConfigProblem, ...]
     open_turns: int
+    journal_bytes: int = 0  # of its files, with what is not yet written back
     inbox: Mapping[str, int]
     recent_turns: tuple[RecentTurn, ...] = ()
     hints: tuple[str, ...] = ()  # how to plug in a real model, what is degraded

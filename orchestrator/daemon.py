@@ -41,6 +41,7 @@ from orchestrator.journal.store import Store
 from orchestrator.pauses import Gate
 from orchestrator.pictures import Pictures
 from orchestrator.reload import Configuration
+from orchestrator.retention import Retention
 from orchestrator.scheduler import Scheduler
 from orchestrator.sdnotify import Notifier
 from orchestrator.settings import Settings
@@ -196,6 +197,7 @@ class Daemon:
             tasks.start_soon(scheduler.run)
             tasks.start_soon(downtime.run)
             tasks.start_soon(upkeep.run)
+            tasks.start_soon(Retention(self._store, self._agents, _now).run)
             tasks.start_soon(
                 self._configuration.watch,
                 administration.reload_quietly,

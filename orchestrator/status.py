@@ -68,6 +68,7 @@ async def report(
         version=__version__,
         home=str(settings.home),
         config_file=str(configuration.path),
+        journal_bytes=store.size(),
         agents=tuple(
             _agent(slot, paused.get(name, "")) for name, slot in supervisor.slots().items()
         ),

@@ -40,6 +40,7 @@ def _show(report: StatusReport) -> None:
     inbox = ", ".join(f"{number} {name}" for name, number in report.inbox.items()) or "empty"
     typer.echo(f"orchestrator {report.version}, {state}")
     typer.echo(f"home    {report.home}\nconfig  {report.config_file}")
+    typer.echo(f"journal {report.journal_bytes / 1e6:.1f} MB")
     typer.echo(f"turns   {count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
     show_agents(report.agents)
     table(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from orchestrator.definitions.agent import AgentDefinition
 from orchestrator.definitions.costs import Price
-from orchestrator.definitions.file import Binding, Channels, McpServer, ModelReference
+from orchestrator.definitions.file import Binding, Channels, McpServer, ModelReference, Retention
 from orchestrator.definitions.positions import Document, JsonPath
 from orchestrator.definitions.problems import Problem, path_text
 
@@ -23,6 +23,7 @@ class Draft:
     models: dict[str, ModelReference] = field(default_factory=dict)
     prices: dict[str, Price] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
+    retention: Retention = field(default_factory=Retention)
     fallback: str | None = None
     schema: str | None = None
     problems: list[Problem] = field(default_factory=list)

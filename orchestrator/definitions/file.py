@@ -88,6 +88,17 @@ class Channels(ConfigModel):
     """HTTP API."""
 
 
+class Retention(ConfigModel):
+    """How long the journal keeps what nobody needs any more, in days."""
+
+    turn_days: int = Field(90, ge=7)
+    """Finished turns with their steps and prompts; `orchestrator trace` knows no older ones."""
+    conversation_days: int = Field(365, ge=7)
+    """What was said, once its session has ended or a summary stands for it."""
+    picture_days: int = Field(30, ge=1)
+    """Pictures; what they were of stays in the conversation."""
+
+
 class McpServer(ConfigModel):
     """A tool server, in the form that other MCP hosts use; fields we do not know are kept."""
 
@@ -147,6 +158,8 @@ class AgentsFile(ConfigModel):
     """Settings of each channel."""
     mcp_servers: dict[EntryName, McpServer] = Field(default_factory=dict)
     """Tool servers by name, as in other MCP hosts."""
+    retention: Retention = Retention()
+    """How long the journal keeps what is finished."""
     models: dict[EntryName, ModelReference] = Field(default_factory=dict)
     """Models by name, for prompt definitions."""
     prices: dict[ModelName, Price] = Field(default_factory=dict)

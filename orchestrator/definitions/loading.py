@@ -27,6 +27,7 @@ from orchestrator.definitions.file import (
     LocalChannel,
     McpServer,
     ModelReference,
+    Retention,
     TelegramChannel,
 )
 from orchestrator.definitions.positions import Document, JsonPath, JsonSyntaxError, read
@@ -95,6 +96,8 @@ def parse(
     draft.models = _entries(draft, value, "models", ModelReference)
     draft.prices = _entries(draft, value, "prices", Price, MODEL_NAME)
     draft.variables = _variables(draft, value)
+    kept = _valid(draft, ("retention",), value.get("retention", {}), Retention, ("retention", None))
+    draft.retention = kept or draft.retention
     _simple(draft, value)
     check(draft, environ)
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
@@ -129,6 +132,7 @@ def _file(draft: Draft) -> AgentsFile:
         models=draft.models,
         prices=draft.prices,
         variables=draft.variables,
+        retention=draft.retention,
     )
 
 

@@ -137,6 +137,11 @@ class Store:
         await self._failed.wait()
         return self.failure or StorageFailedError("the journal cannot be used any more")
 
+    def size(self) -> int:
+        """Bytes of the file and of what is still to be written back to it."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
     def close(self) -> None:
         """Finish what is queued and close the file."""
         self._closed = True

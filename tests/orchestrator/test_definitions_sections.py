@@ -12,6 +12,7 @@ from orchestrator.definitions import (
     diff,
     parse,
 )
+from orchestrator.definitions.file import Retention
 
 
 def messages(loaded: LoadedConfig, severity: str) -> list[str]:
@@ -183,3 +184,11 @@ def test_diff_tells_what_happened_to_each_agent() -> None:
     assert result.removed == {"switched-off", "gone"}
     assert result.changed == {"edited"}
     assert result.unchanged == {"same"}
+
+
+def test_retention_is_read_and_its_mistakes_are_named() -> None:
+    """A week at least: repeated updates are known by what is kept."""
+    assert parsed(WORK, retention={"turnDays": 8}).file.retention == (Retention(turn_days=8))
+    wrong = parsed(WORK, retention={"turnDays": 6, "days": 1})
+    assert len(wrong.errors) == 2
+    assert wrong.file.retention == Retention()

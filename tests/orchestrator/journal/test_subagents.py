@@ -12,6 +12,8 @@ from orchestrator.journal import (
     deadletters,
     inbox,
     invariants,
+    outbox,
+    retention,
     steps,
     subagents,
     turns,
@@ -199,3 +201,24 @@ def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
     with job(db):
         db.execute("UPDATE subagent_run SET result = '42', wait = 0")
     assert "nobody was told" in " ".join(invariants.violations(db))
+
+
+def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection) -> None:
+    """Not before the message that told of it, which tells it for as long."""
+    done, cancelled = begun(db, wait=False), begun(db, wait=False)
+    replied(db, admitted(db, done))
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("soon")], "direct", ("done", None), NOW)
+        db.execute(
+            "UPDATE inbox SET state = 'cancelled', ended_at = ? WHERE id = ?",
+            (NOW, run(db, cancelled).inbox_id),
+        )
+        for row in outbox.due(db, "telegram"):
+            outbox.sending(db, row.id, "sending", NOW)
+            outbox.delivered(db, row.id, "1", NOW)
+        assert retention.turns(db, NOW) == 0
+        assert retention.turns(db, NOW + 1) == 1
+        assert retention.turns(db, NOW + 1) == 0
+    assert [text for (text,) in db.execute("SELECT kind FROM inbox")] == ["subagent_result"]
+    assert db.execute("SELECT count(*) FROM turn").get == 0
+    assert invariants.violations(db) == []
