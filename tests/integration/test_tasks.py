@@ -143,7 +143,8 @@ async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             await introduce(bot)
-            model.script.append(Reply("no", status=400, kind="invalid_request_error"))
+            refusal = Reply("no", status=400, kind="invalid_request_error")
+            model.script.extend([refusal, refusal])  # the second attempt offers no tools
             trigger = "{interval_minutes: 1440, notify_chat_id: 123}"
             write_skill(tmp_path, "fails", trigger, "do it")
             assert "couldn't get an answer" in await bot.reply_in(123, within=15)
