@@ -6,57 +6,20 @@ import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fakes.calling_model import CallingModel, one_agent
-from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.calling_model import CallingModel
+from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import system
 from fakes.model_api import Reply
+from fakes.subagent import CHAT, DONE, TASK, child, config, kill_child, settled, spawn
 
 from orchestrator import control
-from orchestrator.control import AgentReport, ApprovalList, Done, Word
-from orchestrator.journal import invariants
+from orchestrator.control import ApprovalList, Done, Word
 from orchestrator.journal.store import reading
 from orchestrator.selftest.bot_api import BotApiServer
-from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
-CHAT = 123
-TASK = "count the whales"
-DONE = f"result: work-model: {TASK}"
-
-
-def config(model: CallingModel, **fields: Any) -> JsonObject:
-    """One agent, no MCP server."""
-    return one_agent(model, {}, **fields)
-
-
-def spawn(**arguments: Any) -> str:
-    """What a person writes to have a subagent do the task."""
-    return "!spawn_subagent " + json.dumps({"task": TASK, **arguments})
-
-
-async def child(daemon: RunningDaemon) -> AgentReport:
-    """The subagent that has a process now, waited for."""
-
-    def found(agents: tuple[AgentReport, ...]) -> list[AgentReport]:
-        return [agent for agent in agents if agent.parent and agent.pid]
-
-    return found((await daemon.until(lambda report: bool(found(report.agents)))).agents)[0]
-
-
-async def kill_child(daemon: RunningDaemon) -> None:
-    """``kill -9`` of the subagent's process."""
-    os.kill((await child(daemon)).pid or 0, signal.SIGKILL)
-
-
-async def settled(daemon: RunningDaemon) -> None:
-    """No turn is open, no subagent is left, and every promise about the journal holds."""
-    await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
-    with reading(daemon.home / "journal.db") as db:
-        assert invariants.violations(db) == []
-        assert db.execute("SELECT count(*) FROM subagent_run").get == 1
 
 
 async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -107,6 +107,12 @@ def test_proactive_prompt_is_the_seeds_text() -> None:
     assert [layer.name for layer in record.layers] == [layer.__name__ for layer in PROACTIVE]
 
 
+def test_subagent_prompt_is_its_base_and_the_clock() -> None:
+    """Suggestion 7: minimal; the task is the user message and nowhere else."""
+    names = [layer.name for layer in compose("subagent", FULL).layers]
+    assert names == ["base", "date_time"]
+
+
 def test_layers_with_nothing_to_say_are_left_out() -> None:
     """A first message to a bare agent sees base, clock and chat."""
     names = [layer.name for layer in compose("interactive", BARE).layers]
