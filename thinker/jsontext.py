@@ -4,9 +4,18 @@ import json
 import re
 from typing import NoReturn
 
-from pydantic import JsonValue
+import json_repair
+import orjson
+from pydantic import JsonValue, TypeAdapter
 
+from thinker.protocol.messages import JsonObject
+
+REPAIR_LIMIT = 256 * 1024  # characters; the mender is slow on long text
+MAX_OPEN = 256  # brackets more opened than closed; with those its cost grows as their square
 MAX_ATTEMPTS = 64  # places looked at in one text, so that brackets alone cost nothing
+
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -41,6 +50,19 @@ def parse(text: str) -> JsonValue:
     except (ValueError, RecursionError):
         return _first(text)
     return whole
+
+
+def mended(text: str) -> JsonObject | None:
+    """The JSON object that a text was meant to be; None when that cannot be told."""
+    opened = text.count("{") + text.count("[") - text.count("}") - text.count("]")
+    if "{" not in text or len(text) > REPAIR_LIMIT or opened > MAX_OPEN:
+        return None
+    try:
+        # Through JSON once more: what the wire cannot carry is no mend.
+        value = orjson.loads(orjson.dumps(json_repair.loads(text)))
+        return _OBJECT.validate_python(value) or None
+    except (ValueError, TypeError, RecursionError, AssertionError):  # the mender asserts
+        return None
 
 
 def _first(text: str) -> JsonValue:

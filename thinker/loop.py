@@ -14,7 +14,7 @@ import anyio
 import structlog
 
 from thinker import budget, history
-from thinker.answers.contract import Accepted, AnswerContract
+from thinker.answers.verdict import Accepted, Contract
 from thinker.budget import Limits, Spent
 from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, ModelError
@@ -85,7 +85,7 @@ class LoopRequest:
     steer: bool = False  # whether messages may enter between two steps
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
     tool_choice: ToolChoice = AUTO
-    contract: AnswerContract | None = None  # what the final text must be
+    contract: Contract | None = None  # what the final text must be
     parallel: bool = True  # pure calls of one response may run at once
 
 

@@ -36,3 +36,18 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     """What comes out is JSON, and nothing but ValueError is raised."""
     with contextlib.suppress(ValueError):
         json.dumps(jsontext.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1 "b": [2,}', {"a": 1, "b": [2]}),
+        ("{'```json{```json", None),  # an assertion of the library fails
+        ('{"a": "\\ud800', None),
+        ("no braces", None),
+        ('{"a": ' * 10_000, None),
+    ],
+)
+def test_broken_json_is_mended_or_given_up(text: str, value: object) -> None:
+    """Whatever the mending library makes of it, and without taking long."""
+    assert jsontext.mended(text) == value

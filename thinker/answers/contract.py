@@ -1,52 +1,19 @@
-"""What an answer must be, and what to say to a model whose answer is not.
-
-The decision is pure: the loop asks it about every final text and, while there are retries left,
-puts its objection to the model.
-"""
+"""A contract of an answer: a pydantic model, and places that must be there."""
 
 from dataclasses import dataclass
 from typing import Literal, get_origin
 
-import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
 from thinker.answers.paths import Style, missing
+from thinker.answers.verdict import Accepted, Objection
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.prompts.slots import MAX_RETRIES
 
 MAX_PROBLEMS = 8  # named to the model; mending those shows the next
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """The answer as a JSON object of the contract; ``repaired`` when the model wrote it broken."""
-
-    value: JsonObject
-    repaired: bool
-
-    @property
-    def text(self) -> str:
-        """The answer as JSON text, which is the reply of the turn."""
-        return orjson.dumps(self.value).decode()
-
-
-@dataclass(frozen=True)
-class Objection:
-    """Why the answer cannot be taken."""
-
-    problems: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """As the model is asked again."""
-        lines = "\n".join(f"- {problem}" for problem in self.problems)
-        return (
-            f"Your answer cannot be used:\n{lines}\n"
-            "Answer again with the complete JSON alone, in the required structure."
-        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +27,7 @@ class AnswerContract:
     model: type[BaseModel]
     ensure_keys: tuple[str, ...] = ()
     style: Style = "dot"
-    max_retries: int = MAX_RETRIES
+    max_retries: int = 0
 
     @property
     def opening(self) -> Literal["{", "["]:

@@ -5,19 +5,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import json_repair
-import orjson
 from pydantic import JsonValue
 
 from thinker.answers.complete import complete
 from thinker.answers.locate import blocks
 from thinker.answers.reader import AnswerSyntaxError, Reader, loads
+from thinker.jsontext import mended
 
 Release: TypeAlias = Literal["4.0.7"]  # of Agently, whose choice among several objects is wanted
 Repair: TypeAlias = Literal["truncated", "syntax"]
 
-REPAIR_LIMIT = 64 * 1024  # characters; the mender is slow on long text
-MAX_OPEN = 32  # brackets left open; with them its cost grows as their square
 MAX_MENDED = 4  # structures that it is given of one answer
 MAX_LEVELS = 8  # brackets left open that are looked into
 MAX_CANDIDATES = 64  # structures looked at in one answer, from its end
@@ -60,8 +57,8 @@ def parse(text: str, keys: Collection[str], compat: Release | None = None) -> An
         if answer.value is not None and fitting >= most:
             best, most = answer, fitting
     if most <= 0 and keys:
-        mended = (_mended(candidate) for candidate in reversed(candidates[-MAX_MENDED:]))
-        best = next((answer for answer in mended if _fitting(answer, keys)), best)
+        tries = (_mending(candidate) for candidate in reversed(candidates[-MAX_MENDED:]))
+        best = next((answer for answer in tries if _fitting(answer, keys)), best)
     return best
 
 
@@ -103,17 +100,10 @@ def _read(text: str) -> Answer:
     return Answer(text, completed)
 
 
-def _mended(text: str) -> Answer:
+def _mending(text: str) -> Answer:
     """What a lenient reader makes of a structure that is no JSON."""
-    completed = complete(text)
-    if len(text) > REPAIR_LIMIT or len(completed) - len(text) > MAX_OPEN:
-        return Answer()
-    try:
-        text = WIDE.sub(lambda match: NARROW.get(match[0], match[0]), text)
-        value = orjson.loads(orjson.dumps(json_repair.loads(text)))
-    except (ValueError, TypeError, RecursionError):
-        return Answer()
-    return Answer(text, completed, value, "syntax")
+    text = WIDE.sub(lambda match: NARROW.get(match[0], match[0]), text)
+    return Answer(text, complete(text), mended(text), "syntax")
 
 
 def first_fitting(text: str, keys: Collection[str]) -> str | None:

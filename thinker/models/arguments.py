@@ -2,12 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
-import json_repair
 import orjson
 
+from thinker.jsontext import mended
 from thinker.protocol.messages import JsonObject, ToolCall
-
-REPAIR_LIMIT = 256 * 1024  # characters; the mender is slow on long text
 
 
 def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> ToolCall:
@@ -40,19 +38,6 @@ def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
         taken.add(candidate)
         unique.append(candidate)
     return unique
-
-
-def mended(text: str) -> JsonObject | None:
-    """The JSON object that a text was meant to be; None when that cannot be told."""
-    if "{" not in text or len(text) > REPAIR_LIMIT:
-        return None
-    try:
-        value = json_repair.loads(text)
-        if not isinstance(value, dict) or not value:
-            return None
-        return _parsed(orjson.dumps(value).decode())  # what the wire cannot carry is no mend
-    except (ValueError, TypeError, RecursionError):
-        return None
 
 
 def _parsed(text: str) -> JsonObject | None:

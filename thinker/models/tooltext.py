@@ -12,7 +12,8 @@ from typing import Literal, TypeGuard
 import orjson
 import structlog
 
-from thinker.models.arguments import mended, tool_call
+from thinker.jsontext import mended
+from thinker.models.arguments import tool_call
 from thinker.models.base import Around, Model, ModelRequest, ModelResponse, OnText
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec

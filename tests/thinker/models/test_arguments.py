@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.models.arguments import REPAIR_LIMIT, tool_call, unique_ids
+from thinker.jsontext import REPAIR_LIMIT
+from thinker.models.arguments import tool_call, unique_ids
 from thinker.protocol.messages import JsonObject
 
 
