@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from thinker.answers.verdict import Contract
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import TurnRun
 from thinker.skills import Identity, identity
@@ -35,13 +36,15 @@ class Applied:
     """A turn as its prompt definition, if it has one, wants it, and its base prompt.
 
     ``parallel``: pure tool calls of one response may run at once. ``recent_images``: how many of
-    the newest messages show their pictures, None is the agent's own setting.
+    the newest messages show their pictures, None is the agent's own setting. ``contract``: what the
+    answer must be, None is any text.
     """
 
     turn: TurnRun
     base: BasePrompt
     parallel: bool = True
     recent_images: int | None = None
+    contract: Contract | None = None
 
 
 def read_text(path: Path) -> str:

@@ -4,6 +4,7 @@ from thinker import history
 from thinker.prompt.attach import offered
 from thinker.prompt.base import Applied, BasePrompt
 from thinker.prompt.layouts import written
+from thinker.prompt.output_contract import answer_contract
 from thinker.prompt.pipeline import render
 from thinker.protocol.messages import AUTO, Message, ToolChoice
 from thinker.protocol.methods import TurnRun
@@ -31,7 +32,13 @@ def applied(turn: TurnRun) -> Applied:
         }
     )
     base = BasePrompt(rendered.text, "definition")
-    return Applied(changed, base, definition.parallel_tool_calls, definition.recent_image_threshold)
+    return Applied(
+        changed,
+        base,
+        definition.parallel_tool_calls,
+        definition.recent_image_threshold,
+        answer_contract(rendered.sections),
+    )
 
 
 def shown(request: PromptRender) -> PromptRendered:

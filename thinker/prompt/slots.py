@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from thinker.prompt.container import Slots
 from thinker.prompt.parts import Included, lower_part
@@ -38,9 +38,16 @@ def lower_slots(
     """A definition's slots as sections, with its parents' behind them.
 
     Raises:
-        DefinitionError: a parent is not written as slots.
+        DefinitionError: a parent is not written as slots, or does not go with its child.
     """
-    return lower(_collected(name, sources).prompt(), name, included)
+    try:
+        return lower(_collected(name, sources).prompt(), name, included)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise DefinitionError(
+            f"prompt '{name}' with its parents: {place}: {first['msg']}"
+        ) from error
 
 
 def lower(prompt: SlotPrompt, source: str, included: Included | None = None) -> tuple[Section, ...]:

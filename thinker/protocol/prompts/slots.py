@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ConfigDict,
@@ -17,7 +18,9 @@ from pydantic import (
     TypeAdapter,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
+from thinker.protocol.prompts.grammar import OutputSchemaError, read
 from thinker.protocol.prompts.plain import is_type
 
 Compat: TypeAlias = Literal["4.0.7"]  # the release of Agently whose quirks are wanted
@@ -121,6 +124,14 @@ def _attachment(value: object) -> list[MessageContent]:
     ]
 
 
+def _readable(output: object) -> object:
+    try:
+        read(output)
+    except OutputSchemaError as error:
+        raise PydanticCustomError("output_type", "{problem}", {"problem": str(error)}) from error
+    return output
+
+
 class Options(BaseModel):
     """How an answer is asked for; whatever else stands here is the model provider's.
 
@@ -156,7 +167,7 @@ class SlotPrompt(BaseModel):
     examples: Annotated[object, Merge.DEEP] = None
     input: Annotated[object, Merge.REPLACE] = None
     attachment: Annotated[list[MessageContent], PlainValidator(_attachment), Merge.DEEP] = []
-    output: Annotated[object, Merge.DEEP] = None
+    output: Annotated[object, AfterValidator(_readable), Merge.DEEP] = None
     output_format: Annotated[object, Merge.REPLACE] = None
     options: Annotated[Options, Merge.DEEP] = Options()
 

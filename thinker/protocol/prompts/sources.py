@@ -25,7 +25,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from thinker.protocol.prompts import grammar
 from thinker.protocol.prompts.fields import Definition, Words
 from thinker.protocol.prompts.slots import SlotPrompt
 
@@ -163,11 +162,7 @@ def as_part(value: object) -> Part | None:
 
 def _slots(value: dict[str, object]) -> dict[str, object]:
     """The values as they were written, when a prompt can be made of them."""
-    output = SlotPrompt.model_validate(value).output
-    try:
-        grammar.read(output)
-    except grammar.OutputSchemaError as error:
-        raise PydanticCustomError("output_type", "{problem}", {"problem": str(error)}) from error
+    SlotPrompt.model_validate(value)
     return value
 
 
