@@ -140,7 +140,8 @@ class Daemon:
             def grew() -> None:
                 upkeep.wake()
 
-            tools = ToolRunner(self._store, self._servers, tasks, desk, _now, arrived)
+            prompts = self._configuration.prompts
+            tools = ToolRunner(self._store, self._servers, prompts, tasks, desk, _now, arrived)
             ends = self._ends = Changes()
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
@@ -156,7 +157,7 @@ class Daemon:
                 settings=self._settings,
                 environ=self._environ,
                 agents=self._agents,
-                prompts=self._configuration.prompts,
+                prompts=prompts,
                 clock=_now,
                 epoch=epoch,
                 tasks_changed=scheduler.wake,

@@ -6,6 +6,7 @@ what is wrong with its file is reported with place and mend.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -15,18 +16,21 @@ from pydantic import TypeAdapter, ValidationError
 from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import AgentDefinition, AgentsFile, Problem
 from orchestrator.definitions.problems import suggestion
+from orchestrator.hosttools.base import DelegatingTool
 from orchestrator.hosttools.catalogue import TOOLS
+from orchestrator.hosttools.subprompts import subprompt
 from orchestrator.launch import write_private
 from orchestrator.mcptools import owner
 from orchestrator.router import match
 from orchestrator.settings import Settings, bundled
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, SideEffect
 from thinker.protocol.prompts.bundle import PromptBundle, bundle
 from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.environments import Environments
 from thinker.protocol.prompts.files import DefinitionFile, scan
 from thinker.protocol.prompts.problem import Problem as Finding
 from thinker.protocol.prompts.registry import AgentKind, Registry
+from thinker.protocol.prompts.tooluse import SubpromptUse
 
 # The rest of such a definition holds: the entry is left out.
 WARNINGS = frozenset({"known_tool", "no_effect_yet"})
@@ -53,7 +57,8 @@ class PromptLibrary:
     def __init__(self, settings: Settings) -> None:
         self._folders = (bundled("prompts"), settings.paths.prompts)
         self._store = settings.paths.prompts_last_good
-        self._bundles: dict[str, PromptBundle] = {}
+        self._bundles: Mapping[str, PromptBundle] = {}
+        self._subprompts: Mapping[str, Mapping[str, DelegatingTool]] = {}
         self.definitions = _stored(self._store)
         self.problems: tuple[Problem, ...] = ()
 
@@ -62,17 +67,30 @@ class PromptLibrary:
         files, before = scan(self._folders), self.definitions
         fresh = {name: file.definition for name, file in files.items() if file.definition}
         current, problems = _settled({**before, **fresh}, before, agents)
-        named = {agent.prompt for agent in agents.agents} & current.keys()
-        self._bundles = {name: bundle(current, name) for name in named if name is not None}
-        used = {part for found in self._bundles.values() for part in found.definitions}
-        self.definitions = {
-            name: current[name] for name in current if name in files or name in used
+        bundles = {name: bundle(current, name) for name in current}
+        used = {agent.prompt for agent in agents.agents} & bundles.keys()
+        needed = {part for name in used if name for part in bundles[name].definitions}
+        self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
+        self.definitions = {name: current[name] for name in self._bundles}
+        names = registry(current, agents)
+        self._subprompts = {
+            name: dict(_subprompts(found.root, current, names))
+            for name, found in self._bundles.items()
         }
         findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
         self.problems = (
             *_file_problems(files, findings, self.definitions),
             *_agent_problems(agents, self.definitions, files),
         )
+
+    def subprompts(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
+        """The prompts that the agent's definition has among its tools, as tools."""
+        return self._subprompts.get(agent.prompt or "", {})
+
+    def classes(self) -> Mapping[str, SideEffect]:
+        """The side-effect class of every prompt that is a tool."""
+        every = chain.from_iterable(self._subprompts.values())
+        return dict.fromkeys(every, SideEffect.LOCAL_TX)
 
     def keep(self) -> None:
         """Store the definitions in force, to begin with them if their files are broken then."""
@@ -130,6 +148,15 @@ def registry(definitions: Mapping[str, PromptDefinition], agents: AgentsFile) ->
         tools=KnownTools(frozenset(agents.mcp_servers)),
         agents={agent.agent_id: AgentKind() for agent in agents.agents},
     )
+
+
+def _subprompts(
+    definition: PromptDefinition, known: Mapping[str, PromptDefinition], names: Registry
+) -> Iterator[tuple[str, DelegatingTool]]:
+    for entry in definition.tools or ():
+        use = names.resolve(entry)
+        if isinstance(use, SubpromptUse):
+            yield entry.name, subprompt(known[entry.name], use)
 
 
 def _settled(

@@ -15,7 +15,7 @@ from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.journal import runs, steps, subagents, turns, usage
 from orchestrator.journal.subagents import Run, Spec
-from orchestrator.launch import prepare
+from orchestrator.launch import prepare, resolve
 from orchestrator.settings import bundled
 from orchestrator.turn import TurnRunner, ended
 from orchestrator.turnhost import JournalHost
@@ -23,7 +23,8 @@ from orchestrator.turnrequest import Gathered
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
-# Single level; and a task would run with all rights of the parent (reliability.md S27, S32).
+# Single level, so no prompts as tools either; and a task would run with all rights of the parent
+# (reliability.md S27, S32).
 WITHHELD = ("spawn_subagent", "schedule_task")
 
 
@@ -43,7 +44,9 @@ class SubagentTurnRunner(TurnRunner):
     def _current(self) -> AgentDefinition:
         """The parent as it is configured now, cut down to what its call asked for."""
         parent = super()._current()
-        offered = tuple(tool.name for tool in self._with.tools.offered(parent))
+        prompts = self._with.prompts.subprompts(parent)
+        every = (tool.name for tool in self._with.tools.offered(parent))
+        offered = tuple(name for name in every if name not in prompts)
         return derive(parent, self._work.subagent_id, self._work.spec, offered)
 
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
@@ -53,6 +56,9 @@ class SubagentTurnRunner(TurnRunner):
             raise UnknownAgentError(parent)
         endpoint = slot.spec.endpoint
         endpoint = replace(endpoint, model=self._work.spec.model or endpoint.model)
+        modelled = services.prompts.with_model(definition, services.agents())
+        if modelled != definition:
+            definition, endpoint = modelled, resolve(modelled, services.environ, ())
         spec = prepare(definition, services.settings, endpoint, services.environ)
         services.supervisor.define(replace(spec, parent=parent), definition.idle_timeout_minutes)
         return super()._worker(definition)
@@ -117,7 +123,7 @@ def derive(
         update={
             "agent_id": subagent_id,
             "system_prompt": (bundled("prompts") / "subagent.md").read_text("utf-8").strip(),
-            "prompt": None,
+            "prompt": spec.prompt,
             "port": None,
             "model": spec.model or parent.model,
             "allowed_tools": tools,

@@ -32,6 +32,7 @@ from orchestrator.journal.approvals import Approval
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
 from orchestrator.mcptools import McpTool
+from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.toolservers import ToolServers
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
@@ -70,6 +71,7 @@ class ToolRunner:
         self,
         store: Store,
         servers: ToolServers,
+        prompts: PromptLibrary,
         tasks: TaskGroup,
         desk: Desk,
         clock: Callable[[], int],
@@ -77,6 +79,7 @@ class ToolRunner:
     ) -> None:
         self._store = store
         self._servers = servers
+        self._prompts = prompts
         self._desk = desk
         self._tasks = tasks
         self._clock = clock
@@ -89,12 +92,14 @@ class ToolRunner:
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """The tools that an agent's allow and deny globs leave it."""
-        served = (tool.spec for tool in self._servers.tools.values())
-        return offered(definition) + policy.offer(served, definition)
+        served = [tool.spec for tool in self._servers.tools.values()]
+        prompts = [tool.spec for tool in self._prompts.subprompts(definition).values()]
+        return offered(definition) + policy.offer((*served, *prompts), definition)
 
     def classes(self) -> Mapping[str, SideEffect]:
         """The side-effect class of every tool that there is now."""
-        return CLASSES | {name: tool.spec.side_effect for name, tool in self._servers.tools.items()}
+        served = {name: tool.spec.side_effect for name, tool in self._servers.tools.items()}
+        return {**self._prompts.classes(), **served, **CLASSES}
 
     def running(self, turn_id: str) -> frozenset[int]:
         """The calls of a turn that are being run at this moment."""
@@ -153,7 +158,7 @@ class ToolRunner:
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return await self._store.transact(self._deny, call, decision.reason)
-        tool = await self._find(call.name)
+        tool = await self._find(call.name, definition)
         if tool is None:
             text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
             return await self._store.transact(self._refuse, call, text)
@@ -222,11 +227,12 @@ class ToolRunner:
         unknown = _failure(call, steps.UNKNOWN_OUTCOME)
         return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
 
-    async def _find(self, name: str) -> HostTool | McpTool | None:
-        """A built-in tool, or one of an MCP server, which may just be starting."""
-        if name not in TOOLS and name not in self._servers.tools:
+    async def _find(self, name: str, definition: AgentDefinition) -> HostTool | McpTool | None:
+        """A built-in tool, one of an MCP server, which may just be starting, or a prompt."""
+        prompt = self._prompts.subprompts(definition).get(name)
+        if name not in TOOLS and name not in self._servers.tools and prompt is None:
             await self._servers.settled()
-        return TOOLS.get(name) or self._servers.tools.get(name)
+        return TOOLS.get(name) or self._servers.tools.get(name) or prompt
 
     def _intend(
         self, db: apsw.Connection, call: Call, caller: _Caller

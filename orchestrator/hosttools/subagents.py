@@ -13,7 +13,8 @@ from thinker.protocol.messages import JsonObject, SideEffect
 GLOBS: JsonObject = {"type": "array", "items": {"type": "string"}}
 
 
-def _begun(db: apsw.Connection, call: Call) -> bool:
+def begun(db: apsw.Connection, call: Call) -> bool:
+    """Whether a call has put work into a subagent's line already."""
     return subagents.of_call(db, call.turn_id, call.seq) is not None
 
 
@@ -33,18 +34,27 @@ def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
     if not task:
         raise ToolFailure("task is empty; write what is to be done")
     wanted = _spec(call.arguments, context.denied_tools)
-    running = subagents.open_count(db, context.agent_id)
-    if running >= subagents.MOST:
-        raise ToolFailure(
-            f"Max {subagents.MOST} concurrent subagents per parent (current: {running});"
-            " try again when one has ended"
-        )
+    room_for_one(db, context.agent_id)
     wait = call.arguments.get("wait") is not False
     subagent_id = subagents.create(db, call, context.agent_id, wanted, context.now)
     subagents.begin(db, call, subagent_id, context.address, task, context.now, wait=wait)
     if wait:
         return None
     return f"Started subagent {subagent_id}. Its result will come as a message."
+
+
+def room_for_one(db: apsw.Connection, agent_id: str) -> None:
+    """Let an agent have one more subagent at work.
+
+    Raises:
+        ToolFailure: it has as many as it may.
+    """
+    running = subagents.open_count(db, agent_id)
+    if running >= subagents.MOST:
+        raise ToolFailure(
+            f"Max {subagents.MOST} concurrent subagents per parent (current: {running});"
+            " try again when one has ended"
+        )
 
 
 def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> Spec:
@@ -90,6 +100,6 @@ SPAWN_SUBAGENT = DelegatingTool(
         ["task"],
         side_effect=SideEffect.LOCAL_TX,
     ),
-    _begun,
+    begun,
     _outcome,
 )

@@ -30,12 +30,16 @@ JOINED = "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON 
 
 
 class Spec(Frozen):
-    """What a subagent may do: its parent's tools that these globs leave, for so many minutes."""
+    """What a subagent may do: its parent's tools that these globs leave, for so many minutes.
+
+    ``prompt`` is the definition that it works with, None the usual one of subagents.
+    """
 
     allowed_tools: tuple[str, ...] = ()
     denied_tools: tuple[str, ...] = ()
     timeout_minutes: float = Field(5.0, ge=1, le=30)
     model: str | None = None
+    prompt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,11 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
 def of_call(db: apsw.Connection, turn_id: str, seq: int) -> Run | None:
     """The work that a call has begun."""
     return next(iter(_select(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)), None)
+
+
+def working_turn(db: apsw.Connection, run: Run) -> str:
+    """The turn in which a piece of work was done."""
+    return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Run:

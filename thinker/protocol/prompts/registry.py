@@ -4,6 +4,7 @@ One definition is right or wrong by itself in its form alone; whether its model,
 hooks and agents exist is known here.
 """
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +24,8 @@ from thinker.protocol.prompts.tooluse import (
     Use,
 )
 
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what every provider takes
+_UNCALLABLE = "{name!r} cannot be called by models; use letters, digits, - and _, at most 64"
 SUBAGENT_OPTIONS = SubagentUse.model_fields.keys() - HandoffUse.model_fields.keys()
 
 
@@ -127,6 +130,8 @@ class Registry:
                     named, "known_tool", f"there is no tool, prompt or agent {entry.name!r}"
                 )
             else:
+                if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
+                    yield Problem(named, "tool_name", _UNCALLABLE.format(name=entry.name))
                 yield from self._agent(entry, kind, (*place, "name"))
                 yield from _foreign(entry, kind, place)
 

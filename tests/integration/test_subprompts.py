@@ -1,0 +1,103 @@
+"""A prompt as a tool of another one, in a real daemon: a turn of its own, durable like any."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.held_model import system
+from pydantic import JsonValue
+
+from orchestrator.journal import invariants
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+CHAT = 123
+TEXT = "whales are large"
+SUMMARIZE: dict[str, JsonValue] = {
+    "toolDescription": "Sums up a text",
+    "model": "inherit",
+    "prompt": "You sum up.",
+    "requiredSchema": {
+        "type": "object",
+        "properties": {"document": {"type": "string"}, "words": {"type": "number", "default": 9}},
+        "required": ["document"],
+    },
+}
+
+
+def home(folder: Path, model: CallingModel, **entry: JsonValue) -> JsonObject:
+    """An agent whose prompt has another one among its tools."""
+    main: dict[str, JsonValue] = {
+        "toolDescription": "d",
+        "model": "inherit",
+        "prompt": "You are the main one.",
+        "tools": ["get_time", {"name": "summarize", **entry}],
+    }
+    (folder / "prompts").mkdir()
+    for name, body in (("main", main), ("summarize", SUMMARIZE)):
+        (folder / "prompts" / f"{name}.json").write_text(json.dumps(body), "utf-8")
+    return one_agent(model, {}, prompt="main", systemPrompt="")
+
+
+def call(**arguments: JsonValue) -> str:
+    """What a person writes to have the main prompt call the other one."""
+    return "!summarize " + json.dumps(arguments)
+
+
+async def settled(daemon: RunningDaemon) -> None:
+    """No turn is open, the sub-prompt's process has gone, and the journal keeps its promises."""
+    await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
+    with reading(daemon.home / "journal.db") as db:
+        assert invariants.violations(db) == []
+        assert db.execute("SELECT count(*) FROM subagent_run").get == 1
+
+
+async def test_prompt_runs_as_a_tool_with_the_property_as_its_first_message(tmp_path: Path) -> None:
+    """It has its own base prompt, sees nothing of the chat, and its text is the tool's result."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = home(tmp_path, model, initUserMessageProperty="document")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(CHAT, call(document=TEXT))
+            assert await bot.reply_in(CHAT, within=20) == f"result: work-model: {TEXT}"
+            asked = await model.asked(TEXT)
+            assert system(asked).startswith("You sum up.\n\n")
+            assert [message["role"] for message in asked.body["messages"]] == ["system", "user"]
+            await settled(daemon)
+
+
+async def test_killed_sub_prompt_goes_on_and_runs_once(tmp_path: Path) -> None:
+    """Its process, then the caller's, die by SIGKILL; there is one run and one reply."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = home(tmp_path, model, initUserMessageProperty="document")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            gate = model.hold(TEXT)
+            bot.user_says(CHAT, call(document=TEXT))
+            await model.asked(TEXT)
+            report = await daemon.until(lambda seen: any(agent.parent for agent in seen.agents))
+            for agent in report.agents:
+                if agent.pid:
+                    os.kill(agent.pid, signal.SIGKILL)
+            gate.set()
+            assert await bot.reply_in(CHAT, within=30) == f"result: work-model: {TEXT}"
+            await settled(daemon)
+
+
+async def test_inputs_are_checked_and_defaults_filled_in(tmp_path: Path) -> None:
+    """Without a property for it the message is all arguments; wrong ones come back as an error."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
+    ):
+        bot.user_says(CHAT, call(words=3))
+        assert "'document' is a required property" in await bot.reply_in(CHAT, within=20)
+        bot.user_says(CHAT, call(document=TEXT))
+        told = json.dumps({"document": TEXT, "words": 9}, separators=(",", ":"))
+        assert await bot.reply_in(CHAT, within=20) == f"result: work-model: {told}"
+        await settled(daemon)

@@ -1,0 +1,211 @@
+"""The areas of prompt_definitions.json (seed 000)."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
+from pydantic import TypeAdapter
+from structlog.testing import capture_logs
+from vector_runner.area import Area
+
+from thinker import history
+from thinker.agent import Agent
+from thinker.prompt.layouts import markdown
+from thinker.prompt.lower import lower
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import Image, UserMessage
+from thinker.protocol.prompts.definition import IMAGES_KEPT, PromptDefinition
+from thinker.protocol.prompts.environments import Environments
+from thinker.protocol.prompts.problem import CircularIncludeError, UnknownPromptError
+from thinker.protocol.prompts.registry import AgentKind, Registry
+from thinker.protocol.prompts.sources import Source
+from thinker.protocol.prompts.subprompt import RanTool, as_tool, opening, result_text, with_defaults
+from thinker.protocol.prompts.tooluse import SubpromptUse, ToolEntry
+from thinker.toolcalls import arguments
+
+# The names that the file's header says are there.
+REGISTRY = Registry(
+    prompts={"common_rules": "Rules.", "summarize_document": "Sum up."},
+    models=frozenset({"conversational", "heavy"}),
+    tools=frozenset({"search_docs", "create_ticket", "file_search"}),
+    agents={
+        "support_handoff": AgentKind(),
+        "researcher": AgentKind(dual=True),
+        "hidden_agent": AgentKind(dual=True, exposed=False),
+    },
+    hooks=frozenset({"limit_to_20_messages", "log_tool_calls"}),
+)
+SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
+
+
+def _validated(given: Any) -> dict[str, Any]:
+    """The verdict, every problem as field and rule, and what kind each tool entry is."""
+    problems = REGISTRY.validate(given["definition"])
+    found: dict[str, Any] = {
+        "ok": not problems,
+        "problems": [(problem.field, problem.rule) for problem in problems],
+    }
+    if not problems:
+        definition = PromptDefinition.model_validate(given["definition"])
+        uses = map(REGISTRY.resolve, definition.tools or ())
+        found["kinds"] = [use.kind for use in uses if use is not None]
+    return found
+
+
+def _same_verdict(expected: dict[str, Any], got: dict[str, Any]) -> bool:
+    if "field" in expected and (expected["field"], expected["rule"]) not in got["problems"]:
+        return False
+    return all(got[key] == expected[key] for key in ("ok", "kinds") if key in expected)
+
+
+def _resolved(given: Any) -> dict[str, Any]:
+    """An entry, or a definition, with everything that was not written."""
+    if "definition" in given:
+        return PromptDefinition.model_validate(given["definition"]).model_dump(by_alias=True)
+    use = REGISTRY.resolve(ToolEntry.model_validate(given["tool"]))
+    assert use is not None
+    fields = use.model_dump(by_alias=True)
+    return {**fields, **(fields.get("resumable") or {})}
+
+
+def _included(given: Any) -> dict[str, Any]:
+    """The text of a prompt with what it includes, or why there is none."""
+    definitions = {
+        name: PromptDefinition.model_validate(value)
+        for name, value in given.get("definitions", {}).items()
+    }
+    sources = SOURCES.validate_python(given.get("prompts", {}))
+    sources |= {name: definition.prompt for name, definition in definitions.items()}
+    root = definitions.get(given["resolve"])
+    try:
+        text = markdown(lower(sources, given["resolve"]))
+    except CircularIncludeError as error:
+        return {"ok": False, "error": "circular_include", "path": list(error.path)}
+    except UnknownPromptError as error:
+        return {"ok": False, "error": "unknown_prompt", "prompt": error.name}
+    own = {} if root is None else root.model_dump(by_alias=True)
+    tools = None if root is None else [entry.name for entry in root.tools or ()]
+    return {**own, "ok": True, "text": text, "tools": tools}
+
+
+def _asked(given: Any) -> dict[str, Any]:
+    """What a model is asked in a turn with this definition, and how often."""
+    bundle = {"name": "p", "definitions": {"p": {**given["definition"], "name": "p"}}}
+    made = [_response(turn) for turn in given.get("model_turns", [])]
+    model, host = ScriptedModel(*made, says("done"), says("done"), says("done")), MemoryHost()
+    tools = [spec(name) for name in ("search_docs", "create_ticket", "file_search")]
+    turn = turn_run("hello", *tools, prompt=bundle)
+    with capture_logs():
+        result = asyncio.run(Agent(ThinkerSettings(), model).run_turn(turn, host))
+    first = model.requests[0] if model.requests else None
+    return {
+        "request_tools": [tool.name for tool in first.tools] if first else [],
+        "request_tool_choice": first.tool_choice.mode if first else None,
+        # The answer to a call's result is asked for as well; it is no retry.
+        "model_requests": len(model.requests) - bool(host.ran),
+        "final_has_tool_call": bool(host.ran),
+        "error": result.error,
+    }
+
+
+def _response(turn: Mapping[str, Any]) -> Any:
+    names = turn.get("tool_calls", [])
+    if not names:
+        return says(turn.get("text", ""))
+    return calls(*(call(str(number), name) for number, name in enumerate(names)))
+
+
+def _inputs(given: Any) -> dict[str, Any]:
+    """Whether inputs are accepted, with their defaults; or the tool that a model is offered."""
+    schema = given["schema"]
+    if "arguments" in given:
+        whole = with_defaults(given["arguments"], schema)
+        problem = arguments.validate({**given["arguments"], **whole}, schema)
+        paths = sorted(re.findall(r"\$\.([^:]+):|'([^']+)' is a required", problem or ""))
+        found = [here or missing for here, missing in paths]
+        return {"ok": problem is None, "args": whole, "paths": sorted(found)}
+    definition = PromptDefinition(
+        name=given["name"],
+        tool_description=given["toolDescription"],
+        model="inherit",
+        prompt="",
+        required_schema=schema,
+    )
+    tool = as_tool(definition)
+    fields: Any = tool.parameters["properties"]
+    return {
+        "function": {"name": tool.name, "description": tool.description},
+        "parameters_properties": list(fields),
+        "parameters_required": tool.parameters.get("required", []),
+        "descriptions": {name: field.get("description") for name, field in fields.items()},
+    }
+
+
+def _subprompt(given: Any) -> dict[str, Any]:
+    """How a run begins, or what it comes back as."""
+    use = SubpromptUse.model_validate({"name": "p", **given["config"]})
+    if "run" not in given:
+        text, attached = opening(use, given["arguments"])
+        return {"init_user_message": text, "attachments": list(attached)}
+    ran = (
+        RanTool(tool["name"], tool["arguments"], tool["result"], tool["status"] == "error")
+        for tool in given["run"]["tool_calls"]
+    )
+    return {"text": result_text(use, given["run"]["text"], ran)}
+
+
+def _same_text(expected: dict[str, Any], got: dict[str, Any]) -> bool:
+    """The statements of a case about a result, or about a beginning."""
+    text = got.get("text", "")
+    stated = {
+        "is_single_string": isinstance(text, str),
+        "contains": all(part in text for part in expected.get("contains", [])),
+        "not_contains": not any(part in text for part in expected.get("not_contains", [])),
+    }
+    return all(
+        stated[key] if key in stated else got[key] == value for key, value in expected.items()
+    )
+
+
+def _images(given: Any) -> dict[str, Any]:
+    threshold = given["recentImageThreshold"] or IMAGES_KEPT
+    picture = Image(media_type="image/png", data="AA==")
+    count = given["messages_each_with_one_image"]
+    said = [UserMessage(content=str(number), images=(picture,)) for number in range(count)]
+    seen = history.fade(said, threshold)
+    shown = [
+        n for n, message in enumerate(seen) if isinstance(message, UserMessage) and message.images
+    ]
+    hidden = (message for number, message in enumerate(seen) if number not in shown)
+    return {
+        "first_index_with_real_image": shown[0],
+        "last_index_with_real_image": shown[-1],
+        "older_replaced_by_text": all("[image: " in message.content for message in hidden),
+    }
+
+
+def _environment(given: Any) -> dict[str, str]:
+    return Environments(
+        **{name.removesuffix("_env"): values for name, values in given.items()}
+    ).merged()
+
+
+def _states(expected: Any, got: Any) -> bool:
+    """Whether everything that is stated is so; more may be known."""
+    return all(got[key] == value for key, value in expected.items())
+
+
+VALIDATE = Area(_validated, same=_same_verdict)
+PARTS = ("required", "prompt_content", "optional", "tools")
+AREAS = {
+    **dict.fromkeys((f"validate.{part}" for part in PARTS), VALIDATE),
+    "defaults": Area(_resolved, same=_states),
+    "include": Area(_included, same=_states),
+    "tool_choice": Area(_asked, same=_states),
+    "required_schema": Area(_inputs, same=_states),
+    "subprompt": Area(_subprompt, same=_same_text),
+    "images": Area(_images),
+    "env": Area(_environment),
+}
