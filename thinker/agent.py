@@ -81,6 +81,7 @@ class Agent:
             relax=self._settings.tool_calls != "text"
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
             parallel=prepared.applied.parallel,
+            reasoning=prepared.applied.reasoning,
             contract=prepared.applied.contract,
         )
         return await Loop(request, self._model, host).run(turn.steps)

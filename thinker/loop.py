@@ -25,6 +25,7 @@ from thinker.protocol.messages import (
     NO_TOOLS,
     AssistantMessage,
     Message,
+    Reasoning,
     ToolChoice,
     ToolResult,
     ToolSpec,
@@ -86,6 +87,7 @@ class LoopRequest:
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
     tool_choice: ToolChoice = AUTO
     contract: Contract | None = None  # what the final text must be
+    reasoning: Reasoning | None = None
     parallel: bool = True  # pure calls of one response may run at once
 
 
@@ -159,6 +161,8 @@ class Loop:
         message = recovered(response.message, self._tools, self._spent.steps)
         calls = self._planned(message)
         usage = budget.charged(response.usage, _characters(request), len(message.model_dump_json()))
+        if request.reasoning is not None and not request.reasoning.recorded:
+            message = message.model_copy(update={"reasoning": None})
         committed = await self._host.commit(
             StepCommit(
                 turn_id=self._request.turn_id,
@@ -188,6 +192,7 @@ class Loop:
             tools=self._offered,
             tool_choice=NO_TOOLS if last else self._demand.choice,
             temperature=self._request.temperature,
+            reasoning=self._request.reasoning,
             on_text=self._host.show if self._request.stream else None,
         )
 

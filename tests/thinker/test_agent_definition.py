@@ -3,10 +3,11 @@
 from typing import Any
 
 from anyio import lowlevel
-from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
+from fakes.scripted import USAGE, MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 from structlog.testing import capture_logs
 
 from thinker.agent import Agent
+from thinker.models.base import ModelResponse
 from thinker.prompt.base import BUILT_IN
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import (
@@ -176,3 +177,18 @@ def test_pictures_of_older_messages_are_described() -> None:
         with_picture = [m for m in messages if isinstance(m, UserMessage) and m.images]
         assert len(with_picture) == shown
         assert "[image: image/png]" in messages[0].content
+
+
+async def test_thoughts_are_recorded_unless_they_are_excluded() -> None:
+    """``exclude`` keeps them out of the journal; ``include`` needs them there."""
+    thought = ModelResponse(AssistantMessage(content="hi", reasoning="hm"), USAGE)
+    for options, kept in (
+        ({}, "hm"),
+        ({"exclude": True}, None),
+        ({"exclude": True, "include": True}, "hm"),
+    ):
+        model, host = await ran(turn(reasoning={"effort": "high", **options}), thought)
+        assert host.commits[0].step.response.reasoning == kept
+        asked = model.requests[0].reasoning
+        assert asked is not None
+        assert asked.effort == "high"

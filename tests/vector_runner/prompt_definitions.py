@@ -15,7 +15,7 @@ from thinker.agent import Agent
 from thinker.prompt.layouts import markdown
 from thinker.prompt.lower import lower
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import Image, UserMessage
+from thinker.protocol.messages import Image, Reasoning, UserMessage
 from thinker.protocol.prompts.definition import IMAGES_KEPT, PromptDefinition
 from thinker.protocol.prompts.environments import Environments
 from thinker.protocol.prompts.problem import CircularIncludeError, UnknownPromptError
@@ -192,6 +192,11 @@ def _environment(given: Any) -> dict[str, str]:
     ).merged()
 
 
+def _visible(given: Any) -> dict[str, bool]:
+    wanted = Reasoning.model_validate(given)
+    return {"returned_to_caller": not wanted.exclude, "kept_in_history": wanted.include}
+
+
 def _states(expected: Any, got: Any) -> bool:
     """Whether everything that is stated is so; more may be known."""
     return all(got[key] == value for key, value in expected.items())
@@ -207,5 +212,6 @@ AREAS = {
     "required_schema": Area(_inputs, same=_states),
     "subprompt": Area(_subprompt, same=_same_text),
     "images": Area(_images),
+    "reasoning": Area(_visible),
     "env": Area(_environment),
 }

@@ -21,6 +21,8 @@ from thinker.protocol.messages import (
 VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature (design §15)
 MAX_TOKENS = 8192  # the API demands a limit; this one every current model takes
 EARLIER = "(The conversation began before this message.)"
+MIN_THINKING = 1024  # tokens; the API's own
+THINKING = {"low": 2048, "medium": 8192, "high": 16384}  # tokens, the API knows no words for it
 TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any", "function": "tool"}
 FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # what the API refuses in a tool_use id
 
@@ -59,11 +61,30 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
         _cache(system)
         body["system"] = [system]
     body["messages"] = [*_messages(request.messages)]
-    if request.temperature is not None:
+    thinking = _thinking(request)
+    if thinking:
+        body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
+        body["max_tokens"] = thinking + (request.max_output_tokens or MAX_TOKENS)
+    elif request.temperature is not None:  # which thinking excludes
         body["temperature"] = min(request.temperature, 1.0)  # the API's range ends at 1
     if request.on_text is not None:
         body["stream"] = True
     return body
+
+
+def _thinking(request: ModelRequest) -> int:
+    """The tokens to think with; none where the API would refuse them.
+
+    It wants its own signed thoughts back before tool results, which nobody keeps, and no tool
+    that must be called.
+    """
+    wanted = request.reasoning
+    answers = bool(request.messages) and isinstance(request.messages[-1], ToolResult)
+    if wanted is None or answers or request.tool_choice.demands:
+        return 0
+    if wanted.max_tokens is not None:
+        return max(MIN_THINKING, wanted.max_tokens)
+    return 0 if wanted.effort is None else THINKING[wanted.effort]
 
 
 def _choice(choice: ToolChoice) -> JsonObject:

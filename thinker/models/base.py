@@ -9,6 +9,7 @@ from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
     Message,
+    Reasoning,
     ToolChoice,
     ToolSpec,
     Usage,
@@ -32,6 +33,7 @@ class ModelRequest:
     tool_choice: ToolChoice = AUTO
     temperature: float | None = None
     max_output_tokens: int | None = None
+    reasoning: Reasoning | None = None
     on_text: OnText | None = field(default=None, compare=False)
 
 

@@ -14,6 +14,7 @@ from thinker.protocol.messages import (
     Image,
     JsonObject,
     Message,
+    Reasoning,
     ToolCall,
     ToolChoice,
     ToolResult,
@@ -49,6 +50,7 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
         body["tool_choice"] = _choice(request.tool_choice)
+    body |= _reasoning(account.provider.name, request.reasoning)
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
@@ -59,6 +61,18 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}
     return body
+
+
+def _reasoning(provider: str, wanted: Reasoning | None) -> JsonObject:
+    """OpenRouter has an object for it, everybody else the effort alone."""
+    if wanted is None:
+        return {}
+    if provider != "openrouter":
+        return {} if wanted.effort is None else {"reasoning_effort": wanted.effort}
+    amount: JsonObject = {} if wanted.effort is None else {"effort": wanted.effort}
+    if wanted.max_tokens is not None:
+        amount = {"max_tokens": wanted.max_tokens}
+    return {"reasoning": {**amount, "exclude": not wanted.recorded}} if amount else {}
 
 
 def _choice(choice: ToolChoice) -> JsonValue:
@@ -72,6 +86,7 @@ def _messages(request: ModelRequest) -> list[JsonObject]:
         [{"role": "system", "content": request.system}] if request.system else []
     )
     wire = system
+    told = request.reasoning is not None and request.reasoning.include
     found: list[Image] = []  # by tools, whose messages cannot hold pictures in this format
     for message in request.messages:
         if not isinstance(message, ToolResult):
@@ -79,7 +94,7 @@ def _messages(request: ModelRequest) -> list[JsonObject]:
             found = []
         else:
             found += message.images
-        wire.append(_message(message))
+        wire.append(_message(message, told=told))
     return wire + _pictures(found)
 
 
@@ -87,12 +102,13 @@ def _pictures(found: Sequence[Image]) -> list[JsonObject]:
     return [_user(UserMessage(content=FROM_TOOLS, images=tuple(found)))] if found else []
 
 
-def _message(message: Message) -> JsonObject:
+def _message(message: Message, *, told: bool) -> JsonObject:
     if isinstance(message, UserMessage):
         return _user(message)
     if isinstance(message, ToolResult):
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
-    return _assistant(message)
+    thoughts: JsonObject = {"reasoning_content": message.reasoning} if told else {}
+    return _assistant(message) | (thoughts if message.reasoning else {})
 
 
 def _user(message: UserMessage) -> JsonObject:

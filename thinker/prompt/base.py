@@ -10,6 +10,7 @@ from typing import Literal
 
 from thinker.answers.verdict import Contract
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import Reasoning
 from thinker.protocol.methods import TurnRun
 from thinker.skills import Identity, identity
 
@@ -45,6 +46,7 @@ class Applied:
     parallel: bool = True
     recent_images: int | None = None
     contract: Contract | None = None
+    reasoning: Reasoning | None = None
 
 
 def read_text(path: Path) -> str:

@@ -6,7 +6,7 @@ from thinker.prompt.base import Applied, BasePrompt
 from thinker.prompt.layouts import written
 from thinker.prompt.output_contract import answer_contract
 from thinker.prompt.pipeline import render
-from thinker.protocol.messages import AUTO, Message, ToolChoice
+from thinker.protocol.messages import AUTO, Message, Reasoning, ToolChoice
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompts.bundle import PromptBundle
 from thinker.protocol.prompts.definition import PromptDefinition
@@ -38,6 +38,7 @@ def applied(turn: TurnRun) -> Applied:
         definition.parallel_tool_calls,
         definition.recent_image_threshold,
         answer_contract(rendered.sections),
+        _reasoning(definition),
     )
 
 
@@ -63,6 +64,11 @@ def _choice(turn: TurnRun, definition: PromptDefinition) -> ToolChoice:
     if turn.tool_choice != AUTO:
         return turn.tool_choice
     return ToolChoice(mode=definition.tool_choice)
+
+
+def _reasoning(definition: PromptDefinition) -> Reasoning | None:
+    wanted = definition.reasoning
+    return None if wanted is None else Reasoning.model_validate(wanted.model_dump())
 
 
 def _past(turn: TurnRun, definition: PromptDefinition) -> tuple[Message, ...]:

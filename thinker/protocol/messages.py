@@ -114,6 +114,24 @@ class ToolChoice(Frozen):
         return self.mode in ("required", "function")
 
 
+class Reasoning(Frozen):
+    """How a model is to think before it answers (seed 000 §6).
+
+    ``max_tokens`` wins over ``effort`` where a provider takes only one of them. With ``exclude``
+    nobody is shown what it thought; with ``include`` it is told its own thoughts again.
+    """
+
+    effort: Literal["low", "medium", "high"] | None = None
+    max_tokens: int | None = None
+    exclude: bool = False
+    include: bool = False
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the thoughts are part of the step that is kept."""
+        return self.include or not self.exclude
+
+
 AUTO, NO_TOOLS = ToolChoice(), ToolChoice(mode="none")
 
 

@@ -1,0 +1,39 @@
+"""The bundled roles: coordinator, planner, executor, specialist (seed 004)."""
+
+from pathlib import Path
+
+import pytest
+
+from thinker.prompt.layouts import markdown
+from thinker.prompt.lower import lower
+from thinker.protocol.prompts.files import scan
+from thinker.protocol.prompts.registry import Registry
+from thinker.protocol.prompts.sources import LayeredSource
+
+FOLDER = Path(__file__).parent.parent / "prompts"
+ROLES = ("coordinator", "planner", "executor", "specialist")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_role_is_a_layered_definition_without_a_fault(role: str) -> None:
+    """It names nothing that does not come along."""
+    files = scan((FOLDER,))
+    definition = files[role].definition
+    assert definition is not None
+    sources = {name: file.definition.prompt for name, file in files.items() if file.definition}
+    assert Registry(prompts=sources, tools=frozenset()).check(definition) == ()
+    assert isinstance(definition.prompt, LayeredSource)
+    assert markdown(lower(sources, role)).startswith("# Identity\n")
+
+
+def test_coordinator_has_the_other_three_as_tools() -> None:
+    """Each is told the one input that it requires."""
+    files = scan((FOLDER,))
+    coordinator = files["coordinator"].definition
+    assert coordinator is not None
+    for entry in coordinator.tools or ():
+        called = files[entry.name].definition
+        assert called is not None
+        assert called.required_schema is not None
+        assert called.required_schema["required"] == [entry.init_user_message_property]
+    assert [entry.name for entry in coordinator.tools or ()] == [*ROLES[1:]]

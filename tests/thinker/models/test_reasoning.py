@@ -1,0 +1,92 @@
+"""How a model is told to think, in each provider's words (seed 000 §6)."""
+
+from typing import Any
+
+import pytest
+
+from thinker.models import anthropic, openai_chat
+from thinker.models.base import ModelRequest
+from thinker.models.failures import Account
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    UserMessage,
+)
+from thinker.protocol.providers import PROVIDERS
+
+HELLO = UserMessage(content="hello")
+CALLED: tuple[Message, ...] = (
+    HELLO,
+    AssistantMessage(tool_calls=(ToolCall(id="1", name="look"),), reasoning="I should look."),
+    ToolResult(call_id="1", name="look", content="seen"),
+)
+
+
+def openai(provider: str, reasoning: Reasoning, *messages: Message) -> dict[str, Any]:
+    """The body for a provider of OpenAI's wire."""
+    request = ModelRequest(system="", messages=messages or (HELLO,), reasoning=reasoning)
+    return openai_chat.request_body(Account(PROVIDERS[provider], "m", ""), request)
+
+
+def claude(reasoning: Reasoning, *messages: Message, **fields: Any) -> dict[str, Any]:
+    """The body for Anthropic."""
+    given = {"messages": messages or (HELLO,), "temperature": 0.4, **fields}
+    return anthropic.request_body("m", ModelRequest(system="", reasoning=reasoning, **given))
+
+
+def test_effort_is_named_where_it_has_a_name() -> None:
+    """OpenAI's wire takes the word; OpenRouter an object, with a number of tokens if given."""
+    assert openai("openai", Reasoning(effort="low"))["reasoning_effort"] == "low"
+    assert "reasoning_effort" not in openai("groq", Reasoning(max_tokens=500))
+    assert openai("openrouter", Reasoning(effort="high"))["reasoning"] == {
+        "effort": "high",
+        "exclude": False,
+    }
+    wanted = Reasoning(effort="high", max_tokens=500, exclude=True)
+    assert openai("openrouter", wanted)["reasoning"] == {"max_tokens": 500, "exclude": True}
+    assert "reasoning" not in openai("openrouter", Reasoning(include=True))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "budget"),
+    [
+        (Reasoning(effort="low"), 2048),
+        (Reasoning(effort="medium"), 8192),
+        (Reasoning(effort="high"), 16384),
+        (Reasoning(effort="low", max_tokens=5000), 5000),
+        (Reasoning(max_tokens=10), 1024),
+    ],
+)
+def test_anthropic_gets_a_number_of_tokens_beside_the_answers(
+    wanted: Reasoning, budget: int
+) -> None:
+    """Thinking excludes a temperature."""
+    body = claude(wanted)
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": budget}
+    assert body["max_tokens"] == budget + 8192
+    assert "temperature" not in body
+
+
+def test_anthropic_is_not_asked_to_think_where_it_would_refuse() -> None:
+    """After a tool's result, under a forced call, and when nothing says how much."""
+    must = ToolChoice(mode="required")
+    for body in (
+        claude(Reasoning(effort="low"), *CALLED),
+        claude(Reasoning(effort="low"), tool_choice=must),
+        claude(Reasoning(include=True)),
+    ):
+        assert "thinking" not in body
+        assert body["temperature"] == 0.4
+
+
+def test_thoughts_go_back_only_when_history_includes_them() -> None:
+    """Without a definition that says so nobody is told what was thought before."""
+    told = openai("groq", Reasoning(include=True), *CALLED)["messages"]
+    assert told[1]["reasoning_content"] == "I should look."
+    assert "reasoning_content" not in told[0]
+    silent = openai("groq", Reasoning(effort="low"), *CALLED)["messages"]
+    assert "reasoning_content" not in silent[1]
