@@ -101,6 +101,8 @@ def prepare(
             "fact_extraction_prompt_path": _template(settings, "fact-extraction.md"),
             "skills_dirs": skill_directories(definition.agent_id, settings),
             "skills": definition.skills,
+            "hooks_dir": paths.hooks if definition.allow_hooks else None,
+            "hooks": definition.hooks,
             "user_timezone": definition.timezone or host_timezone(environ),
             "log_level": settings.log_level,
             **_cost(definition.cost_controls),

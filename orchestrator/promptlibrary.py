@@ -6,6 +6,7 @@ what is wrong with its file is reported with place and mend.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -36,6 +37,7 @@ from thinker.protocol.prompts.tooluse import SubpromptUse
 WARNINGS = frozenset({"known_tool", "no_effect_yet"})
 
 FILE = "agents.json"
+HOOKS = "orchestrator.hooks"  # the group of entry points
 
 _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
 log = structlog.get_logger()
@@ -57,6 +59,7 @@ class PromptLibrary:
     def __init__(self, settings: Settings) -> None:
         self._folders = (bundled("prompts"), settings.paths.prompts)
         self._store = settings.paths.prompts_last_good
+        self._hooks = settings.paths.hooks
         self._bundles: Mapping[str, PromptBundle] = {}
         self._subprompts: Mapping[str, Mapping[str, DelegatingTool]] = {}
         self.definitions = _stored(self._store)
@@ -66,13 +69,14 @@ class PromptLibrary:
         """Read all files again; what cannot be used leaves the definition that there was."""
         files, before = scan(self._folders), self.definitions
         fresh = {name: file.definition for name, file in files.items() if file.definition}
-        current, problems = _settled({**before, **fresh}, before, agents)
+        hooks = _hooks(self._hooks)
+        current, problems = _settled({**before, **fresh}, before, agents, hooks)
         bundles = {name: bundle(current, name) for name in current}
         used = {agent.prompt for agent in agents.agents} & bundles.keys()
         needed = {part for name in used if name for part in bundles[name].definitions}
         self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
         self.definitions = {name: current[name] for name in self._bundles}
-        names = registry(current, agents)
+        names = registry(current, agents, hooks)
         self._subprompts = {
             name: dict(_subprompts(found.root, current, names))
             for name, found in self._bundles.items()
@@ -81,6 +85,7 @@ class PromptLibrary:
         self.problems = (
             *_file_problems(files, findings, self.definitions),
             *_agent_problems(agents, self.definitions, files),
+            *_hook_problems(agents, self.definitions, hooks),
         )
 
     def subprompts(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
@@ -140,13 +145,16 @@ class PromptLibrary:
         )
 
 
-def registry(definitions: Mapping[str, PromptDefinition], agents: AgentsFile) -> Registry:
+def registry(
+    definitions: Mapping[str, PromptDefinition], agents: AgentsFile, hooks: frozenset[str]
+) -> Registry:
     """Everything that a definition may name."""
     return Registry(
         prompts={name: found.prompt for name, found in definitions.items()},
         models=frozenset(agents.models),
         tools=KnownTools(frozenset(agents.mcp_servers)),
         agents={agent.agent_id: AgentKind() for agent in agents.agents},
+        hooks=hooks,
     )
 
 
@@ -163,6 +171,7 @@ def _settled(
     candidates: Mapping[str, PromptDefinition],
     before: Mapping[str, PromptDefinition],
     agents: AgentsFile,
+    hooks: frozenset[str],
 ) -> tuple[dict[str, PromptDefinition], dict[str, tuple[Finding, ...]]]:
     """The candidates that hold together, faulty ones by their version before; what was wrong.
 
@@ -171,7 +180,7 @@ def _settled(
     """
     current, first = dict(candidates), dict[str, tuple[Finding, ...]]()
     while True:
-        names = registry(current, agents)
+        names = registry(current, agents, hooks)
         found = {name: names.check(definition) for name, definition in current.items()}
         first = {**{name: seen for name, seen in found.items() if seen}, **first}
         faulty = [
@@ -220,6 +229,26 @@ def _agent_problems(
         elif agent.system_prompt:
             message = f'{who} has a "prompt", so its "systemPrompt" has no effect; remove one'
             yield Problem("warning", FILE, 0, agent.agent_id, "systemPrompt", message)
+
+
+def _hook_problems(
+    agents: AgentsFile, in_force: Mapping[str, PromptDefinition], hooks: frozenset[str]
+) -> Iterator[Problem]:
+    for agent in agents.agents:
+        who = f"agent '{agent.agent_id}'"
+        for name in sorted({*agent.hooks} - hooks):
+            message = f"{who} has the unknown hook '{name}'{suggestion(name, hooks)}"
+            yield Problem("error", FILE, 0, agent.agent_id, "hooks", message)
+        definition = in_force.get(agent.prompt or "")
+        if not agent.allow_hooks and (agent.hooks or (definition and definition.hooks)):
+            message = f'{who} has hooks, which are off; set "allowHooks": true or remove them'
+            yield Problem("warning", FILE, 0, agent.agent_id, "allowHooks", message)
+
+
+def _hooks(directory: Path) -> frozenset[str]:
+    """The hooks that there are: files of the home, and entry points of installed packages."""
+    installed = (found.name for found in entry_points(group=HOOKS))
+    return frozenset((*(path.stem for path in directory.glob("*.py")), *installed))
 
 
 def _stored(path: Path) -> dict[str, PromptDefinition]:

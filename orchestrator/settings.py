@@ -162,6 +162,11 @@ class Paths:
         """The user's own prompt definitions."""
         return self.home / "prompts"
 
+    @property
+    def hooks(self) -> Path:
+        """``<id>.py`` of each hook."""
+        return self.home / "hooks"
+
     def prepare(self) -> None:
         """Create the directories, readable by this user alone.
 

@@ -12,6 +12,7 @@ import structlog
 
 from thinker import compaction, facts, history
 from thinker.budget import Limits
+from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
 from thinker.loop import Host, Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
@@ -58,15 +59,19 @@ class Agent:
         self._records: tuple[JsonObject, ...] = ()
         self._warned: set[str] = set()
         self._ranking = Ranking()
+        self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
 
     async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
         """Run a turn, or go on with one whose first steps are recorded in it."""
         prepared = self.prepare(turn)
+        hooks = self._hooks(turn, prepared.applied)
+        prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
+        messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
         request = LoopRequest(
             turn_id=turn.turn_id,
-            prompt=prepared.prompt,
-            system=prepared.prompt.text,
-            messages=prepared.messages,
+            prompt=prompt,
+            system=prompt.text,
+            messages=messages,
             tools=prepared.tools,
             limits=Limits(
                 max_steps=turn.max_steps or self._settings.max_steps,
@@ -84,7 +89,18 @@ class Agent:
             reasoning=prepared.applied.reasoning,
             contract=prepared.applied.contract,
         )
-        return await Loop(request, self._model, host).run(turn.steps)
+        if hooks is None:
+            return await Loop(request, self._model, host).run(turn.steps)
+        model, hooked = HookedModel(self._model, hooks), HookedHost(host, hooks)
+        return await Loop(request, model, hooked).run(await replayed(hooks, turn.steps))
+
+    def _hooks(self, turn: TurnRun, applied: Applied) -> Hooks | None:
+        """The hooks of a turn; None when it has none, or they are not allowed."""
+        names = self._settings.hooks if applied.hooks is None else applied.hooks
+        if self._hook_files is None or not names:
+            return None
+        state = HookState(self._settings.agent_id, turn.turn_id, turn.chat)
+        return Hooks(state, tuple((name, self._hook_files.find(name)) for name in names))
 
     async def compact(self, request: Compact) -> Compacted:
         """Summarise the older part of a session."""

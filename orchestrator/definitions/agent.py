@@ -137,6 +137,10 @@ class AgentDefinition(ConfigModel):
     """Facts found after a conversation."""
     skills: tuple[Text, ...] = ("*",)
     """Skills the agent may use, as globs."""
+    allow_hooks: bool = False
+    """Whether hooks (Python in the home's hooks directory, or installed) may run in its process."""
+    hooks: tuple[Text, ...] = ()
+    """Hooks to run, by id; those of a prompt definition take their place."""
     env: Variables = Field(default_factory=dict)
     """Extra environment variables of the agent's process."""
     while_busy: Literal["queue", "steer", "interrupt"] = "queue"

@@ -180,6 +180,21 @@ def test_damaged_copy_of_the_last_good_ones_is_no_obstacle(
     assert text(found) == "Be kind."
 
 
+def test_hooks_must_be_there_and_allowed(tmp_path: Path) -> None:
+    """A definition with a hook that is not there is not used: it may be what redacts."""
+    write(tmp_path, hooks=["redact"])
+    missing, _ = library(tmp_path).problems
+    expected = "prompt 'p': hooks[0]: there is no hook 'redact'; add hooks/redact.py"
+    assert missing.message == expected
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / "redact.py").write_text("", "utf-8")
+    off = "agents.json: warning: agent 'work' has hooks, which are off; "
+    assert problems(library(tmp_path)) == [f'{off}set "allowHooks": true or remove them']
+    allowed = agents(allowHooks=True, hooks=["redacts"])
+    (unknown,) = problems(library(tmp_path, allowed))
+    assert "agent 'work' has the unknown hook 'redacts'; did you mean \"redact\"?" in unknown
+
+
 def test_variables_come_from_the_places_of_agents_json_that_declare_them(tmp_path: Path) -> None:
     """Chat, channel, daemon and agent, each in its level; nothing undeclared leaves the file."""
     declared = {"name": "A", "type": "text", "required": False, "description": ""}

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
@@ -197,6 +198,18 @@ def _visible(given: Any) -> dict[str, bool]:
     return {"returned_to_caller": not wanted.exclude, "kept_in_history": wanted.include}
 
 
+def _hooks(given: Any) -> dict[str, list[str]]:
+    """Which hooks a turn runs: an agent with its own, and a definition that may name others."""
+    named = given["prompt_hooks"]
+    definition: dict[str, Any] = {"toolDescription": "d", "model": "inherit", "prompt": "x"}
+    definition |= {"name": "p"} if named is None else {"name": "p", "hooks": named}
+    turn = turn_run("hello", prompt={"name": "p", "definitions": {"p": definition}})
+    settings = ThinkerSettings(hooks=tuple(given["agent_hooks"] or ()), hooks_dir=Path("/missing"))
+    with capture_logs() as logged:
+        asyncio.run(Agent(settings, ScriptedModel(says("done"))).run_turn(turn, MemoryHost()))
+    return {"run": [entry["hook"] for entry in logged if entry["event"] == "hook_not_loaded"]}
+
+
 def _states(expected: Any, got: Any) -> bool:
     """Whether everything that is stated is so; more may be known."""
     return all(got[key] == value for key, value in expected.items())
@@ -211,6 +224,7 @@ AREAS = {
     "tool_choice": Area(_asked, same=_states),
     "required_schema": Area(_inputs, same=_states),
     "subprompt": Area(_subprompt, same=_same_text),
+    "hooks": Area(_hooks),
     "images": Area(_images),
     "reasoning": Area(_visible),
     "env": Area(_environment),

@@ -38,7 +38,7 @@ class Applied:
 
     ``parallel``: pure tool calls of one response may run at once. ``recent_images``: how many of
     the newest messages show their pictures, None is the agent's own setting. ``contract``: what the
-    answer must be, None is any text.
+    answer must be, None is any text. ``hooks``: which run, None are the agent's own.
     """
 
     turn: TurnRun
@@ -47,6 +47,7 @@ class Applied:
     recent_images: int | None = None
     contract: Contract | None = None
     reasoning: Reasoning | None = None
+    hooks: tuple[str, ...] | None = None
 
 
 def read_text(path: Path) -> str:

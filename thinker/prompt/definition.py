@@ -39,6 +39,7 @@ def applied(turn: TurnRun) -> Applied:
         definition.recent_image_threshold,
         answer_contract(rendered.sections),
         _reasoning(definition),
+        definition.hooks,
     )
 
 

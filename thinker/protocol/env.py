@@ -43,6 +43,8 @@ class ThinkerSettings(BaseSettings):
     default_system_prompt_path: Path | None = None
     skills_dirs: tuple[Path, ...] = ()
     skills: tuple[str, ...] = ("*",)
+    hooks_dir: Path | None = None  # set only when the operator allows hooks
+    hooks: tuple[str, ...] = ()
     polling_enabled: bool = False
     send_response_directly: bool = False
     user_timezone: str = Field("America/New_York", validation_alias="USER_TIMEZONE")

@@ -151,7 +151,11 @@ class Registry:
     def _hooks(self, definition: PromptDefinition) -> Iterator[Problem]:
         for number, hook in enumerate(definition.hooks or ()):
             if hook not in self.hooks:
-                yield Problem(("hooks", number), "known_hook", f"there is no hook {hook!r}")
+                yield Problem(
+                    ("hooks", number),
+                    "known_hook",
+                    f"there is no hook {hook!r}; add hooks/{hook}.py",
+                )
 
 
 def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:

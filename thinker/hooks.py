@@ -1,0 +1,234 @@
+"""Hooks: an operator's own Python at fixed points of a turn (seed 000 §8). Off unless allowed.
+
+A hook is a file ``<home>/hooks/<id>.py``, or an entry point ``<id>`` of the group
+``orchestrator.hooks``. It defines functions with the names of the points; each may be ``async``::
+
+    def filter_messages(state, messages):
+        return messages[-20:]
+
+Points: ``after_system_message(state, text)``, ``filter_messages(state, messages)``,
+``prefilter_llm_history(state, messages)``, ``tool_call_started(state, call)``,
+``after_tool_call_success(state, call, result)``, ``after_tool_call_failure(…)``,
+``tool_call_done(state, call, result)``. What one returns replaces the value, None keeps it. They
+run in the listed order. A hook that fails is logged and the last good value is kept; only
+``prefilter_llm_history`` may stop the step, with an exception that has ``block = True``.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from runpy import run_path
+from typing import Any, TypeVar
+
+import anyio
+import structlog
+from anyio import to_thread
+from pydantic import TypeAdapter
+
+from thinker import history
+from thinker.errors import FatalModelError
+from thinker.loop import Host
+from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.protocol.messages import Message, ToolResult, UserMessage
+from thinker.protocol.methods import (
+    ChatRef,
+    LayerRecord,
+    PlannedCall,
+    PromptRecord,
+    RecordedStep,
+    StepCommit,
+    StepCommitted,
+)
+from thinker.skills import Identity, identity
+
+GROUP = "orchestrator.hooks"
+SECONDS = 10.0  # that one hook may take at one point
+MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
+T = TypeVar("T")
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class HookState:
+    """Whose turn it is; the first argument of every hook."""
+
+    agent_id: str
+    turn_id: str
+    chat: ChatRef
+
+
+class HookFiles:
+    """The hooks of a directory and of installed packages, read again when a file changed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._loaded: dict[str, tuple[Identity | None, Mapping[str, Any]]] = {}
+
+    def find(self, hook: str) -> Mapping[str, Any]:
+        """The functions of a hook by name; none, and a line in the log, when it cannot be had."""
+        path = self._directory / f"{hook}.py"
+        seen = identity(path)
+        if hook not in self._loaded or self._loaded[hook][0] != seen:
+            try:
+                self._loaded[hook] = seen, (run_path(str(path)) if seen else _from_package(hook))
+            except Exception as error:  # noqa: BLE001 - it is somebody else's code
+                log.error("hook_not_loaded", hook=hook, problem=repr(error))  # noqa: TRY400 - as above
+                self._loaded[hook] = seen, {}
+        return self._loaded[hook][1]
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """The hooks of one turn, in their order; without any everything stays as it is."""
+
+    state: HookState
+    hooks: tuple[tuple[str, Mapping[str, Any]], ...]
+
+    async def prompt(self, record: PromptRecord) -> PromptRecord:
+        """The prompt after ``after_system_message``; changed, it is one layer of that name."""
+        name = "after_system_message"
+        text = await self._chain(name, record.text, str)
+        if text == record.text:
+            return record
+        return record.model_copy(update={"layers": (LayerRecord(name=name, text=text),)})
+
+    async def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The conversation after ``filter_messages``, calls and results paired again."""
+        found = await self._chain("filter_messages", messages, MESSAGES.validate_python)
+        return messages if found == messages else history.repair(found)
+
+    async def request(self, request: ModelRequest) -> ModelRequest:
+        """A request after ``prefilter_llm_history``.
+
+        Raises:
+            FatalModelError: a hook stops the step.
+        """
+        given = request.messages
+        found = await self._chain("prefilter_llm_history", given, MESSAGES.validate_python)
+        return request if found == given else replace(request, messages=history.repair(found))
+
+    async def result(self, call: PlannedCall, result: ToolResult) -> ToolResult:
+        """A call's result as the model is to see it; the journal has it as it was."""
+        name = "after_tool_call_failure" if result.is_error else "after_tool_call_success"
+        changed = await self._chain(name, result, ToolResult.model_validate, call)
+        await self._chain("tool_call_done", changed, _same, call)
+        return changed.model_copy(update={"call_id": result.call_id, "name": result.name})
+
+    async def started(self, call: PlannedCall) -> None:
+        """Tell that a call begins."""
+        await self._chain("tool_call_started", call, _same)
+
+    async def _chain(
+        self, point: str, value: T, read: Callable[[Any], T], *before: PlannedCall
+    ) -> T:
+        """The value after every hook that has this point."""
+        for hook, functions in self.hooks:
+            function = functions.get(point)
+            if not callable(function):
+                continue
+            try:
+                found = await _called(function, self.state, *before, value)
+                value = value if found is None else read(found)
+            except Exception as error:
+                if point == "prefilter_llm_history" and getattr(error, "block", False) is True:
+                    raise FatalModelError(f"the hook {hook!r} stopped the step: {error}") from error
+                log.exception("hook_failed", hook=hook, point=point)
+        return value
+
+
+class HookedModel:
+    """A model whose requests go through ``prefilter_llm_history`` first."""
+
+    def __init__(self, model: Model, hooks: Hooks) -> None:
+        self._model = model
+        self._hooks = hooks
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self._model.name
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask with what the hooks leave of the request."""
+        return await self._model.complete(await self._hooks.request(request))
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        await self._model.aclose()
+
+
+class HookedHost:
+    """A host whose calls are told of, and their results go through the hooks."""
+
+    def __init__(self, host: Host, hooks: Hooks) -> None:
+        self._host = host
+        self._hooks = hooks
+        self._calls: dict[int, PlannedCall] = {}
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """T3; remembers which call has which number."""
+        committed = await self._host.commit(commit)
+        self._calls |= dict(zip(committed.call_seqs, commit.calls, strict=True))
+        return committed
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """A call between its hooks; one of an earlier process is known by its result alone."""
+        call = self._calls.get(seq)
+        if call is not None:
+            await self._hooks.started(call)
+        result = await self._host.call_tool(seq)
+        return await self._hooks.result(call or _call_of(result), result)
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """The host's."""
+        return await self._host.entered()
+
+    def show(self, text: str) -> None:
+        """The host's."""
+        self._host.show(text)
+
+    def draining(self) -> bool:
+        """The host's."""
+        return self._host.draining()
+
+
+async def replayed(hooks: Hooks, steps: Sequence[RecordedStep]) -> list[RecordedStep]:
+    """Recorded steps as the hooks showed them to the process that made them."""
+    shown = []
+    for step in steps:
+        calls = []
+        for made in step.calls:
+            result = made.result and await hooks.result(_call_of(made.result), made.result)
+            calls.append(made.model_copy(update={"result": result}))
+        shown.append(step.model_copy(update={"calls": tuple(calls)}))
+    return shown
+
+
+def _call_of(result: ToolResult) -> PlannedCall:
+    return PlannedCall(id=result.call_id, name=result.name, arguments={})
+
+
+async def _called(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - a hook's
+    """What a hook returns; one that is not async runs in a thread, so that it blocks nobody.
+
+    Raises:
+        TimeoutError: it took longer than a hook may.
+    """
+    with anyio.fail_after(SECONDS):
+        if inspect.iscoroutinefunction(function):
+            return await function(*arguments)
+        return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
+
+
+def _from_package(hook: str) -> Mapping[str, Any]:
+    (found,) = entry_points(group=GROUP, name=hook) or (None,)
+    if found is None:
+        raise LookupError(f"there is no hooks/{hook}.py and no entry point {hook} of {GROUP}")
+    loaded = found.load()
+    return loaded if isinstance(loaded, Mapping) else vars(loaded)
+
+
+def _same(value: T) -> T:
+    return value
