@@ -40,6 +40,7 @@ GLANCE = 1.0  # seconds between two looks at the code
 PING = 10.0  # seconds between two looks at a zygote
 LEAVE = 10.0  # seconds that its workers get to end before it does, when all ends
 GROWTH = 32 * 1024 * 1024  # bytes that it may have more than when it was ready
+COMING = (WorkerState.STOPPED, WorkerState.STARTING)  # a zygote is, or is just about to be, started
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
 # Read when an interpreter or its libraries start, which a forked worker does not.
 AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
@@ -143,7 +144,7 @@ class Zygotes:
         Raises:
             WorkerError: it cannot be started.
         """
-        zygote = await self._ready() if self._forks(program) else None
+        zygote = await self.ready() if self._forks(program) else None
         if zygote is not None:
             try:
                 return await zygote.fork(program)
@@ -156,12 +157,12 @@ class Zygotes:
         """Whether a fork would be the same process."""
         return program.argv == WORKER and _at_start(program.env) == _at_start(self._env)
 
-    async def _ready(self) -> Zygote | None:
+    async def ready(self) -> Zygote | None:
         """A zygote of the newest code, waited for if it is just starting."""
         if self._zygote is not None and self._code.changed():
             self._retire(self._zygote, ExitKind.CLEAN, "the code changed")
         with anyio.move_on_after(PATIENCE):
-            while self._zygote is None and self._history.state is WorkerState.STARTING:
+            while self._zygote is None and self._history.state in COMING:
                 await self._changed.wait()
         return self._zygote
 

@@ -8,23 +8,19 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_origin
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.sources import EnvSettingsSource
+from pydantic import BaseModel, ConfigDict, Field
 
 from thinker.protocol.providers import PROVIDERS
 
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 
 
-class ThinkerSettings(BaseSettings):
+class ThinkerSettings(BaseModel):
     """Everything that a worker is told at its start."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="THINKER_", extra="ignore", frozen=True, populate_by_name=True
-    )
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     agent_id: str = "thinker"
     llm_provider: str = "demo"
@@ -47,7 +43,7 @@ class ThinkerSettings(BaseSettings):
     hooks: tuple[str, ...] = ()
     polling_enabled: bool = False
     send_response_directly: bool = False
-    user_timezone: str = Field("America/New_York", validation_alias="USER_TIMEZONE")
+    user_timezone: str = "America/New_York"
     peer_fd: int | None = None
     heartbeat_seconds: float = Field(5.0, gt=0)
     log_level: str = "info"
@@ -67,29 +63,19 @@ class ThinkerSettings(BaseSettings):
     cost_min_baseline_rate: int = 10_000
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments alone: `read` looks into the environment that it is given."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
-
-    @classmethod
     def read(cls, environ: Mapping[str, str]) -> "ThinkerSettings":
         """The settings that ``environ`` (not necessarily this process's own) holds.
 
         Raises:
             ValueError: a variable has a value of the wrong form; the message names it.
         """
-        source = EnvSettingsSource(cls, env_prefix="THINKER_")
-        source.env_vars = {key.lower(): value for key, value in environ.items()}
-        values = source()
-        provider = PROVIDERS.get(values.get("llm_provider", "demo"))
+        values: dict[str, object] = {}
+        for name, field in cls.model_fields.items():
+            text = environ.get(_variable(name))
+            if text is not None:
+                listed = get_origin(field.annotation) is tuple
+                values[name] = _items(name, text) if listed else text
+        provider = PROVIDERS.get(environ.get("THINKER_LLM_PROVIDER", "demo"))
         if provider is not None:
             values["model"] = environ.get(provider.model_var, provider.default_model)
         return cls.model_validate(values)
@@ -101,16 +87,15 @@ class ThinkerSettings(BaseSettings):
             value = getattr(self, name)
             if value is None:
                 continue
-            env[self._variable(name)] = _text(value)
+            env[_variable(name, self.llm_provider)] = _text(value)
         return env
 
-    def _variable(self, name: str) -> str:
-        if name == "model":
-            provider = PROVIDERS.get(self.llm_provider)
-            return provider.model_var if provider is not None else "THINKER_MODEL"
-        if name == "user_timezone":
-            return "USER_TIMEZONE"
-        return f"THINKER_{name.upper()}"
+
+def _variable(name: str, llm_provider: str = "") -> str:
+    """The variable of a setting; the model's is its provider's own."""
+    if name == "model" and llm_provider in PROVIDERS:
+        return PROVIDERS[llm_provider].model_var
+    return "USER_TIMEZONE" if name == "user_timezone" else f"THINKER_{name.upper()}"
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
@@ -136,6 +121,13 @@ def unpacked(data: bytes) -> tuple[str, dict[str, str]]:
     """What `packed` made one of."""
     cwd, *items = map(os.fsdecode, data.split(b"\0"))
     return cwd, {name: value for name, _, value in (item.partition("=") for item in items)}
+
+
+def _items(name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise ValueError(f"{_variable(name)} is no JSON list: {text}") from None
 
 
 def _text(value: object) -> str:

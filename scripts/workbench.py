@@ -1,0 +1,121 @@
+"""Agents without a daemon, for bench_wake and bench_memory: a supervisor, a stub model, turns."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from orchestrator.child import execute
+from orchestrator.definitions import AgentDefinition
+from orchestrator.launch import LaunchSpec, prepare, resolve
+from orchestrator.settings import Settings
+from orchestrator.supervisor import Supervisor
+from orchestrator.worker import Worker
+from orchestrator.zygote import Zygotes
+from thinker.protocol import logs
+from thinker.protocol.messages import ToolResult, UserMessage
+from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
+
+START_TIMEOUT = 30.0  # seconds
+STUB = (sys.executable, str(Path(__file__).with_name("bench_turn")), "--stub")
+
+
+class Host:
+    """Keeps a turn's steps nowhere; there are no tools."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """Number the step."""
+        del commit
+        self._seq += 1
+        return StepCommitted(seq=self._seq)
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """Nothing is offered, so nothing is called."""
+        raise NotImplementedError(seq)
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """Nobody writes meanwhile."""
+        return ()
+
+    def show(self, text: str) -> None:
+        """Nobody watches."""
+
+
+class Workbench:
+    """Agents of one kind. ``forking`` and ``executing`` are supervisors that start their workers."""
+
+    def __init__(self, forking: Supervisor, executing: Supervisor, spec: LaunchSpec) -> None:
+        self.forking = forking
+        self.executing = executing
+        self._spec = spec
+
+    def define(self, supervisor: Supervisor, number: int) -> str:
+        """An agent that is never idle for too long; its name."""
+        name = f"agent-{number}"
+        env = {**self._spec.env, "THINKER_AGENT_ID": name}
+        supervisor.define(replace(self._spec, agent_id=name, env=env), 24 * 60)
+        return name
+
+
+async def turn(worker: Worker) -> None:
+    """One turn with one request to the stub model."""
+    now = time.time()
+    run = TurnRun(
+        turn_id="bench",
+        chat=ChatRef(channel="bench", chat_id="bench"),
+        messages=(UserMessage(content="tools=0"),),
+        stream=True,
+        started_at=now,
+        deadline=now + 60,
+    )
+    result = await worker.run_turn(run, Host(), now)
+    if result.text != "done":
+        raise SystemExit(f"wrong answer: {result}")
+
+
+async def stopped(supervisor: Supervisor, name: str) -> None:
+    """End an agent's worker and wait until it is gone."""
+    slot = supervisor.slots()[name]
+    if slot.worker is not None:
+        slot.worker.stop()
+    while slot.serving:
+        await slot.changed.wait()
+
+
+@asynccontextmanager
+async def workbench() -> AsyncIterator[Workbench]:
+    """A zygote that is ready, and a stub model in a process of its own."""
+    logs.configure("error")
+    stub = subprocess.Popen(STUB, stdout=subprocess.PIPE)
+    try:
+        if stub.stdout is None:
+            raise SystemExit("the stub has no output")
+        url = f"http://127.0.0.1:{int(stub.stdout.readline())}/v1"
+        with tempfile.TemporaryDirectory() as home:
+            settings = Settings(home=Path(home), log_level="error")
+            settings.paths.prepare()
+            fields = {"agent_id": "bench", "llm_provider": "openai", "model": "stub"}
+            definition = AgentDefinition.model_validate({**fields, "base_url": url})
+            spec = prepare(definition, settings, resolve(definition, {}, ()), {})
+            async with anyio.create_task_group() as tasks:
+                zygotes = Zygotes(settings, {})
+                tasks.start_soon(zygotes.run)
+                forking = Supervisor(tasks, spawn=zygotes.spawn)
+                bench = Workbench(forking, Supervisor(tasks, spawn=execute), spec)
+                with anyio.fail_after(START_TIMEOUT):
+                    while await zygotes.ready() is None:
+                        await anyio.sleep(0.1)
+                yield bench
+                tasks.cancel_scope.cancel()
+    finally:
+        stub.kill()
+        stub.wait()
