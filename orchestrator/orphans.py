@@ -6,12 +6,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+STAT_SIZE = 4096  # bytes; a line of 52 numbers and a short name
 LAST_LOOKS = 100  # at what is left in the end
 GLANCE = 0.01  # seconds between two of them
 
@@ -27,11 +27,22 @@ class Process(NamedTuple):
 
 def processes() -> Iterator[Process]:
     """Every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    with os.scandir("/proc") as entries:
+        pids = [int(entry.name) for entry in entries if entry.name.isdecimal()]
+    for pid in pids:
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may hold anything.
-            fields = stat.read_bytes().rpartition(b")")[2].split()
-            yield Process(int(stat.parent.name), *map(int, fields[1:4]))
+            fields = _stat(pid).rpartition(b")")[2].split()
+            yield Process(pid, *map(int, fields[1:4]))
+
+
+def _stat(pid: int) -> bytes:
+    """Read without the layers of a file object: there may be hundreds, and a chat that waits."""
+    fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    try:
+        return os.read(fd, STAT_SIZE)
+    finally:
+        os.close(fd)
 
 
 def members(session: int, group: int | None = None) -> Iterator[int]:

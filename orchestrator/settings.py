@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     config: WholePath | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     drain_seconds: float = Field(20, ge=0, le=600)  # P7: a turn's way to its next step boundary
-    spawn: Literal["zygote", "exec"] = "exec"
+    spawn: Literal["zygote", "exec"] = "zygote"
     telegram_bot_token: SecretStr | None = Field(None, validation_alias="TELEGRAM_BOT_TOKEN")
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"

@@ -127,7 +127,7 @@ class Zygotes:
     ) -> None:
         told = ThinkerSettings(
             default_system_prompt_path=bundled("prompts") / "default-system-prompt.md",
-            skills_dirs=(bundled("skills"),),
+            skills_dirs=(bundled("skills"), settings.paths.skills),
         )
         self._env = {**inherited(environ), **told.to_env()}
         self._cwd = settings.home

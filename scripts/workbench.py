@@ -1,6 +1,5 @@
 """Agents without a daemon, for bench_wake and bench_memory: a supervisor, a stub model, turns."""
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ from thinker.protocol import logs
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
 
-START_TIMEOUT = 30.0  # seconds
+START_TRIES = 20  # of two seconds each, for a zygote on a busy machine
 STUB = (sys.executable, str(Path(__file__).with_name("bench_turn")), "--stub")
 
 
@@ -51,7 +50,7 @@ class Host:
 
 
 class Workbench:
-    """Agents of one kind. ``forking`` and ``executing`` are supervisors that start their workers."""
+    """Agents of one kind, below a supervisor that forks its workers and one that executes them."""
 
     def __init__(self, forking: Supervisor, executing: Supervisor, spec: LaunchSpec) -> None:
         self.forking = forking
@@ -95,11 +94,10 @@ async def stopped(supervisor: Supervisor, name: str) -> None:
 async def workbench() -> AsyncIterator[Workbench]:
     """A zygote that is ready, and a stub model in a process of its own."""
     logs.configure("error")
-    stub = subprocess.Popen(STUB, stdout=subprocess.PIPE)
-    try:
+    async with await anyio.open_process(STUB, stderr=None) as stub:
         if stub.stdout is None:
             raise SystemExit("the stub has no output")
-        url = f"http://127.0.0.1:{int(stub.stdout.readline())}/v1"
+        url = f"http://127.0.0.1:{int(await stub.stdout.receive())}/v1"
         with tempfile.TemporaryDirectory() as home:
             settings = Settings(home=Path(home), log_level="error")
             settings.paths.prepare()
@@ -111,11 +109,9 @@ async def workbench() -> AsyncIterator[Workbench]:
                 tasks.start_soon(zygotes.run)
                 forking = Supervisor(tasks, spawn=zygotes.spawn)
                 bench = Workbench(forking, Supervisor(tasks, spawn=execute), spec)
-                with anyio.fail_after(START_TIMEOUT):
-                    while await zygotes.ready() is None:
-                        await anyio.sleep(0.1)
+                for _ in range(START_TRIES):
+                    if await zygotes.ready() is not None:
+                        break
                 yield bench
                 tasks.cancel_scope.cancel()
-    finally:
         stub.kill()
-        stub.wait()

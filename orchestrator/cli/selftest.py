@@ -26,6 +26,7 @@ from orchestrator.selftest.invariants import CHECKS, NOT_APPLICABLE
 from orchestrator.selftest.runner import Result
 
 HISTORIES = 1000
+SPAWN = "ORCHESTRATOR_SPAWN"
 COLUMNS = (
     "phase",
     "histories",
@@ -85,13 +86,14 @@ def crash(
 
     It runs in a world of fakes on loopback and touches nothing of yours. First every boundary of
     the journal and of the outside world, then pairs, then random histories. Ctrl-C shows what was
-    run so far.
+    run so far. ORCHESTRATOR_SPAWN says how its agents are started.
     """
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     alone = None if history is None else campaign.plan_of(history)
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
-    bench = Bench(folder, jobs or os.cpu_count() or 1, keep=keep)
+    passed = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
+    bench = Bench(folder, jobs or os.cpu_count() or 1, passed, keep=keep)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end like Ctrl-C: daemons first
     try:
         anyio.run(_run, report, bench, alone, (histories, quick))

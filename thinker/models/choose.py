@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 
@@ -110,7 +111,9 @@ def _model(
     url = _address(agent, own_url) if own_url else provider.base_url
     key = _key(agent, provider, environ, needed=not own_url)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
-    client = open_client(connect=timeouts.connect, read=timeouts.total, transport=transport)
+    client = partial(
+        open_client, connect=timeouts.connect, read=timeouts.total, transport=transport
+    )
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     return with_tools(adapter(provider, model, url, key, client, timeouts), settings.tool_calls)
 

@@ -3,7 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Protocol, TypeVar
@@ -27,6 +27,7 @@ from thinker.protocol.net import HttpClient, HttpError, HttpResponse
 from thinker.protocol.providers import Provider
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
+LINGER = 0.25  # seconds that the end of a stream may come after its end mark
 AFTER_FINISH = 5.0  # seconds for what may follow a complete answer: usage, the end mark
 
 T = TypeVar("T")
@@ -79,10 +80,23 @@ class Endpoint:
     account: Account
     url: str
     headers: dict[str, str] = field(repr=False)
-    client: HttpClient
+    open_client: Callable[[], HttpClient]
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
     clock: Callable[[], float] = time.time  # for a Retry-After that is a date
     _takes_temperature: bool = field(default=True, init=False)
+    _client: HttpClient | None = field(default=None, init=False)
+
+    @property
+    def client(self) -> HttpClient:
+        """The client, opened when it is first needed: an agent may wait long for that."""
+        if self._client is None:
+            self._client = self.open_client()
+        return self._client
+
+    async def aclose(self) -> None:
+        """Close the client if there is one."""
+        if self._client is not None:
+            await self._client.aclose()
 
     async def ask(
         self, body: JsonObject, new_collector: Callable[[], Collector], on_text: OnText | None
@@ -162,6 +176,7 @@ class Endpoint:
                 on_text(shown)
             if not chunk:
                 break
+        await _rest(chunks)
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
 
@@ -225,8 +240,18 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes:
     return b""
 
 
+async def _rest(chunks: AsyncIterator[bytes]) -> None:
+    """Read what follows the end mark, hardly ever anything.
+
+    A connection is kept for the next request only when its answer was read to the end.
+    """
+    with suppress(HttpError), anyio.move_on_after(LINGER):
+        while await _next(chunks):
+            pass
+
+
 class ProviderModel(ABC):
-    """One model of a provider that is reached over HTTP. It owns ``client``."""
+    """One model of a provider that is reached over HTTP. It owns the client that it opens."""
 
     def __init__(
         self,
@@ -234,12 +259,12 @@ class ProviderModel(ABC):
         model: str,
         base_url: str,
         api_key: str,
-        client: HttpClient,
+        open_client: Callable[[], HttpClient],
         timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     ) -> None:
         self._account = Account(provider, model, api_key)
         url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
-        self._endpoint = Endpoint(self._account, url, headers, client, timeouts)
+        self._endpoint = Endpoint(self._account, url, headers, open_client, timeouts)
 
     @property
     def name(self) -> str:
@@ -256,7 +281,7 @@ class ProviderModel(ABC):
 
     async def aclose(self) -> None:
         """Close the client."""
-        await self._endpoint.client.aclose()
+        await self._endpoint.aclose()
 
     @abstractmethod
     def _url(self, base_url: str) -> str: ...

@@ -6,6 +6,7 @@ that cannot be used is reported and left out; it never stops the others.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -42,8 +43,11 @@ class SkillFile(Frozen):
     path: Path | None = None
 
 
+@lru_cache(maxsize=256)
 def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile:
     """Read the text of a SKILL.md that lies in a directory of this name.
+
+    What was read once is remembered, also by workers that were forked since.
 
     Raises:
         SkillError: the text is no skill, or not this directory's.

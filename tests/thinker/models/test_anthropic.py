@@ -40,8 +40,9 @@ QUICK = ModelTimeouts(first_token=0.05)
 def model(api: AnthropicApi, timeouts: ModelTimeouts | None = None) -> AnthropicMessages:
     """A model that asks the fake."""
     provider = PROVIDERS["anthropic"]
-    client = open_client()
-    return AnthropicMessages(provider, "m", api.url, "key", client, timeouts or ModelTimeouts())
+    return AnthropicMessages(
+        provider, "m", api.url, "key", open_client, timeouts or ModelTimeouts()
+    )
 
 
 def ask(shown: list[str] | None = None) -> ModelRequest:

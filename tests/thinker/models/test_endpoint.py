@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 
 import anyio
 import httpx
@@ -53,7 +54,7 @@ async def ask(
         bodies.append(json.loads(request.content))
         return next(queue)
 
-    client = open_client(transport=httpx.MockTransport(answer))
+    client = partial(open_client, transport=httpx.MockTransport(answer))
     model = OpenAIChat(
         PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", client, timeouts
     )

@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+from anyio.abc import SocketStream
 from fakes.model_api import PROMPT_TOKENS, Fault, Reply
 from fakes.openai_api import CACHED_TOKENS, COMPLETION_TOKENS, OpenAIApi
 
@@ -30,7 +31,7 @@ TEXT = "Zwei Wörter\u2028und \U0001f600 mehr"
 
 def model(api: OpenAIApi, timeouts: ModelTimeouts = STANDARD_TIMEOUTS) -> OpenAIChat:
     """A model that asks the fake."""
-    return OpenAIChat(PROVIDERS["groq"], "m", f"{api.url}/v1/", "gsk-key", open_client(), timeouts)
+    return OpenAIChat(PROVIDERS["groq"], "m", f"{api.url}/v1/", "gsk-key", open_client, timeouts)
 
 
 def ask(text: str = "hello", shown: list[str] | None = None) -> ModelRequest:
@@ -226,7 +227,27 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     """A local provider's message asks whether it is running."""
     async with OpenAIApi() as api:
         gone = api.url
-    ollama = OpenAIChat(PROVIDERS["ollama"], "m", gone, "", open_client())
+    ollama = OpenAIChat(PROVIDERS["ollama"], "m", gone, "", open_client)
     with anyio.fail_after(5), pytest.raises(RetryableModelError, match="is it running"):
         await ollama.complete(ask())
     await ollama.aclose()
+
+
+class CountedApi(OpenAIApi):
+    """Counts its connections."""
+
+    connections = 0
+
+    async def _serve(self, stream: SocketStream) -> None:
+        self.connections += 1
+        await super()._serve(stream)
+
+
+async def test_connection_is_kept_after_a_streamed_answer() -> None:
+    """Another one costs a TLS handshake; the end mark is not the end of what is sent."""
+    async with CountedApi() as api:
+        asked = model(api)
+        for _ in range(3):
+            assert (await asked.complete(ask(shown=[]))).message.content == "echo: hello"
+        await asked.aclose()
+    assert api.connections == 1
