@@ -31,7 +31,7 @@ from thinker.protocol.prompts.environments import Environments
 from thinker.protocol.prompts.files import DefinitionFile, scan
 from thinker.protocol.prompts.problem import Problem as Finding
 from thinker.protocol.prompts.registry import AgentKind, Registry
-from thinker.protocol.prompts.tooluse import SubpromptUse
+from thinker.protocol.prompts.tooluse import HandoffUse, SubagentUse, SubpromptUse, ToolUse
 
 # The rest of such a definition holds: the entry is left out.
 WARNINGS = frozenset({"known_tool", "no_effect_yet"})
@@ -81,6 +81,8 @@ class PromptLibrary:
             name: dict(_subprompts(found.root, current, names))
             for name, found in self._bundles.items()
         }
+        for name, definition in self.definitions.items():
+            problems[name] = (*problems.get(name, ()), *_without_effect(definition, names))
         findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
         self.problems = (
             *_file_problems(files, findings, self.definitions),
@@ -165,6 +167,19 @@ def _subprompts(
         use = names.resolve(entry)
         if isinstance(use, SubpromptUse):
             yield entry.name, subprompt(known[entry.name], use)
+
+
+def _without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
+    """What a definition says that nothing obeys yet."""
+    for number, entry in enumerate(definition.tools or ()):
+        use = names.resolve(entry)
+        place = ("tools", number)
+        if isinstance(use, HandoffUse | SubagentUse):
+            text = f"{entry.name!r} is an agent, and agents as tools have no effect yet; remove it"
+            yield Finding(place, "no_effect_yet", text)
+        elif isinstance(use, ToolUse) and use.env:
+            text = '"env" of a tool has no effect yet; set it in "env" of the MCP server'
+            yield Finding((*place, "env"), "no_effect_yet", text)
 
 
 def _settled(
