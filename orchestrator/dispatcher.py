@@ -116,7 +116,7 @@ class Dispatcher:
 
     def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
         row = inbox.oldest_new(db, chat)
-        agent_id = None if row is None or row.ours else agent_for(db, self._with.agents(), row)
+        agent_id = None if row is None or row.ours else agent_for(self._with.agents(), row)
         definition = None if agent_id is None else self._with.agents().agent(agent_id)
         if definition is None or definition.while_busy != "interrupt":
             return None
@@ -202,7 +202,7 @@ class Dispatcher:
     def _next(self, db: apsw.Connection, chat: str) -> Turn | Pause | None:
         now = self._with.clock()
         while (row := inbox.oldest_new(db, chat)) is not None:
-            agent_id = agent_for(db, self._with.agents(), row)
+            agent_id = agent_for(self._with.agents(), row)
             if agent_id is not None:
                 pause = self._with.gate.admits(db, agent_id, row)
                 if pause is not None:

@@ -54,15 +54,11 @@ class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
     """What the call has begun has not ended; ask again when it has."""
 
 
-class HandedOver(Exception):  # noqa: N818 - not an error: the turn goes on elsewhere
-    """The call has ended; the turn is another agent's now."""
-
-
 @dataclass
 class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
     result: ToolResult | None = None
-    needed: ApprovalNeeded | WorkGoesOn | HandedOver | None = None
+    needed: ApprovalNeeded | WorkGoesOn | None = None
 
 
 class ToolRunner:
@@ -97,7 +93,7 @@ class ToolRunner:
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """The tools that an agent's allow and deny globs leave it."""
         served = [tool.spec for tool in self._servers.tools.values()]
-        prompts = [tool.spec for tool in self._prompts.tools(definition).values()]
+        prompts = [tool.spec for tool in self._prompts.subprompts(definition).values()]
         return offered(definition) + policy.offer((*served, *prompts), definition)
 
     def classes(self) -> Mapping[str, SideEffect]:
@@ -117,7 +113,6 @@ class ToolRunner:
         Raises:
             ApprovalNeeded: a person has to allow it first; ask again when they have answered.
             WorkGoesOn: what it has begun has not ended; ask again when it has.
-            HandedOver: it has given the turn to another agent.
             JournalError: its result could not be stored; it may be asked for again.
         """
         key = (context.turn_id, seq)
@@ -148,8 +143,8 @@ class ToolRunner:
         except ApprovalNeeded as needed:
             log.info("approval_needed", seq=seq, tool=needed.approval.tool)
             pending.needed = needed
-        except (WorkGoesOn, HandedOver) as elsewhere:
-            pending.needed = elsewhere
+        except WorkGoesOn as goes_on:
+            pending.needed = goes_on
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
         except Exception:  # a fault in one tool must not end the daemon; its turn is told
@@ -181,8 +176,6 @@ class ToolRunner:
             raise ApprovalNeeded(began)
         if began is None:
             raise WorkGoesOn
-        if isinstance(tool, DelegatingTool) and tool.hands_over and not began.is_error:
-            raise HandedOver
         return began
 
     def _local(
@@ -236,7 +229,7 @@ class ToolRunner:
 
     async def _find(self, name: str, definition: AgentDefinition) -> HostTool | McpTool | None:
         """A built-in tool, one of an MCP server, which may just be starting, or a prompt."""
-        prompt = self._prompts.tools(definition).get(name)
+        prompt = self._prompts.subprompts(definition).get(name)
         if name not in TOOLS and name not in self._servers.tools and prompt is None:
             await self._servers.settled()
         return TOOLS.get(name) or self._servers.tools.get(name) or prompt

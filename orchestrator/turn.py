@@ -5,7 +5,6 @@ turn goes to the next one, with the steps that are already in the journal.
 """
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 
 import anyio
 import apsw
@@ -111,11 +110,8 @@ class TurnRunner:
         """
         services = self._with
         await services.tools.settled()
-        agent_id, pause, wanted = await services.store.transact(self._look)
-        if agent_id != self._turn.agent_id:
-            self._turn = replace(self._turn, agent_id=agent_id)
-            self._waits = Waits(services, self._turn)
         definition = self._current()
+        pause, wanted = await services.store.transact(self._look)
         if pause is not None:
             self._over = await self._waits.for_resume()
             return None
@@ -137,10 +133,9 @@ class TurnRunner:
         """The process that runs the turn."""
         return self._with.supervisor.using(definition.agent_id)
 
-    def _look(self, db: apsw.Connection) -> tuple[str, Pause | None, list[Wanted]]:
-        """Whose the turn is now, why it has to wait, and what has to be fetched for it."""
-        turn = turns.load(db, self._turn.id)
-        return turn.agent_id, self._with.gate.holds(db, turn), media.wanted(db, turn.id)
+    def _look(self, db: apsw.Connection) -> tuple[Pause | None, list[Wanted]]:
+        """Why the turn has to wait, and what has to be fetched for it."""
+        return self._with.gate.holds(db, self._turn), media.wanted(db, self._turn.id)
 
     def _gather(self, db: apsw.Connection, definition: AgentDefinition) -> Gathered:
         """What the worker needs; what its first model call may take is set aside."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import apsw
+import structlog
 
 from orchestrator.approvals import ApprovalNeeded
 from orchestrator.definitions import AgentDefinition
@@ -17,12 +18,14 @@ from orchestrator.journal.outbox import Address
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
-from orchestrator.tools import HandedOver, WorkGoesOn
+from orchestrator.tools import WorkGoesOn
 from orchestrator.turnrequest import Services, agent_for, tool_context
 from orchestrator.waits import Waits
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted
 from thinker.protocol.peer import FAILED, FENCED, RpcError
+
+log = structlog.get_logger()
 
 
 @dataclass
@@ -47,6 +50,8 @@ class JournalHost:
             committed, pause = await self.services.store.transact(self._plan, commit)
         except JournalError as error:
             raise _refusal(error) from error
+        if committed.changed:
+            log.info("prompt_changed", layers=committed.changed)
         if pause is not None:
             self.wait = self.waits.for_resume
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
@@ -70,9 +75,6 @@ class JournalHost:
         except WorkGoesOn as goes_on:
             self.wait = partial(self._for_work, seq)
             raise RpcError(FENCED, f"call {seq} goes on") from goes_on
-        except HandedOver as handed_over:
-            self.wait = self.waits.for_nothing
-            raise RpcError(FENCED, "another agent goes on with the turn") from handed_over
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         services.delivery.wake()
@@ -89,15 +91,12 @@ class JournalHost:
         try:
             wanted = await services.store.transact(media.wanted, turn.id, turn.chat_key)
             await services.pictures.fetch(wanted)
-            return await services.store.transact(self._enter)
+            return await services.store.transact(steering.enter, turn, self._takes)
         except JournalError as error:
             raise _refusal(error) from error
 
-    def _enter(self, db: apsw.Connection) -> tuple[UserMessage, ...]:
-        def takes(row: InboxRow) -> bool:
-            return agent_for(db, self.services.agents(), row) == self.turn.agent_id
-
-        return steering.enter(db, self.turn, takes)
+    def _takes(self, row: InboxRow) -> bool:
+        return agent_for(self.services.agents(), row) == self.turn.agent_id
 
     def show(self, text: str) -> None:
         """The answer so far."""

@@ -6,13 +6,13 @@ from functools import partial
 
 import apsw
 
-from orchestrator import handoffs
+from orchestrator import router
 from orchestrator.approvals import Desk
 from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import media, playbooks, turns
+from orchestrator.journal import media, playbooks, prompts, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.recollection import Recollection, recollect
@@ -25,10 +25,11 @@ from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
-from thinker.protocol.messages import Message
+from thinker.protocol.messages import LayerRecord, Message
 from thinker.protocol.methods import ChatRef, TurnRun
 
 WINDOW = 50  # messages of history; seed 002
+JUMP = 50  # messages by which it moves in the cached layout, whose prefix each move changes
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Gathered:
 
     context: Context
     known: Recollection
+    sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
+    offered: tuple[str, ...] = ()
 
 
 def gather(
@@ -70,11 +73,19 @@ def gather(
 ) -> Gathered:
     """Settle what a dead process left of a turn, and read what its worker needs."""
     running = services.tools.running(turn.id)
-    context = turns.context(db, turn.id, running, WINDOW, services.clock())
+    cached = definition.prompt_layout == "cached"
+    jump = JUMP if cached else 1
+    context = turns.context(db, turn.id, running, WINDOW, services.clock(), jump)
     said = "\n".join(row.text for row in context.messages)
     playbooks.seed(db, turn.agent_id, turn.started_at)
     known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at)
-    return Gathered(_pictured(db, context, definition.limits.recent_image_threshold), known)
+    pictures = definition.limits.recent_image_threshold
+    if not cached:
+        return Gathered(_pictured(db, context, pictures), known)
+    # There, pictures go out of sight several at once.
+    context = _pictured(db, context, 2 * pictures)
+    offered = prompts.offered(db, turn.session_id, turn.started_at, turn.id)
+    return Gathered(context, known, prompts.sent(db, turn.id), offered)
 
 
 def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
@@ -127,6 +138,8 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
         steps=context.steps,
         tools=services.tools.offered(definition),
         recent_tools=context.recent_tools,
+        context=gathered.sent,
+        offered=gathered.offered,
         stream=first.private,
         steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
         started_at=context.turn.started_at / 1000,
@@ -153,6 +166,6 @@ def tool_context(
     )
 
 
-def agent_for(db: apsw.Connection, agents: AgentsFile, row: InboxRow) -> str | None:
+def agent_for(agents: AgentsFile, row: InboxRow) -> str | None:
     """The agent that answers a stored message; None refuses it."""
-    return handoffs.resolve(db, agents, row.message(), row.chat_key)
+    return router.resolve(agents.bindings, row.message(), agents.usable(), agents.fallback_agent_id)

@@ -19,12 +19,15 @@ from thinker.models.tooltext import tool_block
 from thinker.playbooks import Matcher, merged, required_tools
 from thinker.prompt import layers
 from thinker.prompt.base import Applied, BasePrompts, override
+from thinker.prompt.cached import arranged, fingerprinted, in_context, without_context
 from thinker.prompt.compose import compose
+from thinker.prompt.fingerprint import digest
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import JsonObject, Message, ToolSpec
-from thinker.protocol.methods import ListedSkill, PromptRecord, TurnResult, TurnRun
+from thinker.protocol.messages import JsonObject, Message, ToolSpec, UserMessage
+from thinker.protocol.methods import ChatRef, ListedSkill, TurnResult, TurnRun
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.prompts.problem import DefinitionError
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
@@ -32,6 +35,7 @@ from thinker.skills import SkillCatalog
 from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.select import exactly, select
 
+CACHE_KEY = 32  # characters, half of what OpenAI takes
 log = structlog.get_logger()
 
 
@@ -80,6 +84,7 @@ class Agent:
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
             temperature=self._settings.temperature,
+            cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
             tool_choice=prepared.applied.turn.tool_choice,
@@ -141,6 +146,7 @@ class Agent:
                 required=required,
                 recent=turn.recent_tools,
                 ranking=self._ranking,
+                kept=turn.offered,
             )
         else:
             required = dict.fromkeys(turn.required_tools, "the task")
@@ -171,19 +177,43 @@ class Agent:
                 "missing": missing,
             }
         )
+        record = fingerprinted(record, selection.tools)
+        past = turn.history if interactive else ()
+        if settings.prompt_layout == "cached":
+            record = arranged(record, past, turn.context)
         log.info(
             "prompt_size",
             base=base.source,
-            chars=len(record.text),
+            chars=record.chars,
             tokens=sum(layer.tokens for layer in record.layers),
             layers={layer.name: len(layer.text) for layer in record.layers},
+            stable=record.stable,
+            volatile=record.volatile,
         )
         log.info("tools_selected", count=len(selection.tools), reasons=dict(selection.reasons))
-        past = turn.history if interactive else ()
-        said: tuple[Message, ...] = (*past, *turn.messages)
-        recent = applied.recent_images or settings.recent_image_threshold
-        shown = history.prepare(said, recent_images=recent)
+        shown = self._shown(past, turn.messages, record, applied.recent_images)
         return Prepared(record, shown, selection.tools, applied)
+
+    def _shown(
+        self,
+        past: tuple[Message, ...],
+        new: tuple[UserMessage, ...],
+        record: PromptRecord,
+        recent_images: int | None,
+    ) -> tuple[Message, ...]:
+        """The conversation as the model is sent it."""
+        recent = recent_images or self._settings.recent_image_threshold
+        if record.layout == "cached":
+            said = (*past, *in_context(new, record.context))
+            return history.prepare_steady(said, recent_images=recent)
+        return history.prepare((*without_context(past), *new), recent_images=recent)
+
+    def _cache_key(self, chat: ChatRef) -> str:
+        """The same for all turns of a chat, in the cached layout alone; tells nobody which chat."""
+        if self._settings.prompt_layout != "cached":
+            return ""
+        place = (self._settings.agent_id, chat.channel, chat.chat_id, chat.thread_id or "")
+        return digest("\0".join(place))[:CACHE_KEY]
 
     def _applied(self, turn: TurnRun) -> Applied:
         """The turn as its prompt definition wants it; as it is, when it has none that works."""

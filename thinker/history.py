@@ -8,11 +8,14 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 WINDOW = 50  # messages; seed 002, "Conversation History as Context"
 KEEP_EXCHANGES = 2  # whose results stay whole; the same place
+RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
+PIECE = 40_000  # characters of results that the cached layout shortens at once; 10,000 tokens
 RECENT_IMAGES = 10  # messages whose pictures are shown; older ones are described
 LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'  # seed 002's reference
 
@@ -25,7 +28,44 @@ def prepare(
     recent_images: int = RECENT_IMAGES,
 ) -> tuple[Message, ...]:
     """The part of a session to send: `newest`, `repair`, `shorten`, then `fade`."""
-    return fade(shorten(repair(newest(messages, window)), keep_exchanges), recent_images)
+    shown = shorten(repair(newest(messages, window)), keep_exchanges)
+    return tuple(map(capped, fade(shown, recent_images)))
+
+
+def prepare_steady(
+    messages: Sequence[Message], *, recent_images: int = RECENT_IMAGES
+) -> tuple[Message, ...]:
+    """The same for the cached layout: what one more turn changes of it is next to nothing.
+
+    The journal has chosen the window. Results are shortened, and pictures described, in pieces
+    whose ends depend on what stands before them alone; those of `prepare` move with every turn.
+    """
+    whole = repair(messages)
+    shown = shorten(whole, _whole_exchanges(whole))
+    seen = recent_images and recent_images + (len(shown) - recent_images) % recent_images
+    return tuple(map(capped, fade(shown, seen)))
+
+
+def _whole_exchanges(messages: Sequence[Message]) -> int:
+    """How many of the last exchanges keep their results: all but whole pieces of old ones."""
+    sizes: list[int] = []
+    for message in messages:
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            sizes.append(0)
+        elif isinstance(message, ToolResult):
+            sizes[-1] += min(len(message.content), RESULT_LIMIT)
+    old = sizes[:-KEEP_EXCHANGES]
+    pieces = accumulate(old, lambda room, size: size if room >= PIECE else room + size)
+    ends = [number for number, room in enumerate(pieces, 1) if room >= PIECE]
+    return len(sizes) - (ends[-1] if ends else 0)
+
+
+def capped(message: Message) -> Message:
+    """A tool result that is too long for a model, cut; any other message as it is."""
+    if not isinstance(message, ToolResult) or len(message.content) <= RESULT_LIMIT:
+        return message
+    note = f"\n[shortened: the result has {len(message.content)} characters]"
+    return message.model_copy(update={"content": message.content[:RESULT_LIMIT] + note})
 
 
 def without_tools(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -31,16 +31,15 @@ from thinker import history
 from thinker.errors import FatalModelError
 from thinker.loop import Host
 from thinker.models.base import Model, ModelRequest, ModelResponse
-from thinker.protocol.messages import Message, ToolResult, UserMessage
+from thinker.protocol.messages import LayerRecord, Message, ToolResult, UserMessage
 from thinker.protocol.methods import (
     ChatRef,
-    LayerRecord,
     PlannedCall,
-    PromptRecord,
     RecordedStep,
     StepCommit,
     StepCommitted,
 )
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.skills import Identity, identity
 
 GROUP = "orchestrator.hooks"
@@ -92,7 +91,9 @@ class Hooks:
         text = await self._chain(name, record.text, str)
         if text == record.text:
             return record
-        return record.model_copy(update={"layers": (LayerRecord(name=name, text=text),)})
+        first = LayerRecord(name=name, text=text)
+        beside = (layer for layer in record.layers if record.beside(layer))
+        return record.model_copy(update={"layers": (first, *beside)})
 
     async def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The conversation after ``filter_messages``, calls and results paired again."""

@@ -33,19 +33,18 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.methods import (
     PlannedCall,
-    PromptRecord,
     RecordedStep,
     StepCommit,
     StepCommitted,
     StopReason,
     TurnResult,
 )
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import Demand, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import plan, recovered
 
-RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
 IMAGE_CHARACTERS = 6000  # that a picture counts as where the provider does not say: 1500 tokens
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
@@ -89,6 +88,7 @@ class LoopRequest:
     contract: Contract | None = None  # what the final text must be
     reasoning: Reasoning | None = None
     parallel: bool = True  # pure calls of one response may run at once
+    cache_key: str = ""  # of the calls whose prompts begin like this turn's
 
 
 class Loop:
@@ -193,6 +193,7 @@ class Loop:
             tool_choice=NO_TOOLS if last else self._demand.choice,
             temperature=self._request.temperature,
             reasoning=self._request.reasoning,
+            cache_key=self._request.cache_key,
             on_text=self._host.show if self._request.stream else None,
         )
 
@@ -215,7 +216,7 @@ class Loop:
             results = await execute(
                 asked, known, self._tools, self._host.call_tool, parallel=self._request.parallel
             )
-            self._transcript += [message, *(_shortened(result) for result in results)]
+            self._transcript += [message, *map(history.capped, results)]
             self._used += [call.name for call in message.tool_calls]
             return self._unmet() if self._demand.failed else None
         text = leaked.clean(message.content)
@@ -271,13 +272,6 @@ def _characters(request: ModelRequest) -> int:
     pictures = sum(len(part.images) for part in parts if isinstance(part, UserMessage | ToolResult))
     texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
     return len(request.system) + sum(texts) + IMAGE_CHARACTERS * pictures
-
-
-def _shortened(result: ToolResult) -> ToolResult:
-    if len(result.content) <= RESULT_LIMIT:
-        return result
-    note = f"\n[shortened: the result has {len(result.content)} characters]"
-    return result.model_copy(update={"content": result.content[:RESULT_LIMIT] + note})
 
 
 def _relaxed(tool: ToolSpec) -> ToolSpec:

@@ -16,7 +16,6 @@ from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
     Heartbeat,
-    PromptRecord,
     Ready,
     Steered,
     StepCommit,
@@ -36,6 +35,7 @@ from thinker.protocol.peer import (
     RequestHandler,
     RpcError,
 )
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
 
 GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it

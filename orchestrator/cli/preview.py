@@ -29,10 +29,10 @@ from thinker.protocol import methods
 from thinker.protocol.messages import JsonObject, UserMessage
 from thinker.protocol.methods import (
     ChatRef,
-    PromptRecord,
     TurnRun,
 )
 from thinker.protocol.peer import PeerClosedError, RpcError
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
 from thinker.protocol.providers import PROVIDERS
 

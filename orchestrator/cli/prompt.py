@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Literal
 
 import anyio
 import typer
@@ -16,18 +16,20 @@ from orchestrator.cli.text import printable
 from orchestrator.control import Camel
 from orchestrator.definitions import load
 from orchestrator.errors import UnknownAgentError
-from thinker.protocol.methods import ChatRef, PromptRecord
+from thinker.protocol.methods import ChatRef
+from thinker.protocol.promptrecord import PromptRecord
 
 app = command_group()
 
 
 class LayerReport(Camel):
-    """One layer in ``prompt show --json``."""
+    """One layer in ``prompt show --json``; in the system prompt or in the newest message."""
 
     name: str
     chars: int
     tokens: int
     text: str
+    place: Literal["system", "message"]
 
 
 class PromptReport(Camel):
@@ -88,12 +90,18 @@ app.command()(definitions.check)
 
 def _report(agent: str, record: PromptRecord) -> PromptReport:
     layers = tuple(
-        LayerReport(name=layer.name, chars=len(layer.text), tokens=layer.tokens, text=layer.text)
+        LayerReport(
+            name=layer.name,
+            chars=len(layer.text),
+            tokens=layer.tokens,
+            text=layer.text,
+            place="message" if layer in record.context else "system",
+        )
         for layer in record.layers
     )
     return PromptReport(
         agent_id=agent,
-        chars=len(record.text),
+        chars=record.chars,
         tokens=sum(layer.tokens for layer in layers),
         layers=layers,
         tools=record.tools,
@@ -102,7 +110,8 @@ def _report(agent: str, record: PromptRecord) -> PromptReport:
 
 def _print(report: PromptReport) -> None:
     for layer in report.layers:
-        typer.echo(f"── {layer.name} · {layer.chars} chars · ~{layer.tokens} tokens ──")
+        place = " · in the newest message" if layer.place == "message" else ""
+        typer.echo(f"── {layer.name} · {layer.chars} chars · ~{layer.tokens} tokens{place} ──")
         typer.echo(layer.text)
     tools = ", ".join(report.tools) or "none"
     typer.echo(printable(f"── total · {report.chars} chars · ~{report.tokens} tokens ──"))

@@ -12,7 +12,10 @@ from orchestrator.cli.text import count, printable
 from orchestrator.journal import trace as journal
 from orchestrator.journal.store import reading
 from orchestrator.journal.trace import Event, RecordedPrompt, Trace
+from thinker.protocol.messages import LayerRecord
+from thinker.protocol.promptrecord import PromptRecord
 
+FINGERPRINT = 12  # characters of one that people are shown; --json has it whole
 PROMPTS = TypeAdapter(list[RecordedPrompt])
 
 app = command_group()
@@ -80,12 +83,28 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
         layers = record.prompt.layers
         typer.echo(f"turn {record.turn_id}, {moment(record.at)} UTC")
         for layer in layers:
-            size = f"{len(layer.text)} chars · ~{layer.tokens} tokens"
+            size = f"{len(layer.text)} chars · ~{layer.tokens} tokens{_place(record.prompt, layer)}"
             typer.echo(printable(f"── {layer.name} · {size} ──\n{layer.text}"))
         total = sum(layer.tokens for layer in layers)
         reasons = record.prompt.reasons
         tools = ", ".join(
             f"{name} ({reasons[name]})" if name in reasons else name for name in record.prompt.tools
         )
-        typer.echo(printable(f"── total · {len(record.prompt.text)} chars · ~{total} tokens ──"))
-        typer.echo(printable(f"── tools · {tools or 'none'} ──\n"))
+        typer.echo(printable(f"── total · {record.prompt.chars} chars · ~{total} tokens ──"))
+        typer.echo(printable(f"── tools · {tools or 'none'} ──"))
+        typer.echo(printable(f"{_fingerprints(record.prompt)}\n"))
+
+
+def _place(prompt: PromptRecord, layer: LayerRecord) -> str:
+    """Where the model finds a layer that is not in its system prompt."""
+    if not prompt.beside(layer):
+        return ""
+    return f" · in {'an earlier' if layer.standing else 'the newest'} message"
+
+
+def _fingerprints(prompt: PromptRecord) -> str:
+    if not prompt.stable:
+        return ""
+    changed = f" (changed: {', '.join(prompt.changed)})" if prompt.changed else ""
+    stable, volatile = prompt.stable[:FINGERPRINT], prompt.volatile[:FINGERPRINT]
+    return f"── stable {stable}{changed} · volatile {volatile} ──"

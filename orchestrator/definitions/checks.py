@@ -1,6 +1,6 @@
-"""What no single part of agents.json can know: names that clash, dangle or have no effect."""
+"""What no single part of agents.json can know: names that clash or dangle."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from orchestrator.definitions.agent import AgentDefinition
 from orchestrator.definitions.costs import find_price
@@ -8,12 +8,6 @@ from orchestrator.definitions.draft import Draft
 from orchestrator.definitions.file import Channels
 from orchestrator.definitions.problems import field_names, suggestion
 from thinker.protocol.providers import PROVIDERS
-
-# Fields that the schema fixes before the part that obeys them is built; each part takes its own
-# line away.
-NO_EFFECT_YET: tuple[tuple[str, Callable[[AgentDefinition], bool]], ...] = (
-    ("promptLayout", lambda agent: agent.prompt_layout != "system"),
-)
 
 
 def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
@@ -24,7 +18,6 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _bindings(draft, declared)
     _fallback(draft, declared)
     _reachable(draft)
-    _no_effect(draft)
     _servers(draft)
     _priced(draft)
     if environ is not None:
@@ -134,17 +127,6 @@ def _reachable(draft: Draft) -> None:
                 "reaches it",
                 agent.agent_id,
             )
-
-
-def _no_effect(draft: Draft) -> None:
-    for number, agent in draft.agents.items():
-        for place, is_set in NO_EFFECT_YET:
-            if is_set(agent):
-                draft.warn(
-                    ("agents", number, *place.split(".")),
-                    f"agent '{agent.agent_id}': \"{place}\" is accepted but has no effect yet",
-                    agent.agent_id,
-                )
 
 
 def _servers(draft: Draft) -> None:

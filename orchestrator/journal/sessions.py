@@ -3,7 +3,7 @@
 import apsw
 
 from orchestrator.journal.outbox import Address
-from thinker.protocol.messages import MESSAGE, AssistantMessage, Message
+from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
 
 
 def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
@@ -45,14 +45,24 @@ def append(
 
 def tokens(message: Message) -> int:
     """Estimate of a message with its tool payload: four characters a token, rounded up."""
-    size = len(message.content)
+    size = len(message.text if isinstance(message, UserMessage) else message.content)
     if isinstance(message, AssistantMessage):
         size += sum(len(call.model_dump_json()) for call in message.tool_calls)
     return -(-size // 4)
 
 
-def window(db: apsw.Connection, session_id: int, limit: int) -> tuple[Message, ...]:
-    """The newest ``limit`` messages that no summary covers, oldest first."""
+def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
+    """The newest ``limit`` messages that no summary covers, oldest first.
+
+    Up to ``jump`` - 1 more, so that the first message stays the same until it moves by that many.
+    """
+    if jump > 1:
+        known = db.execute(
+            "SELECT count(*) FROM message WHERE session_id = ? AND id >"
+            " (SELECT summary_upto FROM session WHERE id = ?)",
+            (session_id, session_id),
+        ).get
+        limit += max(0, int(known) - limit) % jump
     rows = db.execute(
         "SELECT body FROM message WHERE session_id = ? AND id >"
         " (SELECT summary_upto FROM session WHERE id = ?) ORDER BY id DESC LIMIT ?",

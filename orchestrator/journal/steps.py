@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import apsw
 import orjson
 
-from orchestrator.journal import media
+from orchestrator.journal import media, prompts
 from orchestrator.journal.store import FencedError
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -104,12 +104,9 @@ def plan(
                 now if rejected else None,
             ),
         )
-    if commit.prompt is not None:
-        db.execute(
-            "INSERT OR IGNORE INTO turn_prompt VALUES(?,?,?)",
-            (commit.turn_id, now, commit.prompt.model_dump_json()),
-        )
-    return StepCommitted(seq=seq, call_seqs=tuple(range(seq + 1, seq + 1 + len(commit.calls))))
+    changed = commit.prompt and prompts.record(db, commit.turn_id, commit.prompt, now)
+    seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
+    return StepCommitted(seq=seq, call_seqs=seqs, changed=changed or ())
 
 
 def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
@@ -227,17 +224,6 @@ def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
         "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
     )
     return tuple(str(name) for (name,) in rows)
-
-
-def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
-    """Whether a call is the only one of its step."""
-    return bool(
-        db.execute(
-            "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
-            " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)",
-            (turn_id, seq),
-        ).get
-    )
 
 
 def model_calls(db: apsw.Connection, turn_id: str) -> int:

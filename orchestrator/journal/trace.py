@@ -11,7 +11,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal import inbox, subagents
 from orchestrator.journal.inbox import InboxRow
 from thinker.protocol.messages import AssistantMessage, Frozen, ToolResult, Usage
-from thinker.protocol.methods import PromptRecord
+from thinker.protocol.promptrecord import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace shows
 CANDIDATES = 20  # listed when a name is not clear

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from orchestrator.journal import media
+from orchestrator.journal import media, prompts
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.steps import ENDED
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
@@ -45,7 +45,9 @@ def of_turn(
     db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], sent: str
 ) -> list[Message]:
     """What the session keeps: the messages, every step and, if it differs, the reply sent."""
-    messages: list[Message] = [media.said(db, row.id, row.text) for row in rows]
+    said = [media.said(db, row.id, row.text) for row in rows]
+    said[-1] = said[-1].model_copy(update={"context": prompts.sent(db, turn_id) or ()})
+    messages: list[Message] = [*said]
     last = ""
     for step in recorded(db, turn_id):
         if step.response.content or step.response.tool_calls:

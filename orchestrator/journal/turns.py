@@ -124,9 +124,17 @@ def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
 
 
 def context(
-    db: apsw.Connection, turn_id: str, running: frozenset[int], window: int, now: int
+    db: apsw.Connection,
+    turn_id: str,
+    running: frozenset[int],
+    window: int,
+    now: int,
+    jump: int = 1,
 ) -> Context:
-    """Settle what a dead process left of a turn and read everything needed to go on."""
+    """Settle what a dead process left of a turn and read everything needed to go on.
+
+    ``window`` and ``jump`` are those of `sessions.window`.
+    """
     steps.recover(db, turn_id, running, now)
     turn = load(db, turn_id)
     rows = tuple(inbox.of_turn(db, turn_id))
@@ -134,7 +142,7 @@ def context(
         turn=turn,
         messages=rows,
         said=tuple(media.said(db, row.id, row.text) for row in rows),
-        history=sessions.window(db, turn.session_id, window),
+        history=sessions.window(db, turn.session_id, window, jump),
         summary=sessions.summary(db, turn.session_id),
         steps=transcript.recorded(db, turn_id),
         recent_tools=sessions.recent_tools(db, turn.session_id, 3),

@@ -96,19 +96,6 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
     assert [error.path for error in loaded.errors] == ["agents[1].agentId"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "place"),
-    [
-        ({"promptLayout": "cached"}, "promptLayout"),
-    ],
-)
-def test_field_without_effect_yet_is_warned_about_once(fields: dict[str, Any], place: str) -> None:
-    """Nobody relies on a limit or an approval that nothing obeys."""
-    loaded = parsed(WORK | fields)
-    expected = f"agent 'work': \"{place}\" is accepted but has no effect yet"
-    assert messages(loaded, "warning") == [expected]
-
-
 def test_mcp_servers_of_other_hosts_are_accepted_with_warnings() -> None:
     """A copied section loads; fields that we do not know are named."""
     servers = {

@@ -24,7 +24,8 @@ from orchestrator.hosttools.clock import GET_TIME
 from orchestrator.worker import started
 from thinker.protocol import methods
 from thinker.protocol.messages import ToolResult
-from thinker.protocol.methods import PromptRecord, StopReason
+from thinker.protocol.methods import StopReason
+from thinker.protocol.promptrecord import PromptRecord
 
 pytestmark = pytest.mark.process
 

@@ -22,7 +22,7 @@ from orchestrator.settings import Settings, bundled
 from orchestrator.worker import Worker, started
 from orchestrator.zygote import Zygotes
 from thinker.protocol import methods
-from thinker.protocol.methods import PromptRecord
+from thinker.protocol.promptrecord import PromptRecord
 
 pytestmark = pytest.mark.process
 SECRET = "sk-not-for-the-zygote-4711"

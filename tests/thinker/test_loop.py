@@ -16,10 +16,12 @@ from fakes.scripted import (
 from thinker.budget import Limits
 from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, FatalModelError, RetryableModelError
-from thinker.loop import RESULT_LIMIT, Loop, LoopRequest
+from thinker.history import RESULT_LIMIT
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
-from thinker.protocol.methods import PromptRecord, StopReason, TurnResult
+from thinker.protocol.methods import StopReason, TurnResult
+from thinker.protocol.promptrecord import PromptRecord
 
 FOREVER = Limits(max_steps=8, max_tokens=0, deadline=1000.0)
 PROMPT = PromptRecord(layers=())

@@ -11,7 +11,8 @@ from thinker.prompt.container import Slots
 from thinker.prompt.output_contract import answer_contract
 from thinker.prompt.slots import lower
 from thinker.protocol.messages import UserMessage
-from thinker.protocol.methods import PromptRecord, RecordedStep, StopReason, TurnResult
+from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
+from thinker.protocol.promptrecord import PromptRecord
 
 SLOTS = Slots(
     {

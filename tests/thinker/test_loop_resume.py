@@ -28,7 +28,8 @@ from thinker.protocol.messages import (
     ToolResult,
     UserMessage,
 )
-from thinker.protocol.methods import PromptRecord, RecordedStep, StopReason, TurnResult
+from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
+from thinker.protocol.promptrecord import PromptRecord
 
 PROMPT = PromptRecord(layers=())
 TOOLS = (spec("add", x="number"), spec("look", SideEffect.PURE))

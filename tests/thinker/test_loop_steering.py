@@ -8,7 +8,8 @@ from thinker.budget import Limits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
-from thinker.protocol.methods import PromptRecord, RecordedStep, TurnResult
+from thinker.protocol.methods import RecordedStep, TurnResult
+from thinker.protocol.promptrecord import PromptRecord
 
 FIRST = UserMessage(content="do it")
 SECOND = UserMessage(content="no, wait")

@@ -26,7 +26,6 @@ from thinker.protocol import methods
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import (
-    PromptRecord,
     Ready,
     StepCommit,
     StepCommitted,
@@ -37,6 +36,7 @@ from thinker.protocol.methods import (
     TurnResult,
 )
 from thinker.protocol.peer import CANCELLED, FENCED, INVALID_PARAMS, Peer, RpcError
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.server import Server
 
 BEAT = 0.01  # seconds; how fast it beats does not matter, only that it does

@@ -47,20 +47,23 @@ class AnthropicMessages(ProviderModel):
 def request_body(model: str, request: ModelRequest) -> JsonObject:
     """The request in Anthropic's words.
 
-    Three of the four allowed cache breakpoints: after the tools, after the system prompt and
-    after the newest user message, each of which is the start of the next call's prompt.
+    The four cache breakpoints that are allowed: after the tools, after the system prompt and after
+    the last two user messages. The newest is where the next call's prompt goes on, the one before
+    it is where the last call's prompt ended, however long the answer was. What changes from call to
+    call stands behind the messages.
     """
     body: JsonObject = {"model": model, "max_tokens": request.max_output_tokens or MAX_TOKENS}
     if request.tools:
         tools = [_tool(tool) for tool in request.tools]
         _cache(tools[-1])
         body["tools"] = [*tools]
-        body["tool_choice"] = _choice(request.tool_choice)
     if request.system.strip():
         system: JsonObject = {"type": "text", "text": request.system}
         _cache(system)
         body["system"] = [system]
     body["messages"] = [*_messages(request.messages)]
+    if request.tools:
+        body["tool_choice"] = _choice(request.tool_choice)
     thinking = _thinking(request)
     if thinking:
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
@@ -121,9 +124,8 @@ def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
             turns[-1][1].extend(blocks)
         elif blocks:
             turns.append((role, blocks))
-    newest = next((blocks for role, blocks in reversed(turns) if role == "user"), None)
-    if newest:
-        _cache(newest[-1])
+    for blocks in [blocks for role, blocks in turns if role == "user" and blocks][-2:]:
+        _cache(blocks[-1])
     return [{"role": role, "content": [*blocks]} for role, blocks in turns]
 
 
@@ -140,7 +142,8 @@ def _blocks(message: Message, ids: Mapping[str, str]) -> list[JsonObject]:
     """A message's blocks; the API refuses blank text, so there is none."""
     if isinstance(message, ToolResult):
         return [_result(message, ids)]
-    blocks = [_text(message.content)] if message.content.strip() else []
+    said = message.text if isinstance(message, UserMessage) else message.content
+    blocks = [_text(said)] if said.strip() else []
     if isinstance(message, UserMessage):
         return blocks + [_image(image) for image in message.images]
     return blocks + [

@@ -24,7 +24,7 @@ class ModelRequest:
     """One model call, in our own shapes; an adapter turns it into the provider's.
 
     ``on_text`` receives the answer's text so far (whole) while it streams; None asks for an
-    answer in one piece.
+    answer in one piece. ``cache_key`` is the same for calls whose prompts begin alike.
     """
 
     system: str
@@ -34,6 +34,7 @@ class ModelRequest:
     temperature: float | None = None
     max_output_tokens: int | None = None
     reasoning: Reasoning | None = None
+    cache_key: str = ""
     on_text: OnText | None = field(default=None, compare=False)
 
 

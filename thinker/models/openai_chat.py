@@ -45,10 +45,17 @@ class OpenAIChat(ProviderModel):
 
 
 def request_body(account: Account, request: ModelRequest) -> JsonObject:
-    """The request in OpenAI's words: no field that is not needed, none that is null."""
-    body: JsonObject = {"model": account.model, "messages": [*_messages(request)]}
+    """The request in OpenAI's words: no field that is not needed, none that is null.
+
+    What stays the same from call to call comes first, so that long requests begin with equal bytes.
+    """
+    body: JsonObject = {"model": account.model}
+    if request.cache_key and account.provider.cache_key:
+        body["prompt_cache_key"] = request.cache_key
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+    body["messages"] = [*_messages(request)]
+    if request.tools:
         body["tool_choice"] = _choice(request.tool_choice)
     body |= _reasoning(account.provider.name, request.reasoning)
     if request.temperature is not None:
@@ -113,8 +120,8 @@ def _message(message: Message, *, told: bool) -> JsonObject:
 
 def _user(message: UserMessage) -> JsonObject:
     if not message.images:
-        return {"role": "user", "content": message.content}
-    text: list[JsonObject] = [{"type": "text", "text": message.content}] if message.content else []
+        return {"role": "user", "content": message.text}
+    text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
     return {"role": "user", "content": [*text, *map(_image, message.images)]}
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 
 from thinker.prompt import layers
 from thinker.prompt.layers import TurnContext
-from thinker.protocol.methods import LayerRecord, PromptRecord, Recipe
+from thinker.protocol.messages import LayerRecord
+from thinker.protocol.methods import Recipe
+from thinker.protocol.promptrecord import PromptRecord
 
 Layer = Callable[[TurnContext], str | None]
 
@@ -24,6 +26,15 @@ PROACTIVE: tuple[Layer, ...] = (
     layers.task_memories,
 )
 SUBAGENT: tuple[Layer, ...] = (layers.base, layers.date_time)
+VOLATILE: frozenset[Layer] = frozenset(  # may change between the turns of a session
+    (
+        layers.playbooks,
+        layers.date_time,
+        layers.summary,
+        layers.memories,
+        layers.task_memories,
+    )
+)
 RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
     "interactive": INTERACTIVE,
     "proactive": PROACTIVE,
@@ -33,7 +44,11 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
 
 def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
     """The layers of this recipe that have something to say, in its order."""
-    texts = ((layer.__name__, layer(context)) for layer in RECIPES[recipe])
+    texts = ((layer, layer(context)) for layer in RECIPES[recipe])
     return PromptRecord(
-        layers=tuple(LayerRecord(name=name, text=text) for name, text in texts if text is not None)
+        layers=tuple(
+            LayerRecord(name=layer.__name__, text=text, volatile=layer in VOLATILE)
+            for layer, text in texts
+            if text is not None
+        )
     )

@@ -54,12 +54,43 @@ class ToolCall(Frozen):
     malformed: str | None = None
 
 
+class LayerRecord(Frozen):
+    """One layer of an assembled prompt, as the model saw it.
+
+    ``volatile`` ones may differ from turn to turn; one that is ``standing`` is said by an earlier
+    message, which is sent again.
+    """
+
+    name: str
+    text: str
+    volatile: bool = False
+    standing: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Estimate: four characters a token, rounded up (seed 002, suggestion 5)."""
+        return -(-len(self.text) // 4)
+
+
 class UserMessage(Frozen):
-    """What a person (or a scheduled task) said."""
+    """What a person (or a scheduled task) said.
+
+    ``context`` are the layers of the prompt that were sent at its head (design §7, cached layout).
+    """
 
     role: Literal["user"] = "user"
     content: str
     images: tuple[Image, ...] = ()
+    context: tuple[LayerRecord, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What a model is sent: the context, marked as such, and what was said."""
+        if not self.context:
+            return self.content
+        layers = "\n\n".join(layer.text for layer in self.context)
+        told = layers.replace("</context>", "&lt;/context>")  # or it would end the block
+        return f"<context>\n{told}\n</context>\n\n{self.content}"
 
 
 class AssistantMessage(Frozen):

@@ -9,13 +9,12 @@ Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervi
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from pydantic import Field
-
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
     Frozen,
     JsonObject,
+    LayerRecord,
     Message,
     ToolChoice,
     ToolResult,
@@ -23,6 +22,7 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.prompts.environments import Environments
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
@@ -116,8 +116,10 @@ class TurnRun(Frozen):
     its variables are set to outside of it. ``playbooks`` are records of the journal as
     `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no keywords.
     ``required_tools`` of a task are exactly those that it is offered; None selects them as for a
-    message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds
-    until it is met: the turn goes on with auto.
+    message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds until it is met: the
+    turn goes on with auto. For the cached layout, ``context`` is what the newest message of this
+    turn was already sent with (None: nothing was sent yet), ``offered`` are the tools of the
+    session's turn before.
     """
 
     turn_id: str
@@ -135,6 +137,8 @@ class TurnRun(Frozen):
     steps: tuple[RecordedStep, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     recent_tools: tuple[str, ...] = ()
+    context: tuple[LayerRecord, ...] | None = None
+    offered: tuple[str, ...] = ()
     required_tools: tuple[str, ...] | None = None
     max_steps: int | None = None
     tool_choice: ToolChoice = AUTO
@@ -143,43 +147,6 @@ class TurnRun(Frozen):
     steer: bool = False  # between two steps, ask for messages that came meanwhile
     started_at: float
     deadline: float
-
-
-class LayerRecord(Frozen):
-    """One layer of an assembled prompt, as the model saw it."""
-
-    name: str
-    text: str
-
-    @property
-    def tokens(self) -> int:
-        """Estimate: four characters a token, rounded up (seed 002, suggestion 5)."""
-        return -(-len(self.text) // 4)
-
-
-class PromptRecord(Frozen):
-    """What the model saw in a turn: the layers in order and the names of the tools offered.
-
-    ``reasons`` say why each tool was offered; ``missing`` are the tools that matched playbooks need
-    and nobody offers: name to playbook.
-    """
-
-    layers: tuple[LayerRecord, ...]
-    tools: tuple[str, ...] = ()
-    reasons: dict[str, str] = Field(default_factory=dict)
-    missing: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """The system prompt: the layers joined as they were sent."""
-        return "\n\n".join(layer.text for layer in self.layers)
-
-    def below(self, name: str, text: str) -> "PromptRecord":
-        """The record with a layer before all others; itself when there is nothing to say."""
-        if not text:
-            return self
-        first = LayerRecord(name=name, text=text)
-        return self.model_copy(update={"layers": (first, *self.layers)})
 
 
 class PlannedCall(Frozen):
@@ -208,10 +175,14 @@ class StepCommit(Frozen):
 
 
 class StepCommitted(Frozen):
-    """The step's journal number and, in the order of its calls, theirs."""
+    """The step's journal number and, in the order of its calls, theirs.
+
+    ``changed`` is what the stable part of the prompt differs in from the session's turn before.
+    """
 
     seq: int
     call_seqs: tuple[int, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 class ToolCallParams(Frozen):

@@ -14,7 +14,8 @@ class Provider:
 
     ``model_var`` is the variable in which the worker is told its model (seed 002 fixes three of
     them); ``checks_arguments`` is a server that refuses ``"5"`` for a number before we can mend it
-    (seed 002 relaxes schemas for it); ``default_model`` is used by ``"llmProvider": "auto"`` alone,
+    (seed 002 relaxes schemas for it); ``cache_key`` one that takes a ``prompt_cache_key``;
+    ``default_model`` is used by ``"llmProvider": "auto"`` alone,
     empty where the running server is asked which models it has.
     """
 
@@ -26,6 +27,7 @@ class Provider:
     default_model: str = ""
     local: bool = False
     checks_arguments: bool = False
+    cache_key: bool = False
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -44,6 +46,7 @@ PROVIDERS: dict[str, Provider] = {
             "https://api.openai.com/v1",
             "OPENAI_API_KEY",
             default_model="gpt-4.1-mini",
+            cache_key=True,
         ),
         Provider(
             "groq",

@@ -8,6 +8,7 @@ from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.routes import routed
 
 CAP = 25  # seed 002: "~15-25 tools"
+MAX_KEPT = 2 * CAP  # tools with those of the turn before, for the cached layout
 MAX_RECENT = 8  # tools of recent turns; the reference's THINKER_STICKY_TOOLS_MAX
 
 
@@ -27,14 +28,16 @@ def select(
     required: Mapping[str, str],
     recent: Sequence[str],
     ranking: Ranking,
+    kept: Sequence[str] = (),
     cap: int = CAP,
 ) -> Selection:
     """Choose the tools for a message.
 
     Up to ``cap`` tools are all offered. Of more, those that are always on, the best matches for
     the text and those of the kinds that it calls for fill the cap, in this order; required tools
-    (name to playbook) and recently used ones (newest first) come on top of it. The order of the
-    offer does not depend on the text, so that it stays cacheable.
+    (name to playbook) and recently used ones (newest first) come on top of it. ``kept`` are those
+    of the turn before, which stay as long as there are not more than ``MAX_KEPT`` with them. The
+    order of the offer does not depend on the text, so that it stays cacheable.
     """
     known = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
     reasons = {name: "always" for name, tool in known.items() if tool.always}
@@ -50,6 +53,9 @@ def select(
             reasons.setdefault(name, f"playbook {playbook}")
     for name in [name for name in recent if name in known][:MAX_RECENT]:
         reasons.setdefault(name, "recent")
+    steady = dict.fromkeys((name for name in kept if name in known), "cached") | reasons
+    if len(steady) <= MAX_KEPT:
+        reasons = steady
     return Selection(
         tools=tuple(known[name] for name in sorted(reasons)),
         reasons=reasons,

@@ -110,7 +110,8 @@ def test_prompt_of_a_turn_is_shown_layer_by_layer(home: Path) -> None:
     assert "── tools · get_time ──" in shown
     found = json.loads(command(home, "trace", "6", "--prompt", "--json").stdout)
     assert found[0]["turnId"] == "turn-closed"
-    assert found[0]["prompt"]["layers"] == [{"name": "base", "text": "You are kind."}]
+    (layer,) = found[0]["prompt"]["layers"]
+    assert (layer["name"], layer["text"]) == ("base", "You are kind.")
     assert command(home, "trace", "turn-fresh", "--prompt").stdout == "no model was asked yet\n"
 
 
@@ -138,3 +139,28 @@ def test_reason_of_each_offered_tool_is_shown(home: Path) -> None:
     db.close()
     shown = command(home, "trace", "turn-closed", "--prompt").stdout
     assert "── tools · get_time (always) ──" in shown
+
+
+def test_layers_beside_the_system_prompt_and_what_changed_are_shown(home: Path) -> None:
+    """Where a layer was sent, the fingerprints of the two parts, and why the stable one is new."""
+    db = open_database(home / "journal.db")
+    prompt = {
+        "layers": [
+            {"name": "base", "text": "B"},
+            {"name": "date_time", "text": "D", "volatile": True},
+            {"name": "summary", "text": "S", "volatile": True, "standing": True},
+        ],
+        "layout": "cached",
+        "stable": "a" * 64,
+        "volatile": "b" * 64,
+        "changed": ["base", "tools"],
+    }
+    db.execute("UPDATE turn_prompt SET body = ?", (json.dumps(prompt),))
+    db.close()
+    shown = command(home, "trace", "turn-closed", "--prompt").stdout
+    assert "── base · 1 chars · ~1 tokens ──" in shown
+    assert "── date_time · 1 chars · ~1 tokens · in the newest message ──" in shown
+    assert "── summary · 1 chars · ~1 tokens · in an earlier message ──" in shown
+    assert "── total · 7 chars · ~3 tokens ──" in shown
+    told = f"── stable {'a' * 12} (changed: base, tools) · volatile {'b' * 12} ──"
+    assert told in shown

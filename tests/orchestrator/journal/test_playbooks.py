@@ -14,7 +14,9 @@ from orchestrator.journal import playbooks, steps
 from orchestrator.journal.playbooks import Playbook, PlaybookError
 from orchestrator.journal.recollection import recollect
 from thinker.playbooks import Matcher, merged
-from thinker.protocol.methods import LayerRecord, ListedSkill, PromptRecord
+from thinker.protocol.messages import LayerRecord
+from thinker.protocol.methods import ListedSkill
+from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.skillfile import NAME
 
 ELSEWHERE = {"vercel-deployments", "project-source-linking"}  # services that we do not have

@@ -11,8 +11,8 @@ from fakes.journal import CLASSES, call, job, open_turn, opened, planned, step
 from orchestrator.journal import memory, outbox, steps, transcript, turns
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import FencedError
-from thinker.protocol.messages import SideEffect, ToolResult, Usage
-from thinker.protocol.methods import LayerRecord, PromptRecord
+from thinker.protocol.messages import LayerRecord, SideEffect, ToolResult, Usage
+from thinker.protocol.promptrecord import PromptRecord
 
 ALL = ("read", "note", "pay", "check", "mail")
 

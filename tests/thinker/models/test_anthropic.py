@@ -70,8 +70,8 @@ def test_a_plain_request_has_no_field_too_many() -> None:
     }
 
 
-def test_a_full_request_has_three_cache_breakpoints() -> None:
-    """After the tools, after the system prompt and after the newest user message."""
+def test_a_full_request_has_four_cache_breakpoints() -> None:
+    """After the tools, after the system prompt and after the last two user messages."""
     request = ModelRequest(
         system="Be kind.",
         messages=(
@@ -102,7 +102,10 @@ def test_a_full_request_has_three_cache_breakpoints() -> None:
         "tool_choice": {"type": "any"},
         "system": [text("Be kind.", **CACHE)],
         "messages": [
-            {"role": "user", "content": [text("look"), {"type": "image", "source": image}]},
+            {
+                "role": "user",
+                "content": [text("look"), {"type": "image", "source": image, **CACHE}],
+            },
             {
                 "role": "assistant",
                 "content": [
@@ -133,7 +136,7 @@ def test_a_full_request_has_three_cache_breakpoints() -> None:
 def test_a_history_that_begins_with_an_answer_gets_a_user_message_before_it() -> None:
     """The API demands that the user begins; nothing of the history is dropped."""
     assert wire(AssistantMessage(content="hi"), UserMessage(content="yes")) == [
-        {"role": "user", "content": [text(EARLIER)]},
+        {"role": "user", "content": [text(EARLIER, **CACHE)]},
         {"role": "assistant", "content": [text("hi")]},
         {"role": "user", "content": [text("yes", **CACHE)]},
     ]

@@ -4,11 +4,9 @@ import pytest
 from fakes.scripted import call, spec, turn_run
 from pydantic import BaseModel
 
-from thinker.protocol.messages import AssistantMessage, ToolResult
+from thinker.protocol.messages import AssistantMessage, LayerRecord, ToolResult
 from thinker.protocol.methods import (
-    LayerRecord,
     PlannedCall,
-    PromptRecord,
     RecordedCall,
     RecordedStep,
     StepCommit,
@@ -16,6 +14,7 @@ from thinker.protocol.methods import (
     TurnResult,
     TurnRun,
 )
+from thinker.protocol.promptrecord import PromptRecord
 
 RESPONSE = AssistantMessage(tool_calls=(call("a", "add", x=1),))
 RESULT = ToolResult(call_id="a", name="add", content="2")

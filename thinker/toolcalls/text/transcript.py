@@ -58,7 +58,7 @@ def _plain(message: Message) -> UserMessage | AssistantMessage:
     if isinstance(message, ToolResult):
         return UserMessage(content=result_text(message))
     if isinstance(message, UserMessage):
-        return message.model_copy(update={"content": _guarded(message.content)})
+        return UserMessage(content=_guarded(message.text), images=message.images)
     return AssistantMessage(content=_joined(message.content, *map(_written, message.tool_calls)))
 
 

@@ -1,0 +1,59 @@
+"""The cached layout through a real daemon: what the model server receives, and what is recorded."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from fakes.control_server import command
+from fakes.daemon import TOKEN, running_daemon
+from fakes.held_model import HeldModel, two_agents
+from fakes.model_api import Reply
+from fakes.seed_prompt import write_skill
+
+from orchestrator.selftest.bot_api import BotApiServer
+
+pytestmark = pytest.mark.process
+
+CELLAR = "---\nname: cellar\ndescription: Wine.\n---\nLook low.\n"
+FACT = {"fact": "User prefers trains.", "category": "preference"}
+
+
+async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
+    tmp_path: Path,
+) -> None:
+    """Over a tool call, a new memory and a killed worker; a new skill is named as what changed."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, promptLayout="cached")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            model.script.extend((Reply(tool_calls=(("store_fact", FACT),)), Reply("kept")))
+            bot.user_says(123, "remember that I go by rail")
+            assert await bot.reply_in(123, within=15) == "kept"
+            for number, answer in enumerate(("one", "two")):
+                model.script.append(Reply(answer))
+                bot.user_says(123, f"trains {number}")
+                assert await bot.reply_in(123) == answer
+            write_skill(tmp_path, "cellar", CELLAR)
+            model.script.append(Reply("three"))
+            bot.user_says(123, "and now?")
+            assert await bot.reply_in(123) == "three"
+            await daemon.logged("prompt_changed", layers=["skills"])
+    bodies = [request.body for request in model.requests]
+    assert len(bodies) == 5
+    for before, after in pairwise(bodies[:4]):
+        assert after["tools"] == before["tools"]
+        assert after["messages"][: len(before["messages"])] == before["messages"]
+    assert len({body["prompt_cache_key"] for body in bodies}) == 1
+    newest = bodies[2]["messages"][-1]["content"]
+    assert newest.startswith("<context>\n")
+    assert newest.endswith("- User prefers trains. (preference)\n</context>\n\ntrains 0")
+    assert bodies[3]["messages"][-1]["content"].endswith("trains 1")
+    assert "<name>cellar</name>" in bodies[4]["messages"][0]["content"]
+    assert bodies[4]["messages"][1:-1] == [
+        *bodies[3]["messages"][1:],
+        {"role": "assistant", "content": "two"},
+    ]
+    shown = command(tmp_path, "trace", "4", "--prompt", "--json").stdout
+    (record,) = json.loads(shown)
+    assert record["prompt"]["changed"] == ["skills"]
+    assert record["prompt"]["layout"] == "cached"

@@ -1,0 +1,162 @@
+"""The cached layout: each request of a session begins with the whole request before it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import orjson
+from fakes.scripted import NOON, MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinker.agent import Agent
+from thinker.history import PIECE
+from thinker.models.base import ModelRequest
+from thinker.models.failures import Account
+from thinker.models.openai_chat import request_body
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import LayerRecord, Message, ToolResult, ToolSpec, UserMessage
+from thinker.protocol.methods import Memory, TurnRun
+from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.providers import PROVIDERS
+
+LOOK = spec("look", q="string")
+CACHED = ThinkerSettings(prompt_layout="cached")
+SAID = st.text("abc </context>", min_size=1).filter(str.strip)
+
+
+def sent(request: ModelRequest) -> bytes:
+    """A request up to the end of its messages, as it goes on the wire."""
+    account = Account(PROVIDERS["openai"], "m")
+    body = request_body(account, replace(request, on_text=None))
+    return orjson.dumps(body).partition(b'],"tool_choice"')[0]
+
+
+async def chat(
+    agent: Agent, model: ScriptedModel, turns: Sequence[TurnRun]
+) -> tuple[list[ModelRequest], list[PromptRecord]]:
+    """Run turns one after the other, each with what came before it as the journal gives it back."""
+    history: list[Message] = []
+    records = []
+    for turn in turns:
+        host = MemoryHost()
+        await agent.run_turn(turn.model_copy(update={"history": tuple(history)}), host)
+        record = host.commits[0].step.prompt
+        assert record is not None
+        records.append(record)
+        *others, newest = turn.messages
+        history += [*others, newest.model_copy(update={"context": record.context})]
+        for step in host.recorded():
+            history.append(step.response)
+            history += [made.result for made in step.calls if made.result is not None]
+    return model.requests, records
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(SAID, st.booleans(), st.integers(0, 2), st.sampled_from("xyz"))))
+async def test_a_request_begins_with_the_whole_request_before_it(
+    said: list[tuple[str, bool, int, str]],
+) -> None:
+    """Whatever is said, remembered, summarised and looked up meanwhile, and however late it is."""
+    turns = [
+        turn_run(
+            text,
+            LOOK,
+            started_at=NOON + 60 * number,
+            memories=tuple(Memory(fact=f"f{n}", category="c") for n in range(facts)),
+            summary=summary,
+        )
+        for number, (text, _, facts, summary) in enumerate(said)
+    ]
+    script = []
+    for number, (_, looks, _, _) in enumerate(said):
+        script += [calls(call(f"c{number}", "look", q="x"))] if looks else []
+        script.append(says("so"))
+    model = ScriptedModel(*script)
+    requests, _ = await chat(Agent(CACHED, model), model, turns)
+    wire = [sent(request) for request in requests]
+    assert all(later.startswith(earlier) for earlier, later in pairwise(wire))
+
+
+async def test_layers_that_change_stand_at_the_head_of_the_newest_message(tmp_path: Path) -> None:
+    """In the order of the seed; what an earlier message says already is not repeated."""
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("You are A.", "utf-8")
+    model = ScriptedModel(says("1"), says("2"))
+    agent = Agent(
+        ThinkerSettings(
+            prompt_layout="cached", system_prompt_path=prompt, user_timezone="America/New_York"
+        ),
+        model,
+    )
+    known = {"summary": "Boats.", "memories": (Memory(fact="F", category="c"),)}
+    turns = [
+        turn_run("one </context>", started_at=NOON, **known),
+        turn_run("two", started_at=NOON + 60, **known),
+    ]
+    (first, second), (_, record) = await chat(agent, model, turns)
+    assert first.system == second.system == "You are A.\n\n## Current Chat\nchat_id: 123456789"
+    (said,) = first.messages
+    assert isinstance(said, UserMessage)
+    day = "Thursday, February 12, 2026"
+    assert said.text == (
+        f"<context>\n## Current Date & Time\n{day}, 14:30 (America/New_York)\n\n"
+        "## Previous Conversation Context\nBoats.\n\n"
+        "Relevant memories about the user:\n- F (c)\n</context>\n\none </context>"
+    )
+    newest = second.messages[-1]
+    assert isinstance(newest, UserMessage)
+    assert newest.text == (
+        f"<context>\n## Current Date & Time\n{day}, 14:31 (America/New_York)\n</context>\n\ntwo"
+    )
+    assert [layer.name for layer in record.layers if layer.standing] == ["summary", "memories"]
+
+
+async def test_turn_that_goes_on_is_sent_the_context_that_it_was_sent() -> None:
+    """Even when memories are others by now."""
+    context = (LayerRecord(name="memories", text="old", volatile=True),)
+    model = ScriptedModel(says("so"))
+    turn = turn_run("hi", context=context, memories=(Memory(fact="new", category="c"),))
+    await Agent(CACHED, model).run_turn(turn, MemoryHost())
+    (said,) = model.requests[0].messages
+    assert isinstance(said, UserMessage)
+    assert said.text == "<context>\nold\n</context>\n\nhi"
+
+
+async def test_the_other_layout_sends_the_history_without_contexts() -> None:
+    """An agent that was switched back is not sent times of long ago."""
+    context = (LayerRecord(name="date_time", text="old", volatile=True),)
+    model = ScriptedModel(says("so"))
+    past = (UserMessage(content="before", context=context),)
+    await Agent(ThinkerSettings(), model).run_turn(turn_run("hi", history=past), MemoryHost())
+    assert model.requests[0].messages == (
+        UserMessage(content="before"),
+        UserMessage(content="hi"),
+    )
+    assert model.requests[0].cache_key == ""
+
+
+def test_long_results_are_shortened_in_whole_pieces() -> None:
+    """The newest two stay, and others until they are a piece together."""
+    half = "x" * (PIECE // 2)
+    past: list[Message] = []
+    for number in range(6):
+        past.append(calls(call(f"c{number}", "look", q="x")).message)
+        past.append(ToolResult(call_id=f"c{number}", name="look", content=half))
+        agent = Agent(CACHED, ScriptedModel())
+        shown = agent.prepare(turn_run("hi", history=tuple(past))).messages
+        cut = [m.content != half for m in shown if isinstance(m, ToolResult)]
+        whole = (number + 1) - 2 * (max(0, number - 1) // 2)
+        assert cut == [True] * (number + 1 - whole) + [False] * whole
+
+
+def test_tools_of_the_turn_before_stay_on_offer() -> None:
+    """Else the text would change the offer of an agent with many tools, and with it every byte."""
+    tools: list[ToolSpec] = [spec(f"tool_{n:02}") for n in range(60)]
+    agent = Agent(CACHED, ScriptedModel())
+    first = agent.prepare(turn_run("use tool_07", *tools)).prompt
+    assert len(first.tools) < len(tools)
+    kept = agent.prepare(turn_run("hi", *tools, offered=first.tools)).prompt
+    assert kept.tools == first.tools
+    assert kept.stable == first.stable
