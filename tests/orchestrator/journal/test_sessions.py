@@ -48,6 +48,18 @@ def test_window_is_the_newest_messages_that_no_summary_covers(db: apsw.Connectio
     assert sessions.summary(db, session) == "so far"
 
 
+def test_window_that_jumps_begins_with_the_same_message_in_between(db: apsw.Connection) -> None:
+    """It is never smaller than asked for, so that nothing is forgotten early."""
+    session = sessions.current(db, "work", "c", 1)
+    found = []
+    for number in range(8):
+        sessions.append(db, session, "t1", said(str(number)), 1)
+        window = sessions.window(db, session, 2, jump=3)
+        found.append((window[0].content, len(window)))
+    sizes = [("0", 1), ("0", 2), ("0", 3), ("0", 4), ("3", 2), ("3", 3), ("3", 4), ("6", 2)]
+    assert found == sizes
+
+
 def test_recent_tools_are_those_of_the_last_turns_newest_first(db: apsw.Connection) -> None:
     """Each once; the turn in hand does not count."""
     for number, tools in enumerate((["old"], ["read", "note"], [], ["mail", "read"]), 1):

@@ -1,0 +1,41 @@
+"""What models were sent: kept with the first step, put back at the head of the message."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import CLASSES, open_turn, opened, step
+
+from orchestrator.journal import prompts, steps, transcript, turns
+from orchestrator.journal.inbox import of_turn
+from thinker.protocol.messages import LayerRecord, UserMessage
+from thinker.protocol.promptrecord import PromptRecord
+
+DATE = LayerRecord(name="date_time", text="noon", volatile=True)
+PROMPT = PromptRecord(
+    layers=(LayerRecord(name="base", text="b"), DATE), tools=("look",), layout="cached", stable="1"
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with an open turn."""
+    with opened(tmp_path) as connection:
+        open_turn(connection, "t1")
+        yield connection
+
+
+def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: apsw.Connection) -> None:
+    """Whatever a later process would have sent; the session keeps it."""
+    assert prompts.sent(db, "t1") is None
+    steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, 1)
+    other = PROMPT.model_copy(update={"layers": ()})
+    steps.plan(db, step("t1").model_copy(update={"prompt": other}), CLASSES, 1, 2)
+    assert prompts.sent(db, "t1") == (DATE,)
+    said = transcript.of_turn(db, "t1", of_turn(db, "t1"), "")[0]
+    assert isinstance(said, UserMessage)
+    assert said.context == (DATE,)
+    turn = turns.load(db, "t1")
+    assert prompts.offered(db, turn.session_id, turn.started_at, "later") == ("look",)
+    assert prompts.offered(db, turn.session_id, turn.started_at, "t1") == ()
