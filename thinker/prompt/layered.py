@@ -21,7 +21,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.layouts import markdown
 from thinker.prompt.overlay import overlay, unique
-from thinker.prompt.parts import Included, lower_parts
+from thinker.prompt.parts import Sizes, lower_parts
 from thinker.prompt.sections import Body, Bullets, Section, Structured, Text, ToolRow, ToolTable
 from thinker.protocol.messages import ToolSpec
 from thinker.protocol.prompts.problem import DefinitionError
@@ -112,7 +112,7 @@ def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
     return (prompt, None) if isinstance(prompt, str) else (prompt.text, prompt.cache_key)
 
 
-def lower_layers(name: str, layers: Layers, included: Included) -> tuple[Section, ...]:
+def lower_layers(name: str, layers: Layers, sizes: Sizes) -> tuple[Section, ...]:
     """The sections that have something to say, in the seed's order."""
     sections: list[Section] = []
     for layer, title in TITLES.items():
@@ -121,7 +121,7 @@ def lower_layers(name: str, layers: Layers, included: Included) -> tuple[Section
         body = None if parts else _body(value)
         if body is not None:
             sections.append(Section(layer, body, name, title=title))
-        elif inserted := lower_parts(name, parts, included):
+        elif inserted := lower_parts(name, parts, sizes):
             heading = Section(layer, Text(""), name, title=title)
             sections += (heading, replace(inserted[0], attached=True), *inserted[1:])
     return tuple(sections)

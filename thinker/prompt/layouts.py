@@ -10,6 +10,7 @@ from thinker.prompt.sections import (
     Bullets,
     Contract,
     Conversation,
+    Included,
     Parts,
     Section,
     Structured,
@@ -44,7 +45,7 @@ def written(body: Body) -> str:
     match body:
         case Text(text):
             return text
-        case Variable(name):
+        case Variable(name) | Included(name):
             return f"<{name}>"
         case Bullets(items):
             return "\n".join("- " + "\n  ".join(item.splitlines()) for item in items)

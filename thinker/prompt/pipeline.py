@@ -1,8 +1,9 @@
 """The whole way of a prompt definition, from what its author wrote to what a turn is made with.
 
 lower → overlay → bind → attach tools → render → fingerprint. Each step is a pure function on typed
-values in a module of its own, and every dialect takes the same steps: a plain string, parts with
-includes, layered sections. A dialect is a front end of `lower`, an output format is a layout.
+values in the module of its name, and every dialect takes the same steps: a plain string, parts with
+includes, layered sections, slots. A dialect is a front end of `lower`, a way to write is a layout.
+`definition.py` applies it to a turn; hooks see the outcome (`thinker.hooks`), since they are not pure.
 """
 
 from collections.abc import Mapping, Sequence

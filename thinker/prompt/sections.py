@@ -30,6 +30,14 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class Included:
+    """All sections of another definition, until `lower` has put them here; a role is for each."""
+
+    name: str
+    role: Role | None = None
+
+
+@dataclass(frozen=True)
 class Bullets:
     """Rules or guardrails, one line each."""
 
@@ -93,7 +101,7 @@ class Contract:
 
 
 Body: TypeAlias = (
-    Text | Variable | Bullets | Structured | ToolTable | Conversation | Parts | Contract
+    Text | Variable | Included | Bullets | Structured | ToolTable | Conversation | Parts | Contract
 )
 
 

@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from thinker.prompt.container import Slots
-from thinker.prompt.parts import Included, lower_part
+from thinker.prompt.parts import Sizes, in_role, lower_part
 from thinker.prompt.requirement import requirement
 from thinker.prompt.sections import (
     Body,
@@ -32,16 +32,14 @@ AFTER_EXTRAS = ("instruct", "examples", "input", "attachment", "output")
 ROLES: dict[str, Role] = {"system": "system", "developer": "developer"}
 
 
-def lower_slots(
-    name: str, sources: Mapping[str, Source], included: Included
-) -> tuple[Section, ...]:
+def lower_slots(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
     """A definition's slots as sections, with its parents' behind them.
 
     Raises:
         DefinitionError: a parent is not written as slots, or does not go with its child.
     """
     try:
-        return lower(_collected(name, sources).prompt(), name, included)
+        return lower(_collected(name, sources).prompt(), name, sizes)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -50,7 +48,7 @@ def lower_slots(
         ) from error
 
 
-def lower(prompt: SlotPrompt, source: str, included: Included | None = None) -> tuple[Section, ...]:
+def lower(prompt: SlotPrompt, source: str, sizes: Sizes | None = None) -> tuple[Section, ...]:
     """A section for every slot that was given; extra slots stand between info and instruct.
 
     A slot that was given as 0 or False has a section too: it counts, though nothing is shown.
@@ -70,7 +68,7 @@ def lower(prompt: SlotPrompt, source: str, included: Included | None = None) -> 
                 role=ROLES.get(name, "user"),
                 title=TITLES.get(name, name),
             )
-            sections += _with_included(section, value, included or {})
+            sections += _with_included(section, value, sizes or {})
     return tuple(sections)
 
 
@@ -84,17 +82,15 @@ def _collected(name: str, sources: Mapping[str, Source]) -> Slots:
     return Slots(source.slots, parent=parent)
 
 
-def _with_included(section: Section, value: object, included: Included) -> tuple[Section, ...]:
+def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Section, ...]:
     """The section; one that is a part of another form, with what that part stands for."""
     part = as_part(value)
     if part is None:
         return (section,)
-    first, *rest = lower_part(section.source, part, included) or (replace(section, title=""),)
+    first, *rest = lower_part(section.source, part, sizes) or (replace(section, title=""),)
     heading = replace(section, body=Text(""))
-    return (
-        heading,
-        *(replace(s, role=section.role) for s in (replace(first, attached=True), *rest)),
-    )
+    inserted = (replace(first, attached=True), *rest)
+    return (heading, *(in_role(piece, section.role) for piece in inserted))
 
 
 def is_empty(value: object) -> bool:
