@@ -3,7 +3,7 @@
 lower → overlay → bind → attach tools → render → fingerprint. Each step is a pure function on typed
 values in the module of its name, and every dialect takes the same steps: a plain string, parts with
 includes, layered sections, slots. A dialect is a front end of `lower`, a way to write is a layout.
-`definition.py` applies it to a turn; hooks (`thinker.hooks`) see the outcome, for they are not pure.
+`definition.py` applies it to a turn; hooks (`thinker.hooks`) see the outcome: they are not pure.
 """
 
 from collections.abc import Mapping, Sequence
