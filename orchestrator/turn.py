@@ -5,6 +5,7 @@ turn goes to the next one, with the steps that are already in the journal.
 """
 
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import anyio
 import apsw
@@ -13,6 +14,7 @@ import structlog
 from orchestrator import replies
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY, Preview
+from orchestrator.embeddings import Equip
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -20,7 +22,17 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal import cancellations, media, outbox, subagents, turns, usage
+from orchestrator.journal import (
+    cancellations,
+    inbox,
+    media,
+    outbox,
+    subagents,
+    transcript,
+    turns,
+    usage,
+)
+from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.media import Wanted
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
@@ -111,13 +123,17 @@ class TurnRunner:
         services = self._with
         await services.tools.settled()
         definition = self._current()
-        pause, wanted = await services.store.transact(self._look)
+        pause, wanted, text = await services.store.transact(self._look, definition)
         if pause is not None:
             self._over = await self._waits.for_resume()
             return None
         await services.pictures.fetch(wanted)
         async with self._worker(definition) as worker:
-            gathered = await services.store.transact(self._gather, definition)
+            equip = Equip(worker, partial(services.tools.offered, definition))
+            meaning = await services.embeddings.meaning(
+                definition, self._turn.agent_id, text, equip
+            )
+            gathered = await services.store.transact(self._gather, definition, meaning)
             address = gathered.context.messages[0].address()
             async with shown(services, self._turn, address) as preview:
                 host = self._hosted(definition, address, preview)
@@ -133,14 +149,21 @@ class TurnRunner:
         """The process that runs the turn."""
         return self._with.supervisor.using(definition.agent_id)
 
-    def _look(self, db: apsw.Connection) -> tuple[Pause | None, list[Wanted]]:
-        """Why the turn has to wait, and what has to be fetched for it."""
-        return self._with.gate.holds(db, self._turn), media.wanted(db, self._turn.id)
+    def _look(
+        self, db: apsw.Connection, definition: AgentDefinition
+    ) -> tuple[Pause | None, list[Wanted], str]:
+        """Why the turn has to wait, what has to be fetched for it, whose meaning is wanted."""
+        turn, text = self._turn, ""
+        if definition.embeddings is not None and not transcript.answered(db, turn.id):
+            text = "\n".join(row.text for row in inbox.of_turn(db, turn.id))
+        return self._with.gate.holds(db, turn), media.wanted(db, turn.id), text
 
-    def _gather(self, db: apsw.Connection, definition: AgentDefinition) -> Gathered:
+    def _gather(
+        self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
+    ) -> Gathered:
         """What the worker needs; what its first model call may take is set aside."""
         self._with.gate.reserve(db, self._turn)
-        return gather(db, self._with, self._turn, definition)
+        return gather(db, self._with, self._turn, definition, meaning)
 
     def _current(self) -> AgentDefinition:
         """The agent as it is configured now."""
