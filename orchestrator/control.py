@@ -20,7 +20,7 @@ STATUS = "status"  # → StatusReport
 HEALTH = "health"  # → HealthReport
 CHAT_SEND = "chat/send"  # ChatSend → Done
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
-CHAT_VIEW = "chat/view"  # notification ChatView, to whoever waits in that chat
+CHAT_VIEW = "chat/view"  # notification ChatView, to who waits in that chat and wants it
 PAIR_LIST = "pair/list"  # → PairingList
 PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
@@ -144,10 +144,11 @@ class ChatSend(Camel):
 
 
 class ChatWait(Camel):
-    """Wait at most ``seconds`` for the end of a message."""
+    """Wait at most ``seconds`` for the end of a message; with ``views``, see the answer grow."""
 
     message: str
     seconds: float = 30.0
+    views: bool = False
 
 
 class ChatOutcome(Camel):

@@ -100,7 +100,8 @@ class ControlServer:
             def view(text: ChatView) -> None:
                 peer.notify(control.CHAT_VIEW, text)
 
-            return await self._console.outcome(asked.message, asked.seconds, view)
+            show = view if asked.views else None
+            return await self._console.outcome(asked.message, asked.seconds, show)
 
         return {
             control.STATUS: lambda _: self._operations.status(),

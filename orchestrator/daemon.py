@@ -22,7 +22,6 @@ from orchestrator import __version__, child, control_server, crashpoints, orphan
 from orchestrator.adapter import Adapter
 from orchestrator.administration import Administration
 from orchestrator.approvals import Desk
-from orchestrator.background import Background
 from orchestrator.changes import Changes
 from orchestrator.channels.console import Console
 from orchestrator.channels.opening import open_channels
@@ -33,7 +32,6 @@ from orchestrator.definitions import AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
 from orchestrator.downtime import Downtime
-from orchestrator.embeddings import Embeddings
 from orchestrator.errors import ConfigError
 from orchestrator.homelock import locked
 from orchestrator.hosttools.catalogue import TOOLS
@@ -142,14 +140,16 @@ class Daemon:
             def grew() -> None:
                 upkeep.wake()
 
+            def called() -> None:
+                arrived()
+                scheduler.wake()
+
             prompts = self._configuration.prompts
-            tools = ToolRunner(self._store, self._servers, prompts, tasks, desk, _now, arrived)
+            tools = ToolRunner(self._store, self._servers, prompts, tasks, desk, _now, called)
             ends = self._ends = Changes()
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
             )
-            background = Background(self._store, supervisor, gate)
-            embeddings = self._embeddings = Embeddings(background, time.monotonic)
             services = Services(
                 store=self._store,
                 supervisor=supervisor,
@@ -158,7 +158,6 @@ class Daemon:
                 desk=desk,
                 gate=gate,
                 pictures=Pictures(self._store, self._adapters, _now),
-                embeddings=embeddings,
                 settings=self._settings,
                 environ=self._environ,
                 agents=self._agents,
@@ -203,7 +202,6 @@ class Daemon:
             tasks.start_soon(scheduler.run)
             tasks.start_soon(downtime.run)
             tasks.start_soon(upkeep.run)
-            tasks.start_soon(embeddings.run)
             tasks.start_soon(Retention(self._store, self._agents, _now).run)
             tasks.start_soon(
                 self._configuration.watch,
@@ -276,7 +274,6 @@ class Daemon:
         self._notifier.tell("STOPPING=1")
         dispatcher.stop_admitting()
         self._upkeep.close()
-        self._embeddings.close()
         self._desk.close()
         self._gate.close()
         self._ends.close()

@@ -13,7 +13,6 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator import __version__, replies
-from orchestrator.child import first_of
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
 from orchestrator.journal import cancellations, inbox, runs, subagents, turns
@@ -81,9 +80,9 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Open a lane for every chat that has work, until cancelled."""
+        self._tasks.start_soon(self._let_go)
         while True:
             self._work = anyio.Event()
-            changed = self._with.gate.changed
             try:
                 chats, cancelled = await self._with.store.transact(
                     self._look, frozenset(self._lanes), frozenset(self._scopes)
@@ -98,9 +97,14 @@ class Dispatcher:
                 if not busy and self.admitting and self._has_room(chat):
                     self._lanes.add(chat)
                     self._tasks.start_soon(self._lane, chat)
-            await first_of(self._work, changed)
-            if changed.is_set():
-                self._held.clear()
+            await self._work.wait()
+
+    async def _let_go(self) -> None:
+        """Look again at the chats of paused agents whenever one may have been resumed."""
+        while True:
+            await self._with.gate.changed.wait()
+            self._held.clear()
+            self.wake()
 
     def _look(
         self, db: apsw.Connection, lanes: frozenset[str], in_hand: frozenset[str]
@@ -124,16 +128,12 @@ class Dispatcher:
 
     async def _lane(self, chat: str) -> None:
         try:
-            turn = await self._with.store.transact(turns.open_in, chat)
-            while turn is not None or self.admitting:
-                if turn is None:
-                    turn = await self._admit(chat)
-                if turn is None:
-                    break
-                await self._run(turn)
-                if await self._with.store.transact(turns.open_in, chat) is not None:
+            done: Turn | None = None
+            while (turn := await self._following(chat)) is not None:
+                if done is not None and turn.id == done.id:
                     return  # we are stopping: the next process goes on with it
-                turn = None
+                await self._run(turn)
+                done = turn
         except JournalError as error:
             log.error("journal_failed", chat=chat, problem=str(error))  # noqa: TRY400 - tried again
             await anyio.sleep(STORAGE_RETRY)
@@ -184,43 +184,48 @@ class Dispatcher:
     def _limit(self, agent_id: str) -> anyio.CapacityLimiter:
         definition = self._with.agents().agent(agent_id)
         most = definition.limits.max_concurrent_turns if definition is not None else 1
-        limit = self._limits.setdefault(agent_id, anyio.CapacityLimiter(most))
+        limit = self._limits.get(agent_id)
+        if limit is None:
+            limit = self._limits[agent_id] = anyio.CapacityLimiter(most)
         limit.total_tokens = most
         return limit
 
-    async def _admit(self, chat: str) -> Turn | None:
-        """T2 for the chat's next message that an agent answers; the others are refused."""
+    async def _following(self, chat: str) -> Turn | None:
+        """The turn that is open in the chat, or T2 for its next message that an agent answers."""
         changed = self._with.gate.changed
-        turn = await self._with.store.transact(self._next, chat)
-        self._with.delivery.wake()
-        if not isinstance(turn, Pause):
-            return turn
-        if not changed.is_set():
-            self._held.add(chat)
-        return None
+        while isinstance(found := await self._with.store.transact(self._next, chat), InboxRow):
+            self._with.delivery.wake()  # it was refused, and its chat told so
+        if isinstance(found, Pause):
+            self._with.delivery.wake()  # the same
+            if not changed.is_set():
+                self._held.add(chat)
+            return None
+        return found
 
-    def _next(self, db: apsw.Connection, chat: str) -> Turn | Pause | None:
+    def _next(self, db: apsw.Connection, chat: str) -> Turn | Pause | InboxRow | None:
+        """The open turn, a new one, or the pause or the message because of which there is none."""
+        found = turns.open_in(db, chat)
+        row = inbox.oldest_new(db, chat) if found is None and self.admitting else None
+        if row is None:
+            return found
         now = self._with.clock()
-        while (row := inbox.oldest_new(db, chat)) is not None:
-            agent_id = agent_for(self._with.agents(), row)
-            if agent_id is not None:
-                pause = self._with.gate.admits(db, agent_id, row)
-                if pause is not None:
-                    return pause
-                admission = Admission(
-                    turn_id=self._new_id(),
-                    agent_id=agent_id,
-                    epoch=self._with.epoch,
-                    minutes=self._minutes(db, agent_id, row),
-                    code_version=__version__,
-                    recipe=RECIPES.get(row.kind, "interactive"),
-                )
-                return turns.admit(db, row, admission, now)
+        agent_id = agent_for(self._with.agents(), row)
+        if agent_id is None:
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)
             told = row.private and not row.ours
             inbox.refuse(db, row, reason, replies.NO_AGENT if told else None, now)
-        return None
+            return row
+        admission = Admission(
+            turn_id=self._new_id(),
+            agent_id=agent_id,
+            epoch=self._with.epoch,
+            minutes=self._minutes(db, agent_id, row),
+            code_version=__version__,
+            recipe=RECIPES.get(row.kind, "interactive"),
+        )
+        pause = self._with.gate.admits(db, agent_id, row)
+        return pause or turns.admit(db, row, admission, now)
 
     def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
         """How long a turn may take."""

@@ -131,7 +131,8 @@ class Supervisor:
         finally:
             slot.wanted -= 1
             slot.idle_since = self._clock()
-            slot.notify()
+            if self.stopping or slot.worker is None or slot.worker.asked:
+                slot.notify()  # somebody waits for its last user
 
     async def available(self, agent_id: str) -> None:
         """Wait until a quarantined agent may be tried again.

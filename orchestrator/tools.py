@@ -20,7 +20,6 @@ from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.hosttools.base import (
     DelegatingTool,
-    HostTool,
     JournalTool,
     PlainTool,
     ToolContext,
@@ -50,6 +49,14 @@ class _Caller:
     epoch: int
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A call whose tool is outside the journal, past T4; without a tool nothing has begun."""
+
+    call: Call
+    tool: PlainTool | McpTool | None
+
+
 class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
     """What the call has begun has not ended; ask again when it has."""
 
@@ -64,7 +71,7 @@ class _Pending:
 class ToolRunner:
     """Runs each committed call at most once at a time, whoever asks.
 
-    ``arrived`` is called when a call has put work into somebody's line.
+    ``changed`` is called when a call may have put something into a line, the outbox or the plan.
     """
 
     def __init__(
@@ -75,7 +82,7 @@ class ToolRunner:
         tasks: TaskGroup,
         desk: Desk,
         clock: Callable[[], int],
-        arrived: Callable[[], None],
+        changed: Callable[[], None],
     ) -> None:
         self._store = store
         self._servers = servers
@@ -83,7 +90,7 @@ class ToolRunner:
         self._desk = desk
         self._tasks = tasks
         self._clock = clock
-        self._arrived = arrived
+        self._changed = changed
         self._pending: dict[tuple[str, int], _Pending] = {}
 
     async def settled(self) -> None:
@@ -131,15 +138,12 @@ class ToolRunner:
     async def _run(self, pending: _Pending, caller: _Caller, seq: int) -> None:
         context = caller.context
         try:
-            call = await self._store.transact(steps.load_call, context.turn_id, seq)
-            if call is None:
-                raise JournalError(f"there is no call {context.turn_id}:{seq}")  # noqa: TRY301
             with bound(  # the request came by the wire, whose tasks know nothing of this turn
                 turn_id=context.turn_id,
                 agent_id=context.agent_id,
                 chat_id=context.address.chat_key,
             ):
-                pending.result = call.result or await self._execute(call, caller)
+                pending.result = await self._execute(caller, seq)
         except ApprovalNeeded as needed:
             log.info("approval_needed", seq=seq, tool=needed.approval.tool)
             pending.needed = needed
@@ -153,43 +157,59 @@ class ToolRunner:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(self, call: Call, caller: _Caller) -> ToolResult:
+    async def _execute(self, caller: _Caller, seq: int) -> ToolResult:
+        begun = await self._store.transact(self._begin, caller, seq)
+        if isinstance(begun, _Begun) and begun.tool is None:
+            await self._servers.settled()  # its server may just be starting
+            begun = await self._store.transact(self._begin, caller, seq)
+        if isinstance(begun, _Begun):
+            return await self._outside(begun, caller)
+        if isinstance(begun, ToolResult):
+            log.info("tool_call", tool=begun.name, seq=seq)
+            if CLASSES.get(begun.name) is not SideEffect.PURE:
+                self._changed()
+            return begun
+        self._changed()
+        if begun is None:
+            raise WorkGoesOn
+        raise ApprovalNeeded(begun)
+
+    def _begin(
+        self, db: apsw.Connection, caller: _Caller, seq: int
+    ) -> ToolResult | Approval | _Begun | None:
+        """Policy and T4; T5 as well of a call that changes, or reads, nothing but the journal.
+
+        What waits is an approval, or None: work that goes on elsewhere.
+        """
+        call = steps.load_call(db, caller.context.turn_id, seq)
+        if call is None:
+            raise JournalError(f"there is no call {caller.context.turn_id}:{seq}")
+        if call.result is not None:
+            return call.result
         definition = caller.definition
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
-            return await self._store.transact(self._deny, call, decision.reason)
-        tool = await self._find(call.name, definition)
+            return self._deny(db, call, decision.reason)
+        prompt = self._prompts.subprompts(definition).get(call.name)
+        tool = TOOLS.get(call.name) or self._servers.tools.get(call.name) or prompt
         if tool is None:
-            text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
-            return await self._store.transact(self._refuse, call, text)
-        log.info("tool_call", tool=call.name, seq=call.seq)
-        began: ToolResult | Approval | None
-        if isinstance(tool, JournalTool):
-            effect = _effect(tool, call, caller.context)
-            began = await self._store.transact(self._local, call, effect, caller)
-        elif isinstance(tool, DelegatingTool):
-            began = await self._store.transact(self._delegate, call, tool, caller)
-            self._arrived()
-        else:
-            began = await self._plain(call, tool, caller)
-        if isinstance(began, Approval):
-            raise ApprovalNeeded(began)
-        if began is None:
-            raise WorkGoesOn
-        return began
+            return _Begun(call, None)
+        if isinstance(tool, DelegatingTool):
+            return self._delegate(db, call, tool, caller)
+        return self._word(db, call, caller) or self._start(db, call, tool, caller)
 
-    def _local(
+    def _start(
         self,
         db: apsw.Connection,
         call: Call,
-        effect: Callable[[apsw.Connection], ToolResult],
+        tool: JournalTool | PlainTool | McpTool,
         caller: _Caller,
-    ) -> ToolResult | Approval:
-        """T4, effect and T5 in one transaction: the effect is a change of the journal."""
-        word = self._word(db, call, caller)
-        if word is not None:
-            return word
-        return steps.finish_local(db, call, effect, caller.epoch, self._clock())
+    ) -> ToolResult | _Begun:
+        if isinstance(tool, JournalTool):
+            effect = _effect(tool, call, caller.context)
+            return steps.finish_local(db, call, effect, caller.epoch, self._clock())
+        steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
+        return _Begun(call, tool)
 
     def _delegate(
         self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: _Caller
@@ -208,13 +228,13 @@ class ToolRunner:
         result = ToolResult(call_id=call.call_id, name=call.name, content=text)
         return steps.finish(db, call, result, self._clock())
 
-    async def _plain(
-        self, call: Call, tool: PlainTool | McpTool, caller: _Caller
-    ) -> ToolResult | Approval:
-        """T4, the effect in the outside world, T5."""
-        word = await self._store.transact(self._intend, call, caller)
-        if word is not None:
-            return word
+    async def _outside(self, begun: _Begun, caller: _Caller) -> ToolResult:
+        """The effect in the outside world, and T5."""
+        call, tool = begun.call, begun.tool
+        if tool is None:
+            text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
+            return await self._store.transact(self._refuse, call, text)
+        log.info("tool_call", tool=call.name, seq=call.seq)
         boundary("effect:before")
         result = (
             await self._servers.result(tool, call)
@@ -226,21 +246,6 @@ class ToolRunner:
             return await self._store.transact(steps.finish, call, result, self._clock())
         unknown = _failure(call, steps.UNKNOWN_OUTCOME)
         return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
-
-    async def _find(self, name: str, definition: AgentDefinition) -> HostTool | McpTool | None:
-        """A built-in tool, one of an MCP server, which may just be starting, or a prompt."""
-        prompt = self._prompts.subprompts(definition).get(name)
-        if name not in TOOLS and name not in self._servers.tools and prompt is None:
-            await self._servers.settled()
-        return TOOLS.get(name) or self._servers.tools.get(name) or prompt
-
-    def _intend(
-        self, db: apsw.Connection, call: Call, caller: _Caller
-    ) -> ToolResult | Approval | None:
-        word = self._word(db, call, caller)
-        if word is None:
-            steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
-        return word
 
     def _word(
         self, db: apsw.Connection, call: Call, caller: _Caller

@@ -5,7 +5,6 @@ turn goes to the next one, with the steps that are already in the journal.
 """
 
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 
 import anyio
 import apsw
@@ -14,7 +13,6 @@ import structlog
 from orchestrator import replies
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY, Preview
-from orchestrator.embeddings import Equip
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -22,17 +20,7 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal import (
-    cancellations,
-    inbox,
-    media,
-    outbox,
-    subagents,
-    transcript,
-    turns,
-    usage,
-)
-from orchestrator.journal.factvectors import Meaning
+from orchestrator.journal import cancellations, media, outbox, subagents, turns, usage
 from orchestrator.journal.media import Wanted
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
@@ -123,21 +111,18 @@ class TurnRunner:
         services = self._with
         await services.tools.settled()
         definition = self._current()
-        pause, wanted, text = await services.store.transact(self._look, definition)
-        if pause is not None:
-            self._over = await self._waits.for_resume()
-            return None
-        await services.pictures.fetch(wanted)
         async with self._worker(definition) as worker:
-            equip = Equip(worker, partial(services.tools.offered, definition))
-            meaning = await services.embeddings.meaning(
-                definition, self._turn.agent_id, text, equip
-            )
-            gathered = await services.store.transact(self._gather, definition, meaning)
-            address = gathered.context.messages[0].address()
-            async with shown(services, self._turn, address) as preview:
-                host = self._hosted(definition, address, preview)
-                return await self._on(worker, self._request(gathered, definition), host)
+            while isinstance(
+                found := await services.store.transact(self._gather, definition), list
+            ):
+                await services.pictures.fetch(found)
+            if isinstance(found, Gathered):
+                address = found.context.messages[0].address()
+                async with shown(services, self._turn, address) as preview:
+                    host = self._hosted(definition, address, preview)
+                    return await self._on(worker, self._request(found, definition), host)
+        self._over = await self._waits.for_resume()
+        return None
 
     def _hosted(
         self, definition: AgentDefinition, address: Address, preview: Preview | None = None
@@ -149,21 +134,18 @@ class TurnRunner:
         """The process that runs the turn."""
         return self._with.supervisor.using(definition.agent_id)
 
-    def _look(
-        self, db: apsw.Connection, definition: AgentDefinition
-    ) -> tuple[Pause | None, list[Wanted], str]:
-        """Why the turn has to wait, what has to be fetched for it, whose meaning is wanted."""
-        turn, text = self._turn, ""
-        if definition.embeddings is not None and not transcript.answered(db, turn.id):
-            text = "\n".join(row.text for row in inbox.of_turn(db, turn.id))
-        return self._with.gate.holds(db, turn), media.wanted(db, turn.id), text
-
     def _gather(
-        self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
-    ) -> Gathered:
-        """What the worker needs; what its first model call may take is set aside."""
+        self, db: apsw.Connection, definition: AgentDefinition
+    ) -> Gathered | Pause | list[Wanted]:
+        """What the worker needs; what its first model call may take is set aside.
+
+        Or the pause in which the turn has to wait, or the pictures that must be fetched before.
+        """
+        obstacle = self._with.gate.holds(db, self._turn) or media.wanted(db, self._turn.id)
+        if obstacle:
+            return obstacle
         self._with.gate.reserve(db, self._turn)
-        return gather(db, self._with, self._turn, definition, meaning)
+        return gather(db, self._with, self._turn, definition)
 
     def _current(self) -> AgentDefinition:
         """The agent as it is configured now."""

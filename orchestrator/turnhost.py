@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import apsw
@@ -44,6 +44,9 @@ class JournalHost:
     preview: Preview | None = None
     wait: Callable[[], Awaitable[bool]] | None = None
 
+    def __post_init__(self) -> None:
+        self._context = tool_context(self.services, self.turn, self.definition, self.address)
+
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """T3, fenced by the epoch. An agent that is paused with it goes no step further."""
         try:
@@ -66,9 +69,9 @@ class JournalHost:
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""
         services = self.services
-        context = tool_context(services, self.turn, self.definition, self.address)
+        context = replace(self._context, now=services.clock())
         try:
-            result = await services.tools.call(self.definition, context, seq, services.epoch)
+            return await services.tools.call(self.definition, context, seq, services.epoch)
         except ApprovalNeeded as needed:
             self.wait = partial(self.waits.for_word, needed.approval)
             raise RpcError(FENCED, str(needed)) from needed
@@ -77,9 +80,6 @@ class JournalHost:
             raise RpcError(FENCED, f"call {seq} goes on") from goes_on
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
-        services.delivery.wake()
-        services.tasks_changed()
-        return result
 
     async def _for_work(self, seq: int) -> bool:
         async with shown(self.services, self.turn, self.address):

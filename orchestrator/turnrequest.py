@@ -11,10 +11,8 @@ from orchestrator.approvals import Desk
 from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
-from orchestrator.embeddings import Embeddings
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import factvectors, media, playbooks, prompts, turns
-from orchestrator.journal.factvectors import Meaning
+from orchestrator.journal import media, playbooks, prompts, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.recollection import Recollection, recollect
@@ -49,7 +47,6 @@ class Services:
     desk: Desk
     gate: Gate
     pictures: Pictures
-    embeddings: Embeddings
     settings: Settings
     environ: dict[str, str]
     agents: Callable[[], AgentsFile]
@@ -67,39 +64,28 @@ class Gathered:
 
     context: Context
     known: Recollection
-    vector: bytes = b""
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
     offered: tuple[str, ...] = ()
 
 
 def gather(
-    db: apsw.Connection,
-    services: Services,
-    turn: Turn,
-    definition: AgentDefinition,
-    meaning: Meaning | None = None,
+    db: apsw.Connection, services: Services, turn: Turn, definition: AgentDefinition
 ) -> Gathered:
-    """Settle what a dead process left of a turn, and read what its worker needs.
-
-    ``meaning`` is that of its messages, if it is known.
-    """
+    """Settle what a dead process left of a turn, and read what its worker needs."""
     running = services.tools.running(turn.id)
     cached = definition.prompt_layout == "cached"
     jump = JUMP if cached else 1
     context = turns.context(db, turn.id, running, WINDOW, services.clock(), jump)
     said = "\n".join(row.text for row in context.messages)
     playbooks.seed(db, turn.agent_id, turn.started_at)
-    if meaning is not None:
-        factvectors.discard(db, turn.agent_id, meaning)
-    known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at, meaning)
-    vector = b"" if meaning is None else meaning.vector
+    known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at)
     pictures = definition.limits.recent_image_threshold
     if not cached:
-        return Gathered(_pictured(db, context, pictures), known, vector)
+        return Gathered(_pictured(db, context, pictures), known)
     # There, pictures go out of sight several at once.
     context = _pictured(db, context, 2 * pictures)
     offered = prompts.offered(db, turn.session_id, turn.started_at, turn.id)
-    return Gathered(context, known, vector, prompts.sent(db, turn.id), offered)
+    return Gathered(context, known, prompts.sent(db, turn.id), offered)
 
 
 def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
@@ -154,7 +140,6 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
         recent_tools=context.recent_tools,
         context=gathered.sent,
         offered=gathered.offered,
-        vector=gathered.vector,
         stream=first.private,
         steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
         started_at=context.turn.started_at / 1000,
@@ -170,14 +155,13 @@ def tool_context(
         agent_id=turn.agent_id,
         turn_id=turn.id,
         address=address,
-        now=services.clock(),
+        now=turn.started_at,
         timezone=definition.timezone or host_timezone(services.environ),
         skill_directories=skill_directories(turn.agent_id, services.settings),
         skills=definition.skills,
         split=services.delivery.split,
         mode=services.delivery.mode,
         store=services.store,
-        meaning=partial(services.embeddings.meaning, definition, turn.agent_id),
         denied_tools=definition.denied_tools,
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
+import anyio
 from pydantic import JsonValue, ValidationError
 
 from orchestrator import child
@@ -57,7 +58,6 @@ class Worker(Child):
     spec: LaunchSpec = field(kw_only=True)
     turns: dict[str, TurnHost] = field(default_factory=dict)
     turn_grace: float = TURN_GRACE  # seconds
-    embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
@@ -82,6 +82,9 @@ class Worker(Child):
                 TurnResult,
                 timeout=max(0.0, run.deadline - now) + self.turn_grace,
             )
+        except anyio.get_cancelled_exc_class():
+            self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
+            raise
         except PeerClosedError as error:
             raise WorkerLostError(f"agent {self.spec.agent_id!r} lost its process") from error
         except TimeoutError as error:
@@ -91,7 +94,6 @@ class Worker(Child):
             raise WorkerError(f"agent {self.spec.agent_id!r}: {error}") from error
         finally:
             del self.turns[run.turn_id]
-            self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
         boundary("run_turn:after")
         return result
 

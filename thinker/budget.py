@@ -1,5 +1,6 @@
 """The limits of a turn, checked in one place between steps."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from thinker.protocol.messages import Usage
@@ -30,13 +31,14 @@ class Spent:
         return Spent(self.steps + 1, self.usage + usage)
 
 
-def charged(usage: Usage, sent: int, received: int) -> Usage:
+def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
     """What a call counts as: the provider's word, or an estimate when it gives none (F43).
 
-    ``sent`` and ``received`` are characters; four of them make a token, rounded up.
+    ``sizes`` counts the characters sent and received; four of them make a token, rounded up.
     """
     if usage.prompt > 0 and usage.completion >= 0:
         return usage
+    sent, received = sizes()
     return Usage(prompt=-(-sent // 4), completion=-(-received // 4))
 
 

@@ -64,7 +64,7 @@ async def ask(model: Model, prompt: str) -> tuple[str, Asked]:
     with anyio.move_on_after(ASK_SECONDS):
         response = await model.complete(request)
         text = response.message.content
-        usage = budget.charged(response.usage, len(prompt), len(text))
+        usage = budget.charged(response.usage, lambda: (len(prompt), len(text)))
         problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
         return text, Asked(model=response.model or model.name, usage=usage, problem=problem)
     raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")

@@ -8,6 +8,7 @@ again: a resumed turn and a turn whose model failed half-way are the same case.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -160,7 +161,7 @@ class Loop:
             return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
         message = recovered(response.message, self._tools, self._spent.steps)
         calls = self._planned(message)
-        usage = budget.charged(response.usage, _characters(request), len(message.model_dump_json()))
+        usage = budget.charged(response.usage, partial(_sizes, request, message))
         if request.reasoning is not None and not request.reasoning.recorded:
             message = message.model_copy(update={"reasoning": None})
         committed = await self._host.commit(
@@ -267,11 +268,13 @@ class Loop:
         )
 
 
-def _characters(request: ModelRequest) -> int:
+def _sizes(request: ModelRequest, message: AssistantMessage) -> tuple[int, int]:
+    """Characters of a request and of its answer."""
     parts = (*request.messages, *request.tools)
     pictures = sum(len(part.images) for part in parts if isinstance(part, UserMessage | ToolResult))
     texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
-    return len(request.system) + sum(texts) + IMAGE_CHARACTERS * pictures
+    sent = len(request.system) + sum(texts) + IMAGE_CHARACTERS * pictures
+    return sent, len(message.model_dump_json())
 
 
 def _relaxed(tool: ToolSpec) -> ToolSpec:

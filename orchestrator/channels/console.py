@@ -59,16 +59,18 @@ class Console(JournalChannel):
         await intake.accept([message])
         self._wake(said.chat)
 
-    async def outcome(self, message_id: str, seconds: float, view: View) -> ChatOutcome:
+    async def outcome(self, message_id: str, seconds: float, view: View | None) -> ChatOutcome:
         """What became of a message, waited for at most ``seconds``; ``view`` sees it grow."""
         row = await self._store.transact(inbox.by_message, self.name, message_id)
         if row is None:
             return ChatOutcome(state="unknown", error="no such message; send it first")
-        self._views[row.chat_id].add(view)
+        if view is not None:
+            self._views[row.chat_id].add(view)
         try:
             ended = await self._ended(message_id, row.chat_id, min(seconds, TIMEOUT))
         finally:
-            self._views[row.chat_id].discard(view)
+            if view is not None:
+                self._views[row.chat_id].discard(view)
             if not self._views[row.chat_id]:
                 del self._views[row.chat_id]
         if ended is None:

@@ -49,7 +49,7 @@ async def converse(
                 async with connection(settings, {CHAT_VIEW: show}) as peer:
                     await peer.call(CHAT_SEND, say, Done, timeout=ANSWER_SECONDS)
                     accepted = True
-                    wait = ChatWait(message=say.message, seconds=WAIT_SECONDS)
+                    wait = ChatWait(message=say.message, seconds=WAIT_SECONDS, views=True)
                     while True:
                         outcome = await peer.call(
                             CHAT_WAIT, wait, ChatOutcome, timeout=WAIT_SECONDS + ANSWER_SECONDS

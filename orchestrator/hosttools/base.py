@@ -13,7 +13,6 @@ from typing import TypeAlias
 import apsw
 from pydantic import JsonValue
 
-from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
@@ -29,8 +28,7 @@ class ToolContext:
     """Whose call it is, and where; ``now`` in milliseconds.
 
     ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read;
-    ``meaning`` says what a text means, if anybody knows; ``denied_tools`` are those that the turn
-    may not use.
+    ``denied_tools`` are those that the turn may not use.
     """
 
     agent_id: str
@@ -43,7 +41,6 @@ class ToolContext:
     split: Callable[[str, str], tuple[str, ...]]
     mode: Callable[[Address], str]
     store: Store
-    meaning: Callable[[str], Awaitable[Meaning | None]]
     denied_tools: tuple[str, ...] = ()
 
     @property
@@ -62,7 +59,7 @@ class JournalTool:
 
 @dataclass(frozen=True)
 class PlainTool:
-    """A tool that reads something that is not in the journal alone."""
+    """A tool that reads something outside the journal."""
 
     spec: ToolSpec
     run: Callable[[ToolContext, JsonObject], Awaitable[str]]
