@@ -22,6 +22,7 @@ from orchestrator import __version__, child, control_server, crashpoints, orphan
 from orchestrator.adapter import Adapter
 from orchestrator.administration import Administration
 from orchestrator.approvals import Desk
+from orchestrator.background import Background
 from orchestrator.changes import Changes
 from orchestrator.channels.console import Console
 from orchestrator.channels.opening import open_channels
@@ -32,6 +33,7 @@ from orchestrator.definitions import AgentsFile
 from orchestrator.delivery import Delivery
 from orchestrator.dispatcher import Dispatcher
 from orchestrator.downtime import Downtime
+from orchestrator.embeddings import Embeddings
 from orchestrator.errors import ConfigError
 from orchestrator.homelock import locked
 from orchestrator.hosttools.catalogue import TOOLS
@@ -150,6 +152,8 @@ class Daemon:
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
             )
+            background = Background(self._store, supervisor, gate)
+            embeddings = self._embeddings = Embeddings(background, time.monotonic)
             services = Services(
                 store=self._store,
                 supervisor=supervisor,
@@ -158,6 +162,7 @@ class Daemon:
                 desk=desk,
                 gate=gate,
                 pictures=Pictures(self._store, self._adapters, _now),
+                embeddings=embeddings,
                 settings=self._settings,
                 environ=self._environ,
                 agents=self._agents,
@@ -193,22 +198,19 @@ class Daemon:
                 scheduler.wake,
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
-            tasks.start_soon(self._servers.run)
             tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
-            tasks.start_soon(dispatcher.run)
-            tasks.start_soon(gate.run)
             tasks.start_soon(server.run, listener)
-            tasks.start_soon(scheduler.run)
-            tasks.start_soon(downtime.run)
-            tasks.start_soon(upkeep.run)
-            tasks.start_soon(Retention(self._store, self._agents, _now).run)
+            retention = Retention(self._store, self._agents, _now)
+            lasting = (self._servers.run, self._notifier.run, downtime.run, retention.run)
+            driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
+            for work in (*lasting, *driving):
+                tasks.start_soon(work)
             tasks.start_soon(
                 self._configuration.watch,
                 administration.reload_quietly,
                 scheduler.skills_changed,
             )
-            tasks.start_soon(self._notifier.run)
             for name in self._adapters:
                 tasks.start_soon(delivery.run, name)
             async with anyio.create_task_group() as channels:
@@ -274,6 +276,7 @@ class Daemon:
         self._notifier.tell("STOPPING=1")
         dispatcher.stop_admitting()
         self._upkeep.close()
+        self._embeddings.close()
         self._desk.close()
         self._gate.close()
         self._ends.close()

@@ -13,7 +13,7 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from orchestrator.definitions import AgentDefinition
-from orchestrator.definitions.agent import CostControls
+from orchestrator.definitions.agent import CostControls, EmbeddingsModel
 from orchestrator.settings import Settings, bundled
 from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.providers import PROVIDERS
@@ -105,10 +105,11 @@ def prepare(
             "hooks": definition.hooks,
             "user_timezone": definition.timezone or host_timezone(environ),
             "log_level": settings.log_level,
+            **_embeddings(definition.embeddings),
             **_cost(definition.cost_controls),
         }
     )
-    others = (thinker.small_model, *thinker.fallback_models)
+    others = (thinker.embeddings_provider, thinker.small_model, *thinker.fallback_models)
     keys = {
         provider.key_var: environ[provider.key_var]
         for name in (endpoint.provider, *(entry.split("/")[0] for entry in others))
@@ -178,6 +179,17 @@ def write_private(path: Path, data: bytes) -> None:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _embeddings(wanted: EmbeddingsModel | None) -> dict[str, str | int]:
+    if wanted is None:
+        return {}
+    return {
+        "embeddings_provider": wanted.provider or "",
+        "embeddings_model": wanted.model,
+        "embeddings_base_url": wanted.base_url or "",
+        "embeddings_dimensions": wanted.dimensions or 0,
+    }
 
 
 def _cost(controls: CostControls | None) -> dict[str, float]:

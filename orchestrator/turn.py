@@ -5,6 +5,7 @@ turn goes to the next one, with the steps that are already in the journal.
 """
 
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import anyio
 import apsw
@@ -13,6 +14,7 @@ import structlog
 from orchestrator import replies
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY, Preview
+from orchestrator.embeddings import Equip
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -20,7 +22,17 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal import cancellations, media, outbox, subagents, turns, usage
+from orchestrator.journal import (
+    cancellations,
+    inbox,
+    media,
+    outbox,
+    subagents,
+    transcript,
+    turns,
+    usage,
+)
+from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.media import Wanted
 from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
@@ -112,8 +124,9 @@ class TurnRunner:
         await services.tools.settled()
         definition = self._current()
         async with self._worker(definition) as worker:
+            meaning = await self._meaning(definition, worker)
             while isinstance(
-                found := await services.store.transact(self._gather, definition), list
+                found := await services.store.transact(self._gather, definition, meaning), list
             ):
                 await services.pictures.fetch(found)
             if isinstance(found, Gathered):
@@ -134,8 +147,22 @@ class TurnRunner:
         """The process that runs the turn."""
         return self._with.supervisor.using(definition.agent_id)
 
+    async def _meaning(self, definition: AgentDefinition, worker: Worker) -> Meaning | None:
+        """What the messages mean, if the agent has somebody to say so."""
+        if definition.embeddings is None:
+            return None
+        text = await self._with.store.transact(self._unanswered)
+        equip = Equip(worker, partial(self._with.tools.offered, definition))
+        return await self._with.embeddings.meaning(definition, self._turn.agent_id, text, equip)
+
+    def _unanswered(self, db: apsw.Connection) -> str:
+        """What a model is still to be asked about."""
+        answered = transcript.answered(db, self._turn.id)
+        said = () if answered else inbox.of_turn(db, self._turn.id)
+        return "\n".join(row.text for row in said)
+
     def _gather(
-        self, db: apsw.Connection, definition: AgentDefinition
+        self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
     ) -> Gathered | Pause | list[Wanted]:
         """What the worker needs; what its first model call may take is set aside.
 
@@ -145,7 +172,7 @@ class TurnRunner:
         if obstacle:
             return obstacle
         self._with.gate.reserve(db, self._turn)
-        return gather(db, self._with, self._turn, definition)
+        return gather(db, self._with, self._turn, definition, meaning)
 
     def _current(self) -> AgentDefinition:
         """The agent as it is configured now."""

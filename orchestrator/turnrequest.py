@@ -11,8 +11,10 @@ from orchestrator.approvals import Desk
 from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
+from orchestrator.embeddings import Embeddings
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import media, playbooks, prompts, turns
+from orchestrator.journal import factvectors, media, playbooks, prompts, turns
+from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.recollection import Recollection, recollect
@@ -47,6 +49,7 @@ class Services:
     desk: Desk
     gate: Gate
     pictures: Pictures
+    embeddings: Embeddings
     settings: Settings
     environ: dict[str, str]
     agents: Callable[[], AgentsFile]
@@ -64,28 +67,39 @@ class Gathered:
 
     context: Context
     known: Recollection
+    vector: bytes = b""
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
     offered: tuple[str, ...] = ()
 
 
 def gather(
-    db: apsw.Connection, services: Services, turn: Turn, definition: AgentDefinition
+    db: apsw.Connection,
+    services: Services,
+    turn: Turn,
+    definition: AgentDefinition,
+    meaning: Meaning | None = None,
 ) -> Gathered:
-    """Settle what a dead process left of a turn, and read what its worker needs."""
+    """Settle what a dead process left of a turn, and read what its worker needs.
+
+    ``meaning`` is that of its messages, if it is known.
+    """
     running = services.tools.running(turn.id)
     cached = definition.prompt_layout == "cached"
     jump = JUMP if cached else 1
     context = turns.context(db, turn.id, running, WINDOW, services.clock(), jump)
     said = "\n".join(row.text for row in context.messages)
     playbooks.seed(db, turn.agent_id, turn.started_at)
-    known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at)
+    if meaning is not None:
+        factvectors.discard(db, turn.agent_id, meaning)
+    known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at, meaning)
+    vector = b"" if meaning is None else meaning.vector
     pictures = definition.limits.recent_image_threshold
     if not cached:
-        return Gathered(_pictured(db, context, pictures), known)
+        return Gathered(_pictured(db, context, pictures), known, vector)
     # There, pictures go out of sight several at once.
     context = _pictured(db, context, 2 * pictures)
     offered = prompts.offered(db, turn.session_id, turn.started_at, turn.id)
-    return Gathered(context, known, prompts.sent(db, turn.id), offered)
+    return Gathered(context, known, vector, prompts.sent(db, turn.id), offered)
 
 
 def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
@@ -140,6 +154,7 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
         recent_tools=context.recent_tools,
         context=gathered.sent,
         offered=gathered.offered,
+        vector=gathered.vector,
         stream=first.private,
         steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
         started_at=context.turn.started_at / 1000,
@@ -162,6 +177,7 @@ def tool_context(
         split=services.delivery.split,
         mode=services.delivery.mode,
         store=services.store,
+        meaning=partial(services.embeddings.meaning, definition, turn.agent_id),
         denied_tools=definition.denied_tools,
     )
 

@@ -1,4 +1,4 @@
-"""Upkeep of conversations, off the reply's path: compaction and fact extraction (design §10).
+"""Upkeep off the reply's path: compaction, fact extraction, vectors of facts (design §10).
 
 What is due stands in the journal, so that it holds across restarts; the model is asked by the
 agent's own worker. Work that fails or may not be done (a pause, a budget) is tried again when the
@@ -14,10 +14,11 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
+from orchestrator.background import Background, Work
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY
-from orchestrator.errors import JournalError, OrchestratorError, WorkerLostError
-from orchestrator.journal import digests, sessions, usage
+from orchestrator.errors import JournalError, OrchestratorError
+from orchestrator.journal import digests, factvectors, sessions
 from orchestrator.turnrequest import Services
 from thinker.protocol.background import (
     FACTS_EXTRACT,
@@ -41,15 +42,15 @@ log = structlog.get_logger()
 class Due:
     """A session that wants upkeep; ``name`` is that of the work in the usage table."""
 
-    kind: str  # compaction | extraction
+    kind: str  # compaction | extraction | embedding
     session_id: int
     agent: AgentDefinition
     tokens: int = 0
 
     @property
     def name(self) -> str:
-        """``compaction/7``."""
-        return f"{self.kind}/{self.session_id}"
+        """``compaction/7``; facts belong to no session, and are embedded agent by agent."""
+        return f"{self.kind}/{self.session_id or self.agent.agent_id}"
 
 
 class Upkeep:
@@ -57,6 +58,7 @@ class Upkeep:
 
     def __init__(self, services: Services) -> None:
         self._with = services
+        self._background = Background(services.store, services.supervisor, services.gate)
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope()
         self._busy: set[str] = set()
@@ -88,6 +90,9 @@ class Upkeep:
         """Begin what is due; the seconds until there may be more, None when somebody must wake."""
         now, agents = self._with.clock(), self._agents()
         due, upcoming = await self._with.store.transact(self._due, agents, now)
+        for agent in self._embedding():
+            if await self._with.store.transact(factvectors.lacking, agent.agent_id, 1):
+                due.append(Due("embedding", 0, agent))
         for work in due:
             if len(self._busy) == AT_ONCE:
                 return None
@@ -115,6 +120,17 @@ class Upkeep:
         found += [Due("extraction", session, agents[agent_id]) for session, agent_id in quiet]
         return found, upcoming
 
+    def _embedding(self) -> list[AgentDefinition]:
+        """Agents with a process at hand whose model may be asked for vectors."""
+        slots, embeddings = self._with.supervisor.slots(), self._with.embeddings
+        return [
+            agent
+            for agent in self._with.agents().agents
+            if embeddings.ready(agent, agent.agent_id)
+            and (slot := slots.get(agent.agent_id)) is not None
+            and slot.worker is not None
+        ]
+
     def _agents(self) -> dict[str, AgentDefinition]:
         """Agents that take messages and have a language model: the demo has none to ask."""
         slots = self._with.supervisor.slots()
@@ -127,7 +143,11 @@ class Upkeep:
     async def _do(self, work: Due) -> None:
         with bound(agent_id=work.agent.agent_id, session=work.session_id):
             try:
-                await (self._compact(work) if work.kind == "compaction" else self._extract(work))
+                if work.kind == "embedding":
+                    await self._with.embeddings.fill(work.agent)
+                else:
+                    digest = self._compact if work.kind == "compaction" else self._extract
+                    await digest(work)
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 await anyio.sleep(STORAGE_RETRY)
@@ -180,21 +200,16 @@ class Upkeep:
         self, work: Due, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
         """What the agent's model says; None when it could not, or may not, be asked."""
-        services, agent_id = self._with, work.agent.agent_id
-        allowed = await services.store.transact(
-            services.gate.reserve_work, agent_id, work.name, size + ANSWER
-        )
-        if not allowed:
-            log.info("upkeep_not_allowed", work=work.kind)
-            return None
+        agent_id = work.agent.agent_id
+        asked = Work(work.name, agent_id, agent_id, size + ANSWER)
         try:
-            async with services.supervisor.using(agent_id) as worker:
-                return await worker.ask(method, request, expected)
+            answer = await self._background.ask(asked, method, request, expected)
         except OrchestratorError as error:
             log.warning("upkeep_failed", work=work.kind, problem=str(error))
-            lost = isinstance(error, WorkerLostError)
-            await services.store.transact(usage.lose if lost else usage.release, work.name)
             return None
+        if answer is None:
+            log.info("upkeep_not_allowed", work=work.kind)
+        return answer
 
 
 def _result(answer: Asked) -> dict[str, object]:

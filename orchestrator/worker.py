@@ -58,6 +58,7 @@ class Worker(Child):
     spec: LaunchSpec = field(kw_only=True)
     turns: dict[str, TurnHost] = field(default_factory=dict)
     turn_grace: float = TURN_GRACE  # seconds
+    embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property

@@ -7,11 +7,13 @@ process can run (or go on with) any turn of its agent.
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import structlog
 
 from thinker import compaction, facts, history
 from thinker.budget import Limits
+from thinker.errors import FatalModelError
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
 from thinker.loop import Host, Loop, LoopRequest
 from thinker.models.base import Model
@@ -23,7 +25,14 @@ from thinker.prompt.cached import arranged, fingerprinted, in_context, without_c
 from thinker.prompt.compose import compose
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.layers import TurnContext
-from thinker.protocol.background import Compact, Compacted, Extract, Extracted
+from thinker.protocol.background import (
+    Compact,
+    Compacted,
+    Embed,
+    Embedded,
+    Extract,
+    Extracted,
+)
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject, Message, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, ListedSkill, TurnResult, TurnRun
@@ -32,8 +41,12 @@ from thinker.protocol.prompts.problem import DefinitionError
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
+from thinker.toolcalls.meaning import ToolVectors
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import exactly, select
+from thinker.toolcalls.select import exactly, select, temperature
+
+if TYPE_CHECKING:
+    from thinker.models.embeddings import EmbeddingModel
 
 CACHE_KEY = 32  # characters, half of what OpenAI takes
 log = structlog.get_logger()
@@ -47,16 +60,25 @@ class Prepared:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     applied: Applied
+    temperature: float
 
 
 class Agent:
     """Runs the turns of one agent; several at a time, each on its own."""
 
-    def __init__(self, settings: ThinkerSettings, model: Model, small: Model | None = None) -> None:
+    def __init__(
+        self,
+        settings: ThinkerSettings,
+        model: Model,
+        small: Model | None = None,
+        embeddings: "EmbeddingModel | None" = None,
+    ) -> None:
         """``small`` is asked for summaries and facts; without one ``model`` is."""
         self._settings = settings
         self._model = model
         self._small = small or model
+        self._embeddings = embeddings
+        self._tool_vectors = ToolVectors()
         self._bases = BasePrompts(settings)
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())
@@ -83,7 +105,7 @@ class Agent:
                 # From here on the wall clock may jump (F29): what is left is what counts.
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
-            temperature=self._settings.temperature,
+            temperature=prepared.temperature,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
@@ -115,6 +137,20 @@ class Agent:
         """Find facts about the user in a stretch of conversation."""
         return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
 
+    async def embed(self, request: Embed) -> Embedded:
+        """What texts mean.
+
+        Raises:
+            ModelError: nobody says.
+        """
+        if self._embeddings is None:
+            raise FatalModelError("the agent has no embeddings; reload agents.json")
+        found = await self._embeddings.embed(request.texts)
+        if not request.keep:
+            return found
+        self._tool_vectors.keep(request.texts, found.vectors)
+        return found.model_copy(update={"vectors": ()})
+
     def preview(self, turn: TurnRun) -> PromptRecord:
         """The prompt of a turn, as its first model call would be told it."""
         prepared = self.prepare(turn)
@@ -139,6 +175,8 @@ class Agent:
         required = required_tools(matched)
         if turn.tool_choice.name:
             required = {**required, turn.tool_choice.name: "the tool choice"}
+        scores = self._tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
+        warmth = temperature(settings.temperature, scores)
         if turn.required_tools is None:
             selection = select(
                 turn.tools,
@@ -147,6 +185,7 @@ class Agent:
                 recent=turn.recent_tools,
                 ranking=self._ranking,
                 kept=turn.offered,
+                scores=scores,
             )
         else:
             required = dict.fromkeys(turn.required_tools, "the task")
@@ -175,6 +214,8 @@ class Agent:
                 "tools": tuple(tool.name for tool in selection.tools),
                 "reasons": dict(selection.reasons),
                 "missing": missing,
+                "best_score": round(max(scores.values()), 3) if scores else None,
+                "temperature": warmth if scores else None,
             }
         )
         record = fingerprinted(record, selection.tools)
@@ -190,9 +231,11 @@ class Agent:
             stable=record.stable,
             volatile=record.volatile,
         )
-        log.info("tools_selected", count=len(selection.tools), reasons=dict(selection.reasons))
+        meant = {"best_score": record.best_score, "temperature": warmth} if scores else {}
+        reasons = dict(selection.reasons)
+        log.info("tools_selected", count=len(selection.tools), reasons=reasons, **meant)
         shown = self._shown(past, turn.messages, record, applied.recent_images)
-        return Prepared(record, shown, selection.tools, applied)
+        return Prepared(record, shown, selection.tools, applied, warmth)
 
     def _shown(
         self,

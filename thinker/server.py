@@ -10,8 +10,16 @@ from pydantic import JsonValue
 
 from thinker.agent import Agent
 from thinker.errors import ModelError
+from thinker.models.failures import headline
 from thinker.protocol import background, methods
-from thinker.protocol.background import Compact, Compacted, Extract, Extracted
+from thinker.protocol.background import (
+    Compact,
+    Compacted,
+    Embed,
+    Embedded,
+    Extract,
+    Extracted,
+)
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (
@@ -99,6 +107,7 @@ class Server:
             methods.PROMPT_RENDER: _render,
             background.SESSION_COMPACT: self._compact,
             background.FACTS_EXTRACT: self._extract,
+            background.TEXTS_EMBED: self._embed,
         }
         self.notifications: dict[str, NotificationHandler] = {
             methods.TURN_CANCEL: self._cancel,
@@ -145,6 +154,12 @@ class Server:
             return await self._agent.extract(Extract.model_validate(params))
         except ModelError as error:
             raise RpcError(FAILED, str(error)) from error
+
+    async def _embed(self, params: JsonValue) -> Embedded:
+        try:
+            return await self._agent.embed(Embed.model_validate(params))
+        except ModelError as error:  # what the provider said may quote the texts
+            raise RpcError(FAILED, headline(error)) from error
 
     def _cancel(self, params: JsonValue) -> None:
         wanted = TurnCancel.model_validate(params).turn_id

@@ -17,7 +17,7 @@ import structlog
 
 from thinker.agent import Agent
 from thinker.errors import EXIT_CONFIG, ConfigError
-from thinker.models.choose import choose, choose_small
+from thinker.models.choose import choose, choose_embeddings, choose_small
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connected
@@ -58,7 +58,8 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
     """
     model = choose(settings, environ)
     small = choose_small(settings, environ, model)
-    agent = Agent(settings, model, small)
+    embeddings = choose_embeddings(settings, environ)
+    agent = Agent(settings, model, small, embeddings)
     try:
         if settings.peer_fd is None:
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
@@ -66,6 +67,8 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
             await _serve_socket(settings, agent)
     finally:
         await small.aclose()  # it is, or has in it, the agent's own model
+        if embeddings is not None:
+            await embeddings.aclose()
 
 
 def die_with(parent: int) -> None:

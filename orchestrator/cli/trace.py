@@ -92,6 +92,11 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
         )
         typer.echo(printable(f"── total · {record.prompt.chars} chars · ~{total} tokens ──"))
         typer.echo(printable(f"── tools · {tools or 'none'} ──"))
+        if record.prompt.best_score is not None:
+            typer.echo(
+                f"── best score {record.prompt.best_score:.2f}"
+                f" · temperature {record.prompt.temperature} ──"
+            )
         typer.echo(printable(f"{_fingerprints(record.prompt)}\n"))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from orchestrator.definitions.costs import Budget
@@ -16,7 +16,7 @@ from orchestrator.definitions.fields import (
     Variables,
     provider_keys,
 )
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import CUSTOM, PROVIDERS
 
 ProviderName: TypeAlias = Literal[
     "groq", "openai", "anthropic", "openrouter", "ollama", "lmstudio", "demo", "auto"
@@ -80,6 +80,30 @@ class FactExtraction(ConfigModel):
     """Turns that are looked through at once; a longer stretch takes several calls."""
 
 
+class EmbeddingsModel(ConfigModel):
+    """Who tells what texts mean: any server that speaks OpenAI's ``/embeddings``."""
+
+    model: Text
+    """The provider's name of the model."""
+    provider: Literal["openai", "openrouter", "ollama", "lmstudio"] | None = None
+    """Where the model runs; without it baseUrl is asked, with no key."""
+    base_url: HttpUrl | None = None
+    """Address of the API when it is not the provider's usual one."""
+    dimensions: int | None = Field(None, ge=1, le=4096)
+    """Numbers of a vector, for models that can make shorter ones."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> "EmbeddingsModel":
+        if self.provider is None and self.base_url is None:
+            raise ValueError('needs "provider" or "baseUrl"; set one of them')
+        return self
+
+    @property
+    def name(self) -> str:
+        """As it stands in usage and prices."""
+        return f"{self.provider or CUSTOM}/{self.model}"
+
+
 class AgentDefinition(ConfigModel):
     """What one agent is: model, prompt, tools, limits."""
 
@@ -135,6 +159,8 @@ class AgentDefinition(ConfigModel):
     """Summaries of long conversations."""
     fact_extraction: FactExtraction = FactExtraction()
     """Facts found after a conversation."""
+    embeddings: EmbeddingsModel | None = None
+    """Choosing tools and memories by what a message means; by its words alone when absent."""
     skills: tuple[Text, ...] = ("*",)
     """Skills the agent may use, as globs."""
     allow_hooks: bool = False
@@ -168,7 +194,10 @@ class AgentDefinition(ConfigModel):
         provider = PROVIDERS.get(info.data.get("llm_provider", "auto"))
         if provider is None:  # "auto": any key may turn out to be the one in use
             return value
+        embeddings = info.data.get("embeddings")
+        other = PROVIDERS.get(getattr(embeddings, "provider", None) or "")
+        own = {provider.key_var, other.key_var if other is not None else None}
         for name in sorted(provider_keys() & set(value)):
-            if name != provider.key_var:
+            if name not in own:
                 raise ValueError(f"must not set {name}: it is the key of another provider")
         return value

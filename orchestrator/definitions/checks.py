@@ -7,7 +7,7 @@ from orchestrator.definitions.costs import find_price
 from orchestrator.definitions.draft import Draft
 from orchestrator.definitions.file import Channels
 from orchestrator.definitions.problems import field_names, suggestion
-from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.providers import PROVIDERS, Provider
 
 
 def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
@@ -165,18 +165,25 @@ def _models(agent: AgentDefinition) -> list[str]:
         name if name.partition("/")[0] in PROVIDERS else f"{own}/{name}"
         for name in agent.fallback_models
     )
-    return [f"{own}/{agent.model or '*'}", *rest]
+    meaning = [] if agent.embeddings is None else [agent.embeddings.name]
+    return [f"{own}/{agent.model or '*'}", *rest, *meaning]
 
 
 def _keys(draft: Draft, environ: Mapping[str, str]) -> None:
     for number, agent in draft.agents.items():
-        provider = PROVIDERS.get(agent.llm_provider)
-        if provider is None or provider.key_var is None or agent.base_url or not agent.enabled:
+        if not agent.enabled:
             continue
-        if not (environ.get(provider.key_var) or agent.env.get(provider.key_var)):
-            draft.warn(
-                ("agents", number, "llmProvider"),
-                f"agent '{agent.agent_id}' needs {provider.key_var}, which is not set; "
-                "set it in the daemon's environment",
-                agent.agent_id,
-            )
+        asked: list[tuple[str, Provider | None]] = []
+        if not agent.base_url:
+            asked.append(("llmProvider", PROVIDERS.get(agent.llm_provider)))
+        if agent.embeddings is not None and not agent.embeddings.base_url:
+            asked.append(("embeddings", PROVIDERS.get(agent.embeddings.provider or "")))
+        for field, provider in asked:
+            key = None if provider is None else provider.key_var
+            if key is not None and not (environ.get(key) or agent.env.get(key)):
+                draft.warn(
+                    ("agents", number, field),
+                    f"agent '{agent.agent_id}' needs {key}, which is not set; "
+                    "set it in the daemon's environment",
+                    agent.agent_id,
+                )

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import apsw
 from pydantic import JsonValue
 
+from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
@@ -28,7 +29,8 @@ class ToolContext:
     """Whose call it is, and where; ``now`` in milliseconds.
 
     ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read;
-    ``denied_tools`` are those that the turn may not use.
+    ``meaning`` says what a text means, if anybody knows; ``denied_tools`` are those that the turn
+    may not use.
     """
 
     agent_id: str
@@ -41,6 +43,7 @@ class ToolContext:
     split: Callable[[str, str], tuple[str, ...]]
     mode: Callable[[Address], str]
     store: Store
+    meaning: Callable[[str], Awaitable[Meaning | None]]
     denied_tools: tuple[str, ...] = ()
 
     @property
@@ -59,7 +62,7 @@ class JournalTool:
 
 @dataclass(frozen=True)
 class PlainTool:
-    """A tool that reads something outside the journal."""
+    """A tool that reads something that is not in the journal alone."""
 
     spec: ToolSpec
     run: Callable[[ToolContext, JsonObject], Awaitable[str]]

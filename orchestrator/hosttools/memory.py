@@ -8,6 +8,7 @@ import apsw
 
 from orchestrator.hosttools.base import (
     JournalTool,
+    PlainTool,
     ToolContext,
     ToolFailure,
     number,
@@ -50,8 +51,12 @@ def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> 
     )
 
 
-def _search(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
-    found = memory.find(db, context.agent_id, text(arguments, "query"), FOUND)
+async def _search(context: ToolContext, arguments: JsonObject) -> str:
+    query, agent_id = text(arguments, "query"), context.agent_id
+    meaning = await context.meaning(query)
+    found = await context.store.transact(
+        memory.find, agent_id, query, FOUND, memory.FOREVER, meaning
+    )
     return "\n".join(_line(fact) for fact in found) or "No memories match."
 
 
@@ -149,7 +154,7 @@ STORE_FACT = JournalTool(
     ),
     _store,
 )
-SEARCH_MEMORIES = JournalTool(
+SEARCH_MEMORIES = PlainTool(
     spec(
         "search_memories",
         "Search what is remembered about the user.",

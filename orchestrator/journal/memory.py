@@ -7,8 +7,9 @@ from typing import get_args
 import apsw
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import fulltext
+from orchestrator.journal import factvectors, fulltext
 from orchestrator.journal.factsafety import secret_in
+from orchestrator.journal.factvectors import Meaning
 from thinker.protocol.background import Category
 from thinker.protocol.methods import Memory
 
@@ -125,10 +126,16 @@ def newest(
 
 
 def find(
-    db: apsw.Connection, agent_id: str, text: str, limit: int, until: int = FOREVER
+    db: apsw.Connection,
+    agent_id: str,
+    text: str,
+    limit: int,
+    until: int = FOREVER,
+    meaning: Meaning | None = None,
 ) -> list[Fact]:
     """The facts known at a time (milliseconds) that best fit a text, best first.
 
+    When it is known what the text means, facts that mean nearly the same count as well.
     Words are looked up by their stem. Where words are not separated (Chinese, Japanese) a trigram
     index finds what the first cannot, and words of two characters are looked for in every fact.
     """
@@ -139,15 +146,23 @@ def find(
         parts = _match(db, "fact_grams", agent_id, fulltext.grams(text), bounds)
     if len(words.keys() | parts.keys()) < limit:
         parts = _scan(db, agent_id, fulltext.pairs(text), bounds) or parts
-    best = [number for number, _ in fulltext.hybrid_rank(words, parts)[:limit]]
-    return _load(db, agent_id, best)
+    ranked = fulltext.hybrid_rank(words, parts)
+    if meaning is not None:
+        near = factvectors.nearest(db, agent_id, meaning, POOL * limit, until)
+        ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
+    return _load(db, agent_id, [number for number, _ in ranked[:limit]])
 
 
 def search(
-    db: apsw.Connection, agent_id: str, text: str, limit: int, until: int = FOREVER
+    db: apsw.Connection,
+    agent_id: str,
+    text: str,
+    limit: int,
+    until: int = FOREVER,
+    meaning: Meaning | None = None,
 ) -> list[Memory]:
     """What `find` finds, as it is shown to the model."""
-    found = find(db, agent_id, text, limit, until)
+    found = find(db, agent_id, text, limit, until, meaning)
     return [Memory(fact=fact.fact, category=fact.category) for fact in found]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal import memory, playbooks, profile
+from orchestrator.journal.factvectors import Meaning
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
 
@@ -28,15 +29,17 @@ def recollect(
     text: str,
     globs: Sequence[str],
     until: int = memory.FOREVER,
+    meaning: Meaning | None = None,
 ) -> Recollection:
     """What an agent knew at a time (milliseconds) that bears on a text.
 
     ``globs`` are the agent's skills. The time is the turn's start: when a turn is resumed, what it
-    has stored itself must not change the prompt that it began with.
+    has stored itself must not change the prompt that it began with. ``meaning`` is what the text
+    means, if that is known.
     """
     known = [item for item in playbooks.every(db, agent_id, globs) if item.created_at <= until]
     return Recollection(
-        memories=tuple(memory.search(db, agent_id, text, MEMORIES, until)),
+        memories=tuple(memory.search(db, agent_id, text, MEMORIES, until, meaning)),
         profile_prompt=profile.system_prompt(db, agent_id),
         playbooks=playbooks.records(known),
         skills=playbooks.listed(known),

@@ -25,7 +25,13 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
         split=lambda _, text: (text,),
         mode=lambda _: "direct",
         store=store,
+        meaning=_unknown,
     )
+
+
+async def _unknown(text: str) -> None:
+    """There is no embeddings model."""
+    del text
 
 
 def run(

@@ -13,6 +13,7 @@ from orchestrator.definitions import (
     parse,
 )
 from orchestrator.definitions.file import Retention
+from orchestrator.definitions.problems import AgentsFileError
 
 
 def messages(loaded: LoadedConfig, severity: str) -> list[str]:
@@ -179,3 +180,27 @@ def test_retention_is_read_and_its_mistakes_are_named() -> None:
     wrong = parsed(WORK, retention={"turnDays": 6, "days": 1})
     assert len(wrong.errors) == 2
     assert wrong.file.retention == Retention()
+
+
+def test_embeddings_need_a_place_a_key_and_for_budgets_a_price() -> None:
+    """Each is said with the agent and the field; a server of one's own needs no key."""
+
+    def said(environ: dict[str, str], **embeddings: str) -> str:
+        agent = {"llmProvider": "ollama", "embeddings": embeddings, "budget": {"usdPerDay": 1}}
+        text = json.dumps({"agents": [WORK | agent]}).encode()
+        return " ".join(messages(parse(text, environ=environ), "warning"))
+
+    with pytest.raises(AgentsFileError, match='needs "provider" or "baseUrl"'):
+        said({}, model="e")
+    assert "needs OPENAI_API_KEY" in said({}, model="e", provider="openai")
+    assert "openai/e has no price" in said({}, model="e", provider="openai")
+    assert "_KEY" not in said({"OPENAI_API_KEY": "k"}, model="e", provider="openai")
+    assert "_KEY" not in said({}, model="e", baseUrl="http://127.0.0.1:8/v1")
+
+
+def test_agent_may_bring_the_key_of_its_embeddings() -> None:
+    """And of no other provider."""
+    agent = WORK | {"embeddings": {"model": "e", "provider": "openai"}}
+    assert not parsed(agent | {"env": {"OPENAI_API_KEY": "k"}}).errors
+    with pytest.raises(AgentsFileError, match="the key of another provider"):
+        parsed(agent | {"env": {"ANTHROPIC_API_KEY": "k"}})

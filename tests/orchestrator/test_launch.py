@@ -91,6 +91,22 @@ def test_worker_gets_the_keys_of_its_fallback_models(tmp_path: Path) -> None:
     assert {name for name in KEYS if name in spec.env} == {"OPENAI_API_KEY", "GROQ_API_KEY"}
 
 
+def test_worker_gets_the_key_of_its_embeddings(tmp_path: Path) -> None:
+    """None for a server that is known by its address alone."""
+
+    def worker(**embeddings: object) -> tuple[set[str], ThinkerSettings]:
+        spec = real_spec(
+            tmp_path, environ=KEYS, llm_provider="groq", model="m", embeddings=embeddings
+        )
+        return {name for name in KEYS if name in spec.env}, ThinkerSettings.read(spec.env)
+
+    keys, read = worker(model="e", provider="openai", dimensions=256)
+    assert keys == {"OPENAI_API_KEY", "GROQ_API_KEY"}
+    assert (read.embeddings_model, read.embeddings_dimensions) == ("e", 256)
+    keys, read = worker(model="e", baseUrl="http://[::1]:8/v1")
+    assert (keys, read.embeddings_base_url) == ({"GROQ_API_KEY"}, "http://[::1]:8/v1")
+
+
 def test_agents_own_variables_win_over_the_daemons(tmp_path: Path) -> None:
     """Its own key, its own locale; never the THINKER_ table."""
     environ = {"OPENAI_API_KEY": "daemon", "LANG": "C", "PATH": "p", "HOME": "h", "TZ": "UTC"}

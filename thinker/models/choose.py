@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 
@@ -19,7 +20,10 @@ from thinker.models.tooltext import with_tools
 from thinker.models.vision import Sighted, sees
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.net import HttpTransport, open_client
-from thinker.protocol.providers import PROVIDERS, Provider
+from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
+
+if TYPE_CHECKING:
+    from thinker.models.embeddings import EmbeddingModel
 
 URL = TypeAdapter(HttpUrl)
 
@@ -67,6 +71,39 @@ def choose_small(
         return own
     reference = _reference(settings, settings.small_model)
     return Fallback([Retrying(_model(settings, environ, *reference, transport)), own])
+
+
+def choose_embeddings(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    *,
+    transport: HttpTransport | None = None,
+) -> "EmbeddingModel | None":
+    """The model that tells what texts mean; None when the agent has none.
+
+    Raises:
+        ConfigError: its provider is unknown, has no embeddings or lacks what it needs.
+    """
+    if not settings.embeddings_model:
+        return None
+    # Most agents have none, and their processes do without what reads its answers.
+    from thinker.models.embeddings import TIMEOUTS, EmbeddingModel  # noqa: PLC0415 - see above
+
+    agent = f"agents.json: agent {settings.agent_id!r}"
+    name, own_url = settings.embeddings_provider, settings.embeddings_base_url
+    provider = PROVIDERS.get(name) if name else Provider(CUSTOM, "openai")
+    if provider is None or provider.wire != "openai" or not (name or own_url):
+        raise ConfigError(
+            f"{agent} cannot have embeddings of {name!r}; use openai, openrouter, ollama, "
+            "lmstudio or a baseUrl"
+        )
+    url = _address(agent, own_url) if own_url else provider.base_url
+    key = _key(agent, provider, environ, needed=not own_url)
+    client = partial(
+        open_client, connect=TIMEOUTS.connect, read=TIMEOUTS.total, transport=transport
+    )
+    model, dimensions = settings.embeddings_model, settings.embeddings_dimensions
+    return EmbeddingModel(provider, model, dimensions, url, key, client)
 
 
 def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:

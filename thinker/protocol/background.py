@@ -1,4 +1,4 @@
-"""Requests of the wire that belong to no turn: ``session/compact`` and ``facts/extract``.
+"""Requests of the wire that belong to no turn: compaction, fact extraction, embeddings.
 
 The supervisor decides when, sends all that is needed and writes down what comes back; the worker
 asks its model once. ``problem`` says why a model's answer could not be used: it was paid for all
@@ -10,9 +10,13 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from thinker.protocol.messages import Frozen, Message, Usage
+from thinker.protocol.vectors import Vector
 
 SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
+TEXTS_EMBED = "texts/embed"
+EMBEDDED = 64  # texts of one request at most
+LONGEST = 2000  # characters of such a text that count: many models see no more than 512 tokens
 ASK_SECONDS = 120.0  # that a worker gives its model for one of these
 
 Category: TypeAlias = Literal[  # of facts; seed 002, "Fact Extraction Prompt"
@@ -60,3 +64,16 @@ class Extracted(Asked):
     """The facts that are worth keeping."""
 
     facts: tuple[ExtractedFact, ...] = ()
+
+
+class Embed(Frozen):
+    """Texts whose meaning is wanted; ``keep`` leaves the vectors with the worker, for its tools."""
+
+    texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=EMBEDDED)]
+    keep: bool = False
+
+
+class Embedded(Asked):
+    """A vector for each text; none when the worker keeps them."""
+
+    vectors: tuple[Vector, ...] = ()

@@ -48,6 +48,11 @@ class ThinkerSettings(BaseModel):
     heartbeat_seconds: float = Field(5.0, gt=0)
     log_level: str = "info"
 
+    embeddings_provider: str = ""  # empty with a model: embeddings_base_url, without a key
+    embeddings_model: str = ""  # empty: nothing is embedded
+    embeddings_base_url: str = ""
+    embeddings_dimensions: int = 0  # 0: as many as the model has
+
     small_model: str = ""  # "model" or "provider/model" for compaction and facts; empty: its own
     compaction_prompt_path: Path | None = None
     fact_extraction_enabled: bool = True

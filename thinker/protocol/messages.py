@@ -132,6 +132,11 @@ class ToolSpec(Frozen):
     approval: bool = False  # a person must allow each call
     fixed: JsonObject = {}  # arguments that the model does not see and cannot set
 
+    @property
+    def about(self) -> str:
+        """What it is, in a line: the text whose meaning is compared with messages."""
+        return f"{self.name}: {self.description}"
+
 
 class ToolChoice(Frozen):
     """What a model has to do with its tools; ``name`` is the tool that ``function`` forces."""

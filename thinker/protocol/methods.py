@@ -24,6 +24,7 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.prompts.environments import Environments
+from thinker.protocol.vectors import Vector
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
@@ -117,9 +118,9 @@ class TurnRun(Frozen):
     `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no keywords.
     ``required_tools`` of a task are exactly those that it is offered; None selects them as for a
     message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds until it is met: the
-    turn goes on with auto. For the cached layout, ``context`` is what the newest message of this
-    turn was already sent with (None: nothing was sent yet), ``offered`` are the tools of the
-    session's turn before.
+    turn goes on with auto. ``vector`` is what the messages mean, empty when nobody knows. For the
+    cached layout, ``context`` is what the newest message of this turn was already sent with (None:
+    nothing was sent yet), ``offered`` are the tools of the session's turn before.
     """
 
     turn_id: str
@@ -142,6 +143,7 @@ class TurnRun(Frozen):
     required_tools: tuple[str, ...] | None = None
     max_steps: int | None = None
     tool_choice: ToolChoice = AUTO
+    vector: Vector = b""
     first_turn: bool = False
     stream: bool = False
     steer: bool = False  # between two steps, ask for messages that came meanwhile

@@ -23,6 +23,8 @@ class PromptRecord(Frozen):
     tools: tuple[str, ...] = ()
     reasons: dict[str, str] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
+    best_score: float | None = None  # how near in meaning the nearest tool is to the message
+    temperature: float | None = None  # what the model was asked with because of it
     layout: Literal["system", "cached"] = "system"
     stable: str = ""
     volatile: str = ""

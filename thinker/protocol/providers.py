@@ -30,6 +30,8 @@ class Provider:
     cache_key: bool = False
 
 
+CUSTOM = "custom"  # the name of a server that is known by its address alone
+
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (

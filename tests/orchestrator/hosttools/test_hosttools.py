@@ -48,17 +48,19 @@ def test_unknown_time_zone_is_an_answer_to_the_model(
         run(clock.GET_TIME, db, context, timezone=zone)
 
 
-def test_fact_is_stored_once_and_found_again(db: apsw.Connection, context: ToolContext) -> None:
+async def test_fact_is_stored_once_and_found_again(
+    db: apsw.Connection, context: ToolContext
+) -> None:
     """Only by its own agent."""
     fact = {"fact": " User likes tea. ", "category": "Preference"}
     assert run(memory.STORE_FACT, db, context, **fact) == (
         "Stored: User likes tea. (preference, id 1)"
     )
     assert run(memory.STORE_FACT, db, context, **fact).startswith("Known already")
-    found = run(memory.SEARCH_MEMORIES, db, context, query="tea")
+    found = await memory.SEARCH_MEMORIES.run(context, {"query": "tea"})
     assert found == "- User likes tea. (preference, id 1)"
     other = replace(context, agent_id="home")
-    assert run(memory.SEARCH_MEMORIES, db, other, query="tea") == "No memories match."
+    assert await memory.SEARCH_MEMORIES.run(other, {"query": "tea"}) == "No memories match."
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,14 @@ def test_secret_is_refused_by_every_way_in(db: apsw.Connection, context: ToolCon
     assert run(profile.GET_PROFILE, db, context) == "{}"
 
 
-def test_fact_is_corrected_and_forgotten_by_its_id(
+async def test_fact_is_corrected_and_forgotten_by_its_id(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """What is not named stays; the search follows."""
     run(memory.STORE_FACT, db, context, fact="User likes tea", category="preference")
     answer = run(memory.UPDATE_FACT, db, context, id=1, fact="User likes cocoa")
     assert answer == "Updated: User likes cocoa (preference, id 1)"
-    assert run(memory.SEARCH_MEMORIES, db, context, query="tea") == "No memories match."
+    assert await memory.SEARCH_MEMORIES.run(context, {"query": "tea"}) == "No memories match."
     assert run(memory.DELETE_FACT, db, context, id=1) == "Deleted: User likes cocoa"
     assert run(memory.LIST_FACTS, db, context) == "No facts are stored."
 

@@ -1,0 +1,49 @@
+"""An agent that knows what a message means chooses its tools by it."""
+
+import pytest
+from fakes.embeddings_api import EmbeddingsApi, vector
+from fakes.scripted import ScriptedModel, says, spec, turn_run
+from structlog.testing import capture_logs
+
+from thinker.agent import Agent
+from thinker.errors import FatalModelError
+from thinker.models.choose import choose_embeddings
+from thinker.protocol.background import Embed
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.vectors import packed
+from thinker.toolcalls.select import CAP
+
+SKY = spec("sky").model_copy(update={"description": "The meteorological forecast"})
+TOOLS = (SKY, *(spec(f"other_{number}") for number in range(CAP + 5)))
+UMBRELLA = packed(vector("umbrella?"))
+
+
+async def test_kept_vectors_bring_the_tool_the_score_and_the_temperature() -> None:
+    """The log and the record say so; without the message's own vector nothing changes."""
+    async with EmbeddingsApi() as api:
+        settings = ThinkerSettings(
+            embeddings_model="m", embeddings_base_url=f"{api.url}/v1", temperature=0.7
+        )
+        embeddings = choose_embeddings(settings, {})
+        assert embeddings is not None
+        agent = Agent(settings, ScriptedModel(says("Rain.")), embeddings=embeddings)
+        told = await agent.embed(Embed(texts=tuple(tool.about for tool in TOOLS), keep=True))
+        await embeddings.aclose()
+    assert (told.vectors, told.usage.prompt > 0) == ((), True)
+    with capture_logs() as logs:
+        prepared = agent.prepare(turn_run("umbrella?", *TOOLS, vector=UMBRELLA))
+    assert prepared.temperature == 0.3
+    assert prepared.prompt.reasons["sky"] == "meaning 1.00"
+    assert (prepared.prompt.best_score, prepared.prompt.temperature) == (0.999, 0.3)
+    (line,) = [line for line in logs if line["event"] == "tools_selected"]
+    assert (line["best_score"], line["temperature"]) == (0.999, 0.3)
+    unknown = agent.prepare(turn_run("umbrella?", *TOOLS))
+    assert (unknown.temperature, unknown.prompt.best_score) == (0.7, None)
+    assert "sky" not in unknown.prompt.reasons
+
+
+async def test_agent_without_a_model_cannot_say_what_texts_mean() -> None:
+    """It is not asked; a supervisor that does gets an error, not a guess."""
+    agent = Agent(ThinkerSettings(), ScriptedModel())
+    with pytest.raises(FatalModelError, match="no embeddings"):
+        await agent.embed(Embed(texts=("x",)))

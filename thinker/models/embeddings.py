@@ -1,0 +1,102 @@
+"""What texts mean, as vectors, from any server that speaks OpenAI's ``/embeddings``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from thinker import budget
+from thinker.models.base import ModelResponse
+from thinker.models.endpoint import Endpoint, ModelTimeouts
+from thinker.models.failures import Account
+from thinker.protocol.background import LONGEST, Embedded
+from thinker.protocol.messages import AssistantMessage, JsonObject, Usage
+from thinker.protocol.net import HttpClient
+from thinker.protocol.providers import Provider
+from thinker.protocol.vectors import packed
+
+TIMEOUTS = ModelTimeouts(connect=5.0, total=30.0)  # a local server loads the model first
+
+
+class _Item(BaseModel):
+    index: int = 0
+    embedding: list[float]
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+
+
+class _Answer(BaseModel):
+    data: list[_Item]
+    usage: _Usage | None = None
+
+
+@dataclass
+class _Vectors:
+    """Collects one answer of so many vectors (`thinker.models.endpoint.Collector`)."""
+
+    count: int
+    text: str = ""
+    finished: bool = False
+    vectors: list[bytes] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+    def feed(self, data: bytes) -> bool:
+        """Take the whole answer.
+
+        Raises:
+            ValueError: it is no list of so many vectors of one dimension that have a direction.
+        """
+        answer = _Answer.model_validate_json(data)
+        found = sorted(answer.data, key=lambda item: item.index)
+        self.vectors = [packed(item.embedding) for item in found]
+        if len(found) != self.count or len({len(item.embedding) for item in found}) > 1:
+            raise ValueError("the vectors are not as many, or as long, as they should be")
+        tokens = answer.usage.prompt_tokens if answer.usage else None
+        self.usage = Usage(prompt=max(0, tokens or 0))
+        self.finished = True
+        return True
+
+    def response(self, request_id: str) -> ModelResponse:
+        """What it took; the vectors are read off the collector."""
+        return ModelResponse(AssistantMessage(), self.usage, request_id=request_id)
+
+
+class EmbeddingModel:
+    """One model of an endpoint, whose client it owns; ``dimensions`` 0 are the model's own."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        dimensions: int,
+        base_url: str,
+        api_key: str,
+        open_client: Callable[[], HttpClient],
+    ) -> None:
+        account = Account(provider, model, api_key)
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        url = f"{base_url.rstrip('/')}/embeddings"
+        self._endpoint = Endpoint(account, url, headers, open_client, TIMEOUTS)
+        self._body: JsonObject = {"model": model}
+        if dimensions:
+            self._body["dimensions"] = dimensions
+        self.name = f"{provider.name}/{model}"
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """The vectors of texts, in their order, and what they took.
+
+        Raises:
+            ModelError: there are none; asking again later may help.
+        """
+        wanted = [text[:LONGEST] for text in texts]
+        answer = _Vectors(len(wanted))
+        body: JsonObject = {**self._body, "input": [*wanted]}
+        response = await self._endpoint.ask(body, lambda: answer, None)
+        usage = budget.charged(response.usage, lambda: (sum(map(len, wanted)), 0))
+        return Embedded(model=self.name, usage=usage, vectors=tuple(answer.vectors))
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._endpoint.aclose()

@@ -1,0 +1,43 @@
+"""How near tools are to a message in meaning: cosines with vectors of their descriptions.
+
+The vectors are kept by what they were made from, so that an unchanged description is asked for
+once in a process's life.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from thinker.protocol.messages import ToolSpec
+from thinker.protocol.vectors import cosines
+
+CACHED = 1024  # descriptions; 6 kB each at 1536 dimensions
+
+
+class ToolVectors:
+    """Vectors of descriptions; of too many, those that were not wanted for longest are dropped."""
+
+    def __init__(self, size: int = CACHED) -> None:
+        self._size = size
+        self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def keep(self, texts: Sequence[str], vectors: Sequence[bytes]) -> None:
+        """Keep the vectors of texts."""
+        for text, vector in zip(texts, vectors, strict=True):
+            self._vectors[_key(text)] = vector
+        while len(self._vectors) > self._size:
+            self._vectors.popitem(last=False)
+
+    def scores(self, tools: Iterable[ToolSpec], vector: bytes) -> dict[str, float]:
+        """How near each tool is to what a vector means, by name; those without one are left out."""
+        found: dict[str, bytes] = {}
+        for tool in tools:
+            key = _key(tool.about)
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+                found[tool.name] = self._vectors[key]
+        return cosines(vector, found.items())
+
+
+def _key(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()
