@@ -31,6 +31,7 @@ AGENT_PAUSE = "agents/pause"  # AgentName → Done
 AGENT_RESUME = "agents/resume"  # AgentName → Done
 DLQ_RETRY = "dlq/retry"  # DeadLetter → Done
 DLQ_DROP = "dlq/drop"  # DeadLetter → Done
+API_REFRESH = "api/refresh"  # → Done: the token of the endpoints is another one
 TASK_RUN = "tasks/run"  # TaskNumber → Done
 TASK_ENABLE = "tasks/enable"  # TaskNumber → Done
 TASK_DISABLE = "tasks/disable"  # TaskNumber → Done

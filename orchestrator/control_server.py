@@ -53,7 +53,8 @@ log = structlog.get_logger()
 class Operations:
     """What the daemon does for its operator.
 
-    ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has.
+    ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has,
+    ``api_changed`` after the token of the endpoints has.
     """
 
     status: Callable[[], Awaitable[StatusReport]]
@@ -63,6 +64,7 @@ class Operations:
     desk: Desk
     gate: Gate
     tasks_changed: Callable[[], None]
+    api_changed: Callable[[], None]
 
 
 class ControlServer:
@@ -118,6 +120,7 @@ class ControlServer:
             control.AGENT_RESUME: self._resume,
             control.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
             control.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
+            control.API_REFRESH: self._refresh_api,
             control.TASK_RUN: lambda params: self._task(runs.run_now, params),
             control.TASK_ENABLE: lambda params: self._task(tasks.enable, params),
             control.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
@@ -203,6 +206,11 @@ class ControlServer:
         refused = await self._operations.gate.order(agent_id, "operator", paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
+        return Done()
+
+    async def _refresh_api(self, params: JsonValue) -> Done:
+        del params
+        self._operations.api_changed()
         return Done()
 
     async def _dead_letter(

@@ -52,6 +52,8 @@ from orchestrator.tools import ToolRunner
 from orchestrator.toolservers import ToolServers
 from orchestrator.turnrequest import Services
 from orchestrator.upkeep import Upkeep
+from orchestrator.web.channel import ApiChannel
+from orchestrator.web.service import ApiService, Parts
 from orchestrator.zygote import Zygotes
 from thinker.protocol import logs
 
@@ -99,7 +101,8 @@ class Daemon:
         self._notifier = Notifier(environ)
         self._configuration = Configuration(settings, environ)
         self._servers = ToolServers(settings, environ, TOOLS)
-        self._adapters: dict[str, Adapter] = {}
+        self._api_channel = ApiChannel(store)
+        self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
 
     async def run(self) -> None:
         """Start, wait for a signal to stop, stop in order."""
@@ -127,8 +130,7 @@ class Daemon:
     ) -> None:
         """Everything that runs, from the workers' supervisor to the channels, until ``stopped``."""
         async with anyio.create_task_group() as tasks:
-            supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
-            self._supervisor = supervisor
+            supervisor = self._supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
             crashpoints.watch_workers(supervisor.pids)
             await self._configuration.apply(supervisor, self._servers)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
@@ -188,6 +190,9 @@ class Daemon:
                 downtime,
                 self._notifier,
             )
+            configured, health = self._configuration.changed, administration.health
+            parts = Parts(services, self._api_channel, dispatcher, configured, health)
+            api = self._api = ApiService(parts)
             operations = Operations(
                 administration.status,
                 administration.health,
@@ -196,13 +201,14 @@ class Daemon:
                 desk,
                 gate,
                 scheduler.wake,
+                api.wake,
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(server.run, listener)
             retention = Retention(self._store, self._agents, _now)
-            lasting = (self._servers.run, self._notifier.run, downtime.run, retention.run)
+            lasting = (self._servers.run, self._notifier.run, downtime.run, retention.run, api.run)
             driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
             for work in (*lasting, *driving):
                 tasks.start_soon(work)
@@ -283,8 +289,9 @@ class Daemon:
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
             await dispatcher.settled()
-        with anyio.move_on_after(FLUSH):
-            await delivery.settled()
+        for flushed in (delivery.settled, self._api.stop):
+            with anyio.move_on_after(FLUSH):
+                await flushed()
         tasks.cancel_scope.cancel()
 
 

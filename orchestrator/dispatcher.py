@@ -20,6 +20,7 @@ from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.turns import Admission, Turn
 from orchestrator.proactive import TaskTurnRunner
+from orchestrator.requests import RequestTurnRunner
 from orchestrator.subagents import SubagentTurnRunner
 from orchestrator.turn import TurnRunner
 from orchestrator.turnrequest import Services, agent_for
@@ -27,8 +28,17 @@ from thinker.protocol.logs import bound
 
 TASKS_AT_ONCE = 8  # of all agents
 TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks hold up nobody else's
-RECIPES = {inbox.TASK: "proactive", inbox.SUBAGENT: "subagent"}  # by the kind of message
-RUNNERS = {"proactive": TaskTurnRunner, "subagent": SubagentTurnRunner}
+RECIPES = {  # by the kind of message
+    inbox.TASK: "proactive",
+    inbox.SUBAGENT: "subagent",
+    inbox.REQUEST: "request",
+}
+RUNNERS = {
+    "proactive": TaskTurnRunner,
+    "subagent": SubagentTurnRunner,
+    "request": RequestTurnRunner,
+}
+BOUNDED_ELSEWHERE = ("proactive", "subagent")  # such a turn takes no place from a person's
 UNBOUND = "no agent is bound to this chat"
 UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
@@ -120,7 +130,8 @@ class Dispatcher:
 
     def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
         row = inbox.oldest_new(db, chat)
-        agent_id = None if row is None or row.ours else agent_for(self._with.agents(), row)
+        patient = row is None or row.ours or row.kind == inbox.REQUEST
+        agent_id = None if row is None or patient else agent_for(self._with.agents(), row)
         definition = None if agent_id is None else self._with.agents().agent(agent_id)
         if definition is None or definition.while_busy != "interrupt":
             return None
@@ -163,7 +174,7 @@ class Dispatcher:
             try:
                 if turn.id in self._cancelled:
                     pass
-                elif turn.recipe in RUNNERS:  # bounded elsewhere: it takes no turn from a person
+                elif turn.recipe in BOUNDED_ELSEWHERE:
                     await runner.run()
                 else:
                     async with self._limit(turn.agent_id):

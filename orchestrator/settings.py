@@ -43,6 +43,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     drain_seconds: float = Field(20, ge=0, le=600)  # P7: a turn's way to its next step boundary
     spawn: Literal["zygote", "exec"] = "zygote"
+    api_port: int | None = Field(None, ge=0, le=65535)  # None: as agents.json says
     telegram_bot_token: SecretStr | None = Field(None, validation_alias="TELEGRAM_BOT_TOKEN")
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
@@ -131,6 +132,11 @@ class Paths:
     def http_token(self) -> Path:
         """The token of agents' ports, readable by this user alone."""
         return self.home / "http-token"
+
+    @property
+    def api_token(self) -> Path:
+        """The digest of the token of the OpenAI-compatible endpoints, which exist with it."""
+        return self.home / "api-token"
 
     @property
     def last_good(self) -> Path:

@@ -108,7 +108,7 @@ def shown(
     services: Services, turn: Turn, address: Address
 ) -> AbstractAsyncContextManager[Preview | None]:
     """What the chat sees while a turn runs; of one that nobody waits for it sees nothing."""
-    if turn.recipe != "interactive":
+    if turn.recipe not in ("interactive", "request"):
         return nullcontext()
     return services.delivery.preview(turn.id, address)
 

@@ -25,6 +25,7 @@ from thinker.prompt.cached import arranged, fingerprinted, in_context, without_c
 from thinker.prompt.compose import compose
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.layers import TurnContext
+from thinker.prompt.output_schema import requested
 from thinker.protocol.background import (
     Compact,
     Compacted,
@@ -93,6 +94,7 @@ class Agent:
         hooks = self._hooks(turn, prepared.applied)
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
         messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
+        own = turn.asked.temperature
         request = LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
@@ -105,7 +107,8 @@ class Agent:
                 # From here on the wall clock may jump (F29): what is left is what counts.
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
-            temperature=prepared.temperature,
+            temperature=prepared.temperature if own is None else own,
+            max_output_tokens=turn.asked.max_output_tokens,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
@@ -114,7 +117,7 @@ class Agent:
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
             parallel=prepared.applied.parallel,
             reasoning=prepared.applied.reasoning,
-            contract=prepared.applied.contract,
+            contract=requested(turn.asked) or prepared.applied.contract,
         )
         if hooks is None:
             return await Loop(request, self._model, host).run(turn.steps)
@@ -169,8 +172,8 @@ class Agent:
         zone, problem = layers.zone(settings.user_timezone)
         if problem is not None:
             self._warn(problem)
-        text = "\n".join(message.content for message in turn.messages)
-        interactive = turn.recipe == "interactive"
+        text = history.newest_words(turn.messages, turn.history)
+        interactive = turn.recipe in ("interactive", "request")
         matched = self._matcher.match(text) if interactive else ()
         required = required_tools(matched)
         if turn.tool_choice.name:
@@ -208,6 +211,8 @@ class Agent:
                 skills=self._listed(turn.skills),
                 summary=turn.summary,
                 memories=turn.memories,
+                instructions=turn.asked.instructions,
+                output_schema=turn.asked.output_schema,
             ),
         ).model_copy(
             update={
@@ -220,7 +225,8 @@ class Agent:
         )
         record = fingerprinted(record, selection.tools)
         past = turn.history if interactive else ()
-        if settings.prompt_layout == "cached":
+        # The history of a program's request does not hold what earlier turns were sent with.
+        if settings.prompt_layout == "cached" and turn.recipe != "request":
             record = arranged(record, past, turn.context)
         log.info(
             "prompt_size",

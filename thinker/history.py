@@ -189,3 +189,11 @@ def _note(result: ToolResult) -> str:
     as_json = result.content.startswith(("{", "["))
     length = len(result.content if as_json else json.dumps(result.content, ensure_ascii=False))
     return f"[{result.name}: truncated, was {length} chars]"
+
+
+def newest_words(new: Sequence[UserMessage], past: Sequence[Message]) -> str:
+    """What was said, to choose playbooks and tools by; results alone go on with what was."""
+    if new:
+        return "\n".join(message.content for message in new)
+    said = (message for message in reversed(past) if isinstance(message, UserMessage))
+    return next(said, UserMessage(content="")).content

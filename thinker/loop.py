@@ -88,6 +88,7 @@ class LoopRequest:
     tool_choice: ToolChoice = AUTO
     contract: Contract | None = None  # what the final text must be
     reasoning: Reasoning | None = None
+    max_output_tokens: int | None = None
     parallel: bool = True  # pure calls of one response may run at once
     cache_key: str = ""  # of the calls whose prompts begin like this turn's
 
@@ -114,6 +115,7 @@ class Loop:
         self._empty = 0
         self._objections = 0
         self._demand = Demand(request.tool_choice)
+        self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
         self._prompt: PromptRecord | None = request.prompt
 
     async def run(self, recorded: Sequence[RecordedStep] = ()) -> TurnResult:
@@ -191,10 +193,11 @@ class Loop:
             system=self._request.system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
-            tool_choice=NO_TOOLS if last else self._demand.choice,
+            tool_choice=NO_TOOLS if last and not self._handed_back else self._demand.choice,
             temperature=self._request.temperature,
             reasoning=self._request.reasoning,
             cache_key=self._request.cache_key,
+            max_output_tokens=self._request.max_output_tokens,
             on_text=self._host.show if self._request.stream else None,
         )
 
@@ -213,13 +216,7 @@ class Loop:
         """Add a committed response to the transcript; run its calls or end with its text."""
         self._demand = self._demand.after(calls)
         if message.tool_calls:
-            asked = list(zip(message.tool_calls, seqs, strict=True))
-            results = await execute(
-                asked, known, self._tools, self._host.call_tool, parallel=self._request.parallel
-            )
-            self._transcript += [message, *map(history.capped, results)]
-            self._used += [call.name for call in message.tool_calls]
-            return self._unmet() if self._demand.failed else None
+            return await self._called(message, calls, seqs, known)
         text = leaked.clean(message.content)
         if finish == "refused":
             return self._result(StopReason.REFUSED, text or ENDINGS[StopReason.REFUSED])
@@ -232,6 +229,28 @@ class Loop:
         if self._empty > EMPTY_RETRIES:
             return self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
         return None
+
+    async def _called(
+        self,
+        message: AssistantMessage,
+        calls: Sequence[PlannedCall],
+        seqs: Sequence[int],
+        known: dict[int, ToolResult],
+    ) -> TurnResult | None:
+        """Run the calls; those that whoever asked runs end the turn."""
+        asked = [
+            (call, seq)
+            for call, planned, seq in zip(message.tool_calls, calls, seqs, strict=True)
+            if planned.rejected is not None or planned.name not in self._handed_back
+        ]
+        results = await execute(
+            asked, known, self._tools, self._host.call_tool, parallel=self._request.parallel
+        )
+        self._used += [call.name for call in message.tool_calls]
+        if len(asked) < len(calls):
+            return self._result(StopReason.HANDED_BACK, leaked.clean(message.content))
+        self._transcript += [message, *map(history.capped, results)]
+        return self._unmet() if self._demand.failed else None
 
     def _answered(self, message: AssistantMessage, text: str, finish: str) -> TurnResult | None:
         """End with the answer; one that its contract does not take is asked for again."""

@@ -29,6 +29,7 @@ COMMANDS = {
     "tasks": "List scheduled tasks, run one, switch it on or off.",
     "approvals": "Answer tool calls that wait for a person's word.",
     "agents": "List the agents, pause one, or put it back to work.",
+    "api": "Open the OpenAI-compatible endpoints, or close them.",
     "usage": "Show how many tokens the agents used, and what they cost.",
     "reload": "Have the daemon read agents.json again, now.",
     "route": "Find out which agent answers a chat.",

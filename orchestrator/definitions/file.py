@@ -75,6 +75,13 @@ class LocalChannel(ConfigModel):
     """Values of variables of prompt definitions, in every chat of this channel."""
 
 
+class ApiChannel(LocalChannel):
+    """The OpenAI-compatible endpoints, on 127.0.0.1; they need `orchestrator api token`."""
+
+    port: int = Field(8484, ge=0, le=65535)
+    """Where they listen; 0 takes a free port. ORCHESTRATOR_API_PORT comes first."""
+
+
 class Channels(ConfigModel):
     """Settings of each channel."""
 
@@ -84,8 +91,8 @@ class Channels(ConfigModel):
     """`orchestrator chat` and `orchestrator send`."""
     web: LocalChannel = LocalChannel()
     """Web chat."""
-    api: LocalChannel = LocalChannel()
-    """HTTP API."""
+    api: ApiChannel = ApiChannel()
+    """OpenAI-compatible endpoints."""
 
 
 class Retention(ConfigModel):

@@ -22,6 +22,7 @@ from orchestrator.definitions.draft import Draft
 from orchestrator.definitions.fields import ENTRY_NAME, MODEL_NAME, PATTERN_WORDS
 from orchestrator.definitions.file import (
     AgentsFile,
+    ApiChannel,
     Binding,
     Channels,
     LocalChannel,
@@ -43,6 +44,7 @@ from thinker.protocol.messages import JsonObject
 MAX_BYTES = 4 * 1024 * 1024  # a thousand agents with long prompts; more is another file by mistake
 
 M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", TelegramChannel, LocalChannel, ApiChannel)
 ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 
@@ -172,15 +174,18 @@ def _channels(draft: Draft, value: JsonObject) -> None:
     for name in sections:
         if name not in known:
             draft.error(("channels", name), f"unknown channel '{name}'" + suggestion(name, known))
-    place: JsonPath = ("channels", "telegram")
-    subject = ("channel 'telegram'", None)
-    telegram = _valid(draft, place, sections.get("telegram", {}), TelegramChannel, subject)
-    local = {}
-    for name in set(known) - {"telegram"}:
+
+    def section(name: str, model: type[C]) -> C:
         subject = (f"channel '{name}'", None)
-        found = _valid(draft, ("channels", name), sections.get(name, {}), LocalChannel, subject)
-        local[name] = found or LocalChannel(enabled=False)
-    draft.channels = Channels(telegram=telegram or TelegramChannel(enabled=False), **local)
+        found = _valid(draft, ("channels", name), sections.get(name, {}), model, subject)
+        return found or model(enabled=False)
+
+    draft.channels = Channels(
+        telegram=section("telegram", TelegramChannel),
+        console=section("console", LocalChannel),
+        web=section("web", LocalChannel),
+        api=section("api", ApiChannel),
+    )
 
 
 def _entries(

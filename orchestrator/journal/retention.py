@@ -12,10 +12,11 @@ BATCH = 20  # turns that one transaction removes: the journal is held for some m
 ROWS = 500  # of everything else
 Remove = Callable[[apsw.Connection, int], int]
 
-# The newest message of a chat is how an agent finds the chat again.
-NEWEST = """NOT EXISTS(SELECT 1 FROM inbox AS later WHERE later.channel = own.channel
+# The newest message of a chat is how an agent finds the chat again; nobody writes to a program.
+NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
+  WHERE later.channel = own.channel
   AND later.bot_id = own.bot_id AND later.chat_id = own.chat_id
-  AND later.agent_id IS own.agent_id AND later.id > own.id)"""
+  AND later.agent_id IS own.agent_id AND later.id > own.id))"""
 
 # A subagent's turn goes with that of the call that wanted it, and the message that told its result
 # not before.
@@ -36,6 +37,7 @@ OF_A_TURN = (
     "DELETE FROM approval WHERE turn_id = ?",
     "DELETE FROM task_run WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
     "DELETE FROM attachment WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
+    "DELETE FROM request WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
     """DELETE FROM transition WHERE kind = 'inbox'
       AND number IN(SELECT id FROM inbox WHERE turn_id = ?)""",
     "DELETE FROM transition WHERE turn_id = ?",
@@ -78,7 +80,13 @@ def loose(db: apsw.Connection, before: int) -> int:
     ids = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
       AND NOT {NEWEST} LIMIT {ROWS}"""
-    return _remove(db, ids, before, (("attachment", "inbox_id"), ("inbox", "id")), "inbox") + (
+    return _remove(
+        db,
+        ids,
+        before,
+        (("attachment", "inbox_id"), ("request", "inbox_id"), ("inbox", "id")),
+        "inbox",
+    ) + (
         _remove(
             db,
             "SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?"

@@ -43,6 +43,7 @@ async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
     ):
         report = await daemon.until(lambda report: report.ready)
     assert {channel.name: channel.state for channel in report.channels} == {
+        "api": "ok",
         "console": "ok",
         "http": "ok",
         "telegram": "ok",

@@ -5,9 +5,11 @@ from typing import Any
 
 from vector_runner.area import Area
 from vector_runner.cases import Case
+from vector_runner.upstream_events import upstream
 
+from orchestrator.journal.requests import HandedCall
+from orchestrator.web.response_events import Events, ResponseHead, ResponseStream
 from thinker.protocol.messages import ToolChoice, Usage
-from thinker.protocol.responses_events import Events, ResponseHead, ResponseStream
 from thinker.protocol.responses_items import RequestError
 from thinker.protocol.responses_request import normalise
 from thinker.toolcalls.text.inject import block, developer_instructions
@@ -100,7 +102,7 @@ def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
     """The events that a client of the request would be sent."""
     asked = given["request"]
     request = normalise(asked)
-    stream = ResponseStream(ResponseHead(asked["id"], "<msg_id>", asked["model"], 0))
+    stream = ResponseStream(ResponseHead(asked["id"], asked["model"], 0, {}))
     on = bool(request.tools) and (request.tool_choice or ToolChoice()).mode != "none"
     reader = TextCallParser(rules(request.tools, request.tool_choice)) if on else None
     sent: list[Any] = []
@@ -117,7 +119,7 @@ def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
             stream.finished(event["reason"])
     sent += _forwarded(stream, reader.finish() if reader else ())
     sent += stream.complete()
-    return [{"event": event.event, "data": _dateless(event.data)} for event in sent]
+    return upstream(sent)
 
 
 def _forwarded(stream: ResponseStream, events: Iterable[Event]) -> Events:
@@ -126,18 +128,12 @@ def _forwarded(stream: ResponseStream, events: Iterable[Event]) -> Events:
         if isinstance(event, TextDelta):
             sent += stream.text(event.text)
         elif isinstance(event, TextToolCall):
-            sent += stream.call(event.name, event.arguments)
+            sent += stream.call(HandedCall(id="", name=event.name, arguments=event.arguments))
         elif event.problem.strict:
             sent += stream.fail("strict tool_call parse failure")
         else:
             sent += stream.text(event.shown)
     return sent
-
-
-def _dateless(data: Any) -> Any:
-    if isinstance(data, dict) and "created" in data.get("response", {}):
-        return {**data, "response": {**data["response"], "created": "<created>"}}
-    return data
 
 
 def _beyond_required(case: Case, got: Any) -> bool:

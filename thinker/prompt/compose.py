@@ -26,6 +26,15 @@ PROACTIVE: tuple[Layer, ...] = (
     layers.task_memories,
 )
 SUBAGENT: tuple[Layer, ...] = (layers.base, layers.date_time)
+REQUEST: tuple[Layer, ...] = (
+    layers.base,
+    layers.playbooks,
+    layers.skills,
+    layers.date_time,
+    layers.memories,
+    layers.instructions,
+    layers.output,
+)
 VOLATILE: frozenset[Layer] = frozenset(  # may change between the turns of a session
     (
         layers.playbooks,
@@ -39,6 +48,7 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
     "interactive": INTERACTIVE,
     "proactive": PROACTIVE,
     "subagent": SUBAGENT,
+    "request": REQUEST,
 }
 
 

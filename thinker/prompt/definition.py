@@ -22,10 +22,11 @@ def applied(turn: TurnRun) -> Applied:
     """
     bundle = PromptBundle.model_validate(turn.prompt)
     definition = bundle.root
-    rendered = render(bundle, turn.environments, turn.tools)
+    own = tuple(tool for tool in turn.tools if not tool.handed_back)
+    rendered = render(bundle, turn.environments, own)
     changed = turn.model_copy(
         update={
-            "tools": offered(definition, turn.tools),
+            "tools": (*offered(definition, own), *(t for t in turn.tools if t.handed_back)),
             "history": _past(turn, definition),
             "summary": turn.summary if definition.include_chat else None,
             "tool_choice": _choice(turn, definition),
@@ -73,7 +74,9 @@ def _reasoning(definition: PromptDefinition) -> Reasoning | None:
 
 
 def _past(turn: TurnRun, definition: PromptDefinition) -> tuple[Message, ...]:
-    """The history that the definition includes."""
+    """The history that the definition includes; a program's is what it sent."""
+    if turn.recipe == "request":
+        return turn.history
     if not definition.include_chat:
         return ()
     return turn.history if definition.include_past_tools else history.without_tools(turn.history)

@@ -4,12 +4,14 @@ A layer returns None when it has nothing to say. Facts, names and descriptions b
 lines, so that none of them can begin a heading of its own.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from zoneinfo import ZoneInfo
 
 from thinker.playbooks import Playbook
+from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
 from thinker.protocol.skillfile import SkillFile
 
@@ -39,13 +41,18 @@ follow the instructions below as your goal. Complete the task step by step,
 using your available tools. When done, provide a brief summary of what you
 accomplished."""
 
+OUTPUT = """\
+## Form of the Answer
+Your final answer is JSON alone, without any other words, and fits this JSON Schema:
+{schema}"""
+
 
 @dataclass(frozen=True)
 class TurnContext:
     """What the layers of one turn are made from.
 
     ``now`` is aware and shown in ``timezone``; ``playbooks`` are the matched ones in order;
-    ``skills`` are those without keywords.
+    ``skills`` are those without keywords; ``instructions`` and ``output_schema`` are a program's.
     """
 
     base: str
@@ -56,6 +63,8 @@ class TurnContext:
     skills: tuple[SkillFile | ListedSkill, ...] = ()
     summary: str | None = None
     memories: tuple[Memory, ...] = ()
+    instructions: tuple[str, ...] = ()
+    output_schema: JsonObject | None = None
 
 
 def zone(name: str) -> tuple[ZoneInfo, str | None]:
@@ -137,6 +146,18 @@ def task_memories(context: TurnContext) -> str | None:
     """Facts about the user for a scheduled task; the seed shows them without categories."""
     lines = tuple(f"- {_line(memory.fact)}" for memory in context.memories[:MAX_MEMORIES])
     return "\n".join(("Relevant memories:", *lines)) if lines else None
+
+
+def instructions(context: TurnContext) -> str | None:
+    """What the program that asks wants of the answer, in its order (seed 003, "Ordering")."""
+    return "\n\n".join(context.instructions) or None
+
+
+def output(context: TurnContext) -> str | None:
+    """The form that the program that asks wants the answer in."""
+    if context.output_schema is None:
+        return None
+    return OUTPUT.format(schema=json.dumps(context.output_schema, ensure_ascii=False))
 
 
 def _line(text: str) -> str:

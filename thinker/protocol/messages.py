@@ -131,6 +131,7 @@ class ToolSpec(Frozen):
     strict: bool = False  # arguments must fit the schema as they are; nothing is coerced
     approval: bool = False  # a person must allow each call
     fixed: JsonObject = {}  # arguments that the model does not see and cannot set
+    handed_back: bool = False  # whoever asked runs it: a call of it ends the turn
 
     @property
     def about(self) -> str:

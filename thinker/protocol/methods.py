@@ -28,7 +28,8 @@ from thinker.protocol.vectors import Vector
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
-Recipe: TypeAlias = Literal["interactive", "proactive", "subagent"]  # how a prompt is made
+# How a prompt is made.
+Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request"]
 
 TURN_RUN = "turn/run"
 TURN_CANCEL = "turn/cancel"
@@ -55,6 +56,7 @@ class StopReason(StrEnum):
     DEADLINE = "deadline"
     LENGTH = "length"  # the provider cut the answer at its output limit
     REFUSED = "refused"
+    HANDED_BACK = "handed_back"  # calls of tools that whoever asked runs; they go on with results
     EMPTY = "empty"  # the model said nothing, twice
     MODEL_ERROR = "model_error"
     OUTPUT = "output"  # no answer fitted the output that the prompt asks for
@@ -108,6 +110,19 @@ class RecordedStep(Frozen):
     entered: tuple[UserMessage, ...] = ()
 
 
+class Asked(Frozen):
+    """What a program that asks gives a turn beside the conversation (the HTTP endpoints).
+
+    ``instructions`` stand at the end of the system prompt, ``output_schema`` is the JSON Schema of
+    the answer; what is None is the agent's own.
+    """
+
+    instructions: tuple[str, ...] = ()
+    output_schema: JsonObject | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+
+
 class TurnRun(Frozen):
     """Everything a worker needs to run (or resume) one turn without calling back.
 
@@ -121,6 +136,7 @@ class TurnRun(Frozen):
     turn goes on with auto. ``vector`` is what the messages mean, empty when nobody knows. For the
     cached layout, ``context`` is what the newest message of this turn was already sent with (None:
     nothing was sent yet), ``offered`` are the tools of the session's turn before.
+    ``messages`` may be empty when ``history`` ends with results of what whoever asked has run.
     """
 
     turn_id: str
@@ -144,6 +160,7 @@ class TurnRun(Frozen):
     max_steps: int | None = None
     tool_choice: ToolChoice = AUTO
     vector: Vector = b""
+    asked: Asked = Asked()
     first_turn: bool = False
     stream: bool = False
     steer: bool = False  # between two steps, ask for messages that came meanwhile

@@ -33,18 +33,19 @@ def plan(
 ) -> tuple[PlannedCall, ...]:
     """Each call with its arguments coerced, or the reason why it cannot run.
 
-    In the ``last`` step no call runs: nobody would read its result.
+    In the ``last`` step no call runs: nobody would read its result, unless it is handed back.
     """
     return tuple(
-        _planned(
-            call, tools.get(call.name), _excess(number, last=last) or _unchosen(call.name, choice)
-        )
+        _planned(call, tools.get(call.name), number, choice, last=last)
         for number, call in enumerate(calls)
     )
 
 
-def _planned(call: ToolCall, tool: ToolSpec | None, excess: str | None) -> PlannedCall:
-    problem = excess or _unusable(call)
+def _planned(
+    call: ToolCall, tool: ToolSpec | None, number: int, choice: ToolChoice, *, last: bool
+) -> PlannedCall:
+    last = last and not (tool is not None and tool.handed_back)
+    problem = _excess(number, last=last) or _unchosen(call.name, choice) or _unusable(call)
     if problem is None and tool is None:
         problem = f"there is no tool named {call.name!r}; use one of those offered"
     if problem is None and tool is not None:

@@ -1,0 +1,114 @@
+"""The turn of a program's request: a turn like any other, whose past comes with the request.
+
+Tools of the program are offered beside the agent's own. Calls of them are not run: they end the
+turn and go back with the answer, and the program's next request brings their results.
+"""
+
+import apsw
+
+from orchestrator import replies
+from orchestrator.definitions import AgentDefinition
+from orchestrator.errors import JournalError
+from orchestrator.journal import (
+    cancellations,
+    exchanges,
+    requests,
+    subagents,
+    transcript,
+    turns,
+    usage,
+)
+from orchestrator.journal.factvectors import Meaning
+from orchestrator.journal.media import Wanted
+from orchestrator.journal.outbox import Part
+from orchestrator.journal.pauses import Pause
+from orchestrator.journal.requests import HandedCall, Request
+from orchestrator.turn import TurnRunner
+from orchestrator.turnrequest import WINDOW, Gathered
+from thinker.protocol.messages import Message, ToolSpec, UserMessage
+from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+
+ENDED_WELL = (
+    StopReason.DONE,
+    StopReason.MAX_STEPS,
+    StopReason.MAX_TOKENS,
+    StopReason.LENGTH,
+    StopReason.REFUSED,
+    StopReason.HANDED_BACK,
+)
+
+
+class RequestTurnRunner(TurnRunner):
+    """Runs one turn of a request."""
+
+    _asked: Request
+    _past: tuple[Message, ...] = ()
+
+    async def run(self) -> None:
+        """Like a person's turn."""
+        found = await self._with.store.transact(requests.of_turn, self._turn.id)
+        if found is None:
+            raise JournalError(f"turn {self._turn.id} answers no request")
+        self._asked = found
+        await super().run()
+
+    def _gather(
+        self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
+    ) -> Gathered | Pause | list[Wanted]:
+        asked = self._asked
+        self._past = (
+            *exchanges.before(db, asked, WINDOW),
+            *exchanges.restored(db, asked.agent_id, asked.body.messages),
+        )
+        return super()._gather(db, definition, meaning)
+
+    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+        run, body = super()._request(gathered, definition), self._asked.body
+        said = len(self._past)
+        while said and isinstance(self._past[said - 1], UserMessage):
+            said -= 1
+        return run.model_copy(
+            update={
+                "recipe": "request",
+                "messages": self._past[said:],
+                "history": self._past[:said],
+                "summary": None,
+                "tools": _beside(run.tools, body.tools),
+                "recent_tools": (),
+                "tool_choice": body.tool_choice,
+                "asked": body.asked,
+                "stream": body.stream and body.asked.output_schema is None,
+            }
+        )
+
+    def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
+        """T6: what it came to is noted for whoever asks, now or again."""
+        turn, now = self._turn, self._with.clock()
+        cancellations.cancel_awaited(db, turn.id, now)
+        text, calls = result.text, tuple[HandedCall, ...]()
+        if result.stop_reason is StopReason.HANDED_BACK:
+            calls = requests.hand_back(db, turn, self._asked.body.tools, now)
+        elif result.stop_reason is StopReason.LENGTH:  # as the model wrote it, without our remark
+            text = transcript.recorded(db, turn.id)[-1].response.content
+        elif self._asked.body.asked.output_schema is None:  # nothing may stand beside JSON
+            text = replies.compose(text, (), subagents.unconfirmed(db, turn.id))
+        if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
+            usage.release(db, turn.id)
+        if result.stop_reason not in ENDED_WELL and result.error is None:
+            result = result.model_copy(update={"error": text})
+        told = text or ", ".join(f"{call.name} {call.arguments}" for call in calls)
+        end = (result.stop_reason, result.error)
+        turns.reply(db, turn, [Part(told, markdown=False)], "direct", end, now)
+        requests.end(db, turn, requests.outcome(result, text, calls), now)
+
+    def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+        super()._bury(db, deaths, reason)
+        told = replies.POISON.format(deaths=deaths, turn=self._turn.id)
+        gone = TurnResult(text=told, stop_reason=StopReason.MODEL_ERROR, error=told)
+        requests.end(db, self._turn, requests.outcome(gone, told), self._with.clock())
+
+
+def _beside(own: tuple[ToolSpec, ...], given: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    """The agent's tools and the program's; of a name that both have, the program's."""
+    names = {tool.name for tool in given}
+    return (*given, *(tool for tool in own if tool.name not in names))

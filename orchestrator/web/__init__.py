@@ -1,0 +1,1 @@
+"""OpenAI-compatible endpoints: every agent is a model, every request a turn in the journal."""

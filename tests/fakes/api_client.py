@@ -1,0 +1,72 @@
+"""OpenAI's official client, unmodified, on a daemon's endpoints."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fakes.calling_model import CallingModel
+from fakes.daemon import RunningDaemon, running_daemon
+from fakes.held_model import HeldModel, agent
+from fakes.model_api import Reply
+from openai import AsyncOpenAI
+
+from orchestrator.web.token import TokenFile
+from thinker.protocol.messages import JsonObject
+
+ANY_PORT = {"ORCHESTRATOR_API_PORT": "0"}
+WEATHER: Any = {
+    "name": "get_weather",
+    "description": "The weather at a place.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
+}
+CHAT_TOOL: Any = {"type": "function", "function": WEATHER}
+RESPONSE_TOOL: Any = {"type": "function", **WEATHER}
+
+
+class ScriptedModel(CallingModel):
+    """Answers with what a function of the request's body says; None leaves it to the caller."""
+
+    def __init__(self, script: Callable[[dict[str, Any]], Reply | None]) -> None:
+        super().__init__()
+        self._script = script
+
+    def echo(self, body: dict[str, Any]) -> Reply:
+        """What the script says, else as `CallingModel`."""
+        return self._script(body) or super().echo(body)
+
+
+@dataclass
+class Endpoints:
+    """A daemon and a client of its endpoints."""
+
+    daemon: RunningDaemon
+    client: AsyncOpenAI
+
+    def say(self, text: str) -> Any:
+        """One message of a user."""
+        return [{"role": "user", "content": text}]
+
+
+async def address(daemon: RunningDaemon, times: int = 1) -> str:
+    """Where the endpoints are, once they are opened for the ``times``-th time."""
+    return str((await daemon.logged("api_listening", times))["address"])
+
+
+@asynccontextmanager
+async def endpoints(
+    home: Path, model: HeldModel, env: Mapping[str, str] | None = None, **fields: Any
+) -> AsyncIterator[Endpoints]:
+    """A daemon with one agent, and a client that has its token and does not repeat by itself."""
+    token = TokenFile(home / "api-token").make()
+    config: JsonObject = {"agents": [agent("work", model, **fields)]}
+    async with (
+        running_daemon(home, config, env={**ANY_PORT, **(env or {})}) as daemon,
+        AsyncOpenAI(api_key=token, base_url=await address(daemon), max_retries=0) as client,
+    ):
+        yield Endpoints(daemon, client)
