@@ -72,6 +72,8 @@ def find(db: apsw.Connection, name: str) -> Trace:
     ]
     if name in turns:
         turns = [name]
+    elif messages:  # a whole name beats the beginning of another one
+        turns = []
     if len(messages) + len(turns) > 1:
         known = [*map(_describe, messages), *(f"turn {turn}" for turn in turns)]
         raise OrchestratorError(f"{name!r} is not clear; write one of\n" + "\n".join(known))

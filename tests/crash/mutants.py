@@ -11,8 +11,16 @@ PACKAGES = ("orchestrator", "thinker")
 DATA = ("config", "prompts", "skills")
 SPLIT = """
     from orchestrator.crashpoints import boundary
-    for command in ("RELEASE job", "COMMIT", "", "BEGIN IMMEDIATE", "SAVEPOINT job"):
-        db.execute(command) if command else boundary("split:after")
+    try:
+        db.execute("RELEASE job")
+        saved = True
+    except Exception:  # a job that is alone in its transaction has no savepoint
+        saved = False
+    db.execute("COMMIT")
+    boundary("split:after")
+    db.execute("BEGIN IMMEDIATE")
+    if saved:
+        db.execute("SAVEPOINT job")
 """
 
 

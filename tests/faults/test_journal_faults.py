@@ -126,8 +126,8 @@ import apsw
 from orchestrator.journal import store
 
 class Dying(apsw.Connection):
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
         self.statements = 0
         self.exec_trace = self.trace
 

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -133,6 +133,15 @@ def test_module_in_the_working_directory_is_not_imported(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Children hear SIGINT, also where the suite runs in the background and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 async def test_interrupt_ends_it_at_once_and_quietly() -> None:
     """Ctrl-C, while it waits for a line."""
     with anyio.fail_after(SECONDS):
