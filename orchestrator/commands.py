@@ -13,10 +13,20 @@ from datetime import timedelta
 import apsw
 import structlog
 
-from orchestrator import budgets, replies, router
+from orchestrator import budgets, replies
 from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import AgentsFile
-from orchestrator.journal import approvals, cancellations, inbox, pauses, sessions, tasks, usage
+from orchestrator.handoffs import resolve
+from orchestrator.journal import (
+    approvals,
+    cancellations,
+    handoffs,
+    inbox,
+    pauses,
+    sessions,
+    tasks,
+    usage,
+)
 from orchestrator.journal.steps import unconfirmed
 from orchestrator.launch import zone_or_utc
 from orchestrator.pauses import Gate
@@ -29,6 +39,7 @@ HELP = {
     "status": "how the daemon, its agents and channels are",
     "agents": "the agents and which of them answers here",
     "new": "start a new conversation",
+    "handback": "let the agent answer here that did before the chat was handed over",
     "stop": "stop what I am doing here",
     "pause": "AGENT: keep its messages unanswered; this chat's agent if none is named",
     "resume": "AGENT: let it go on",
@@ -120,6 +131,7 @@ class Commands:
             "status": self._status,
             "agents": self._list_agents,
             "new": self._new,
+            "handback": self._handback,
             "stop": self._stop,
             "pause": self._pause,
             "resume": self._resume,
@@ -179,17 +191,19 @@ class Commands:
         return {name: paused.get(name, state) for name, state in glance.agents.items()}
 
     def _list_agents(self, db: apsw.Connection, command: Command) -> str:
-        here = self._agent_of(command.message)
+        here = self._agent_of(db, command)
         return "\n".join(
             f"{name}: {state}{' - answers here' if name == here else ''}"
             for name, state in self._states(db, command.glance).items()
         )
 
     def _new(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._agent_of(command.message)
+        now = self._clock()
+        handoffs.take_back(db, command.chat, now)
+        agent_id = self._agent_of(db, command)
         if agent_id is None:
             return NO_AGENT
-        sessions.end(db, agent_id, command.chat, self._clock())
+        sessions.end(db, agent_id, command.chat, now)
         return "A new conversation begins. I still know the facts that I have stored."
 
     def _stop(self, db: apsw.Connection, command: Command) -> str:
@@ -200,15 +214,22 @@ class Commands:
         tools = dict.fromkeys(tool for turn_id in ended for tool in unconfirmed(db, turn_id))
         return "\n".join(["Stopped.", *(replies.UNSURE.format(tool=tool) for tool in tools)])
 
+    def _handback(self, db: apsw.Connection, command: Command) -> str:
+        taken = handoffs.take_back(db, command.chat, self._clock())
+        agent_id = self._agent_of(db, command)
+        if not taken or agent_id is None:
+            return "Nobody has handed this chat over."
+        return f"Agent '{agent_id}' answers here again."
+
     def _pause(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._named(command)
+        agent_id = self._named(db, command)
         if agent_id is None:
             return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
         self._gate.pause(db, agent_id, command.by)
         return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
 
     def _resume(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._named(command)
+        agent_id = self._named(db, command)
         if agent_id is None:
             return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
         refused = self._gate.resume(db, agent_id, command.by)
@@ -253,15 +274,14 @@ class Commands:
             )
         return f"{'Granted' if granted else 'Denied'}: {found.tool}."
 
-    def _named(self, command: Command) -> str | None:
+    def _named(self, db: apsw.Connection, command: Command) -> str | None:
         """The agent that a command names, else the one that answers its chat."""
         if not command.argument:
-            return self._agent_of(command.message)
+            return self._agent_of(db, command)
         return command.argument if self._agents().agent(command.argument) is not None else None
 
-    def _agent_of(self, message: InboundMessage) -> str | None:
-        agents = self._agents()
-        return router.resolve(agents.bindings, message, agents.usable(), agents.fallback_agent_id)
+    def _agent_of(self, db: apsw.Connection, command: Command) -> str | None:
+        return resolve(db, self._agents(), command.message, command.chat)
 
 
 def _listed(states: Mapping[str, str]) -> str:

@@ -131,7 +131,7 @@ class Dispatcher:
     def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
         row = inbox.oldest_new(db, chat)
         patient = row is None or row.ours or row.kind == inbox.REQUEST
-        agent_id = None if row is None or patient else agent_for(self._with.agents(), row)
+        agent_id = None if row is None or patient else agent_for(db, self._with.agents(), row)
         definition = None if agent_id is None else self._with.agents().agent(agent_id)
         if definition is None or definition.while_busy != "interrupt":
             return None
@@ -220,7 +220,7 @@ class Dispatcher:
         if row is None:
             return found
         now = self._with.clock()
-        agent_id = agent_for(self._with.agents(), row)
+        agent_id = agent_for(db, self._with.agents(), row)
         if agent_id is None:
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)

@@ -5,7 +5,6 @@ what is wrong with its file is reported with place and mend.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -18,10 +17,8 @@ from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import AgentDefinition, AgentsFile, Problem
 from orchestrator.definitions.problems import suggestion
 from orchestrator.hosttools.base import DelegatingTool
-from orchestrator.hosttools.catalogue import TOOLS
-from orchestrator.hosttools.subprompts import subprompt
 from orchestrator.launch import write_private
-from orchestrator.mcptools import owner
+from orchestrator.prompttools import prompt_tools, registry
 from orchestrator.router import match
 from orchestrator.settings import Settings, bundled
 from thinker.protocol.messages import JsonObject, SideEffect
@@ -30,8 +27,8 @@ from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.environments import Environments
 from thinker.protocol.prompts.files import DefinitionFile, scan
 from thinker.protocol.prompts.problem import Problem as Finding
-from thinker.protocol.prompts.registry import AgentKind, Registry
-from thinker.protocol.prompts.tooluse import HandoffUse, SubagentUse, SubpromptUse, ToolUse
+from thinker.protocol.prompts.registry import Registry
+from thinker.protocol.prompts.tooluse import SubagentUse, ToolUse
 
 # The rest of such a definition holds: the entry is left out.
 WARNINGS = frozenset({"known_tool", "no_effect_yet"})
@@ -43,16 +40,6 @@ _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, Prompt
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class KnownTools:
-    """The built-in tools, and whatever the MCP servers of agents.json may turn out to offer."""
-
-    servers: frozenset[str]
-
-    def __contains__(self, name: object) -> bool:
-        return name in TOOLS or bool(owner(str(name), self.servers))
-
-
 class PromptLibrary:
     """Definitions by name, which of them agents use, and what is wrong with the files."""
 
@@ -61,7 +48,7 @@ class PromptLibrary:
         self._store = settings.paths.prompts_last_good
         self._hooks = settings.paths.hooks
         self._bundles: Mapping[str, PromptBundle] = {}
-        self._subprompts: Mapping[str, Mapping[str, DelegatingTool]] = {}
+        self._tools: Mapping[str, Mapping[str, DelegatingTool]] = {}
         self.definitions = _stored(self._store)
         self.problems: tuple[Problem, ...] = ()
 
@@ -77,8 +64,8 @@ class PromptLibrary:
         self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
         self.definitions = {name: current[name] for name in self._bundles}
         names = registry(current, agents, hooks)
-        self._subprompts = {
-            name: dict(_subprompts(found.root, current, names))
+        self._tools = {
+            name: dict(prompt_tools(found.root, current, names, agents))
             for name, found in self._bundles.items()
         }
         for name, definition in self.definitions.items():
@@ -90,13 +77,13 @@ class PromptLibrary:
             *_hook_problems(agents, self.definitions, hooks),
         )
 
-    def subprompts(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
-        """The prompts that the agent's definition has among its tools, as tools."""
-        return self._subprompts.get(agent.prompt or "", {})
+    def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
+        """The prompts and agents that the agent's definition has among its tools, as tools."""
+        return self._tools.get(agent.prompt or "", {})
 
     def classes(self) -> Mapping[str, SideEffect]:
-        """The side-effect class of every prompt that is a tool."""
-        every = chain.from_iterable(self._subprompts.values())
+        """The side-effect class of every prompt and agent that is a tool."""
+        every = chain.from_iterable(self._tools.values())
         return dict.fromkeys(every, SideEffect.LOCAL_TX)
 
     def keep(self) -> None:
@@ -147,35 +134,13 @@ class PromptLibrary:
         )
 
 
-def registry(
-    definitions: Mapping[str, PromptDefinition], agents: AgentsFile, hooks: frozenset[str]
-) -> Registry:
-    """Everything that a definition may name."""
-    return Registry(
-        prompts={name: found.prompt for name, found in definitions.items()},
-        models=frozenset(agents.models),
-        tools=KnownTools(frozenset(agents.mcp_servers)),
-        agents={agent.agent_id: AgentKind() for agent in agents.agents},
-        hooks=hooks,
-    )
-
-
-def _subprompts(
-    definition: PromptDefinition, known: Mapping[str, PromptDefinition], names: Registry
-) -> Iterator[tuple[str, DelegatingTool]]:
-    for entry in definition.tools or ():
-        use = names.resolve(entry)
-        if isinstance(use, SubpromptUse):
-            yield entry.name, subprompt(known[entry.name], use)
-
-
 def _without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
     """What a definition says that nothing obeys yet."""
     for number, entry in enumerate(definition.tools or ()):
         use = names.resolve(entry)
         place = ("tools", number)
-        if isinstance(use, HandoffUse | SubagentUse):
-            text = f"{entry.name!r} is an agent, and agents as tools have no effect yet; remove it"
+        if isinstance(use, SubagentUse):
+            text = f"{entry.name!r} is a subagent, and agents as subagents have no effect yet; remove it"
             yield Finding(place, "no_effect_yet", text)
         elif isinstance(use, ToolUse) and use.env:
             text = '"env" of a tool has no effect yet; set it in "env" of the MCP server'

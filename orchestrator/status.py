@@ -19,7 +19,7 @@ from orchestrator.control import (
 )
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, pauses, playbooks, turns
+from orchestrator.journal import handoffs, inbox, pauses, playbooks, turns
 from orchestrator.journal.store import StorageFailedError, Store, prove_writable
 from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
@@ -41,6 +41,8 @@ DEMO_HINT = (
     " llmProvider and model in agents.json"
 )
 
+HANDED = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
+
 
 async def report(
     store: Store,
@@ -53,6 +55,7 @@ async def report(
 ) -> StatusReport:
     """The state of everything, at this moment."""
     counts, open_turns, recent, paused = await store.transact(_journal)
+    handed = await store.transact(handoffs.every)
     missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
     channels = tuple(
         ChannelReport(
@@ -86,6 +89,7 @@ async def report(
         hints=(
             *(f"not ready: {reason}" for reason in health.reasons),
             *hints(configuration, supervisor),
+            *(HANDED.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id) for h in handed),
             *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
         ),
     )

@@ -44,7 +44,7 @@ class SubagentTurnRunner(TurnRunner):
     def _current(self) -> AgentDefinition:
         """The parent as it is configured now, cut down to what its call asked for."""
         parent = super()._current()
-        prompts = self._with.prompts.subprompts(parent)
+        prompts = self._with.prompts.tools(parent)
         every = (tool.name for tool in self._with.tools.offered(parent))
         offered = tuple(name for name in every if name not in prompts)
         return derive(parent, self._work.subagent_id, self._work.spec, offered)

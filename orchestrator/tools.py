@@ -61,11 +61,15 @@ class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
     """What the call has begun has not ended; ask again when it has."""
 
 
+class HandedOver(Exception):  # noqa: N818 - not an error: the turn goes on elsewhere
+    """The call has ended; the turn is another agent's now."""
+
+
 @dataclass
 class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
     result: ToolResult | None = None
-    needed: ApprovalNeeded | WorkGoesOn | None = None
+    needed: ApprovalNeeded | WorkGoesOn | HandedOver | None = None
 
 
 class ToolRunner:
@@ -100,7 +104,7 @@ class ToolRunner:
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """The tools that an agent's allow and deny globs leave it."""
         served = [tool.spec for tool in self._servers.tools.values()]
-        prompts = [tool.spec for tool in self._prompts.subprompts(definition).values()]
+        prompts = [tool.spec for tool in self._prompts.tools(definition).values()]
         return offered(definition) + policy.offer((*served, *prompts), definition)
 
     def classes(self) -> Mapping[str, SideEffect]:
@@ -120,6 +124,7 @@ class ToolRunner:
         Raises:
             ApprovalNeeded: a person has to allow it first; ask again when they have answered.
             WorkGoesOn: what it has begun has not ended; ask again when it has.
+            HandedOver: it has given the turn to another agent.
             JournalError: its result could not be stored; it may be asked for again.
         """
         key = (context.turn_id, seq)
@@ -147,8 +152,8 @@ class ToolRunner:
         except ApprovalNeeded as needed:
             log.info("approval_needed", seq=seq, tool=needed.approval.tool)
             pending.needed = needed
-        except WorkGoesOn as goes_on:
-            pending.needed = goes_on
+        except (WorkGoesOn, HandedOver) as elsewhere:
+            pending.needed = elsewhere
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
         except Exception:  # a fault in one tool must not end the daemon; its turn is told
@@ -168,6 +173,9 @@ class ToolRunner:
             log.info("tool_call", tool=begun.name, seq=seq)
             if CLASSES.get(begun.name) is not SideEffect.PURE:
                 self._changed()
+            own = self._prompts.tools(caller.definition).get(begun.name)
+            if own is not None and own.hands_over and not begun.is_error:
+                raise HandedOver
             return begun
         self._changed()
         if begun is None:
@@ -190,7 +198,7 @@ class ToolRunner:
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return self._deny(db, call, decision.reason)
-        prompt = self._prompts.subprompts(definition).get(call.name)
+        prompt = self._prompts.tools(definition).get(call.name)
         tool = TOOLS.get(call.name) or self._servers.tools.get(call.name) or prompt
         if tool is None:
             return _Begun(call, None)

@@ -5,6 +5,7 @@ turn goes to the next one, with the steps that are already in the journal.
 """
 
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -122,6 +123,8 @@ class TurnRunner:
         """
         services = self._with
         await services.tools.settled()
+        if self._host is not None:
+            await self._renew()
         definition = self._current()
         async with self._worker(definition) as worker:
             meaning = await self._meaning(definition, worker)
@@ -136,6 +139,13 @@ class TurnRunner:
                     return await self._on(worker, self._request(found, definition), host)
         self._over = await self._waits.for_resume()
         return None
+
+    async def _renew(self) -> None:
+        """An earlier attempt may have handed the turn over to another agent."""
+        turn = await self._with.store.transact(turns.load, self._turn.id)
+        if turn.agent_id != self._turn.agent_id:
+            self._turn = replace(self._turn, agent_id=turn.agent_id)
+            self._waits = Waits(self._with, self._turn)
 
     def _hosted(
         self, definition: AgentDefinition, address: Address, preview: Preview | None = None

@@ -18,7 +18,7 @@ from orchestrator.journal.outbox import Address
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
-from orchestrator.tools import WorkGoesOn
+from orchestrator.tools import HandedOver, WorkGoesOn
 from orchestrator.turnrequest import Services, agent_for, tool_context
 from orchestrator.waits import Waits
 from thinker.protocol.messages import ToolResult, UserMessage
@@ -78,6 +78,9 @@ class JournalHost:
         except WorkGoesOn as goes_on:
             self.wait = partial(self._for_work, seq)
             raise RpcError(FENCED, f"call {seq} goes on") from goes_on
+        except HandedOver as handed_over:
+            self.wait = self.waits.for_nothing
+            raise RpcError(FENCED, "another agent goes on with the turn") from handed_over
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
 
@@ -91,12 +94,15 @@ class JournalHost:
         try:
             wanted = await services.store.transact(media.wanted, turn.id, turn.chat_key)
             await services.pictures.fetch(wanted)
-            return await services.store.transact(steering.enter, turn, self._takes)
+            return await services.store.transact(self._enter)
         except JournalError as error:
             raise _refusal(error) from error
 
-    def _takes(self, row: InboxRow) -> bool:
-        return agent_for(self.services.agents(), row) == self.turn.agent_id
+    def _enter(self, db: apsw.Connection) -> tuple[UserMessage, ...]:
+        def takes(row: InboxRow) -> bool:
+            return agent_for(db, self.services.agents(), row) == self.turn.agent_id
+
+        return steering.enter(db, self.turn, takes)
 
     def show(self, text: str) -> None:
         """The answer so far."""

@@ -6,7 +6,7 @@ from functools import partial
 
 import apsw
 
-from orchestrator import router
+from orchestrator import handoffs
 from orchestrator.approvals import Desk
 from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
@@ -182,6 +182,6 @@ def tool_context(
     )
 
 
-def agent_for(agents: AgentsFile, row: InboxRow) -> str | None:
+def agent_for(db: apsw.Connection, agents: AgentsFile, row: InboxRow) -> str | None:
     """The agent that answers a stored message; None refuses it."""
-    return router.resolve(agents.bindings, row.message(), agents.usable(), agents.fallback_agent_id)
+    return handoffs.resolve(db, agents, row.message(), row.chat_key)

@@ -58,6 +58,10 @@ class Waits:
         await self._with.ends.until(ended)
         return await self._unpark()
 
+    async def for_nothing(self) -> bool:
+        """The turn goes on at once, with another agent."""
+        return self._with.supervisor.stopping
+
     async def _park(self, why: str) -> None:
         def park(db: apsw.Connection) -> None:
             usage.release(db, self._turn.id)

@@ -145,6 +145,8 @@ class AgentDefinition(ConfigModel):
     """Hard limits in tokens and US dollars; the agent pauses while one is used up."""
     prompt: Text | None = None
     """Name of a prompt definition to use as the base prompt."""
+    as_tool: Literal["handoff", "subagent"] = "handoff"
+    """What the agent does where a prompt of another one names it as a tool."""
     base_url: HttpUrl | None = None
     """Address of the provider's API when it is not the usual one."""
     tool_calls: Literal["native", "text", "auto"] = "auto"

@@ -73,12 +73,14 @@ class DelegatingTool:
     """A tool whose work is a turn of its own.
 
     ``begun`` tells whether a call has begun it already. ``outcome`` begins it if need be and
-    returns what it came to, None while it goes on.
+    returns what it came to, None while it goes on. After one that ``hands_over`` the turn is
+    another agent's.
     """
 
     spec: ToolSpec
     begun: Callable[[apsw.Connection, Call], bool]
     outcome: Callable[[apsw.Connection, ToolContext, Call], str | None]
+    hands_over: bool = False
 
 
 HostTool: TypeAlias = JournalTool | PlainTool | DelegatingTool

@@ -14,9 +14,10 @@ from orchestrator.journal import audit, media, outbox
 COMMAND = "command"  # kind of a message that the daemon itself has answered
 TASK = "task"  # kinds that the daemon has put there itself: a scheduled task,
 SUBAGENT = "subagent"  # the work of a subagent,
-RESULT = "subagent_result"  # and what it came to
+RESULT = "subagent_result"  # what it came to,
+HANDOFF = "handoff"  # and what an agent is told that takes a chat over
 REQUEST = "request"  # kind of a message that a program sent over HTTP
-OURS = (TASK, SUBAGENT, RESULT)
+OURS = (TASK, SUBAGENT, RESULT, HANDOFF)
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it: work of ours has a line of its own
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
 )

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import apsw
 
-from orchestrator.journal import inbox, media
+from orchestrator.journal import inbox, media, notes, turns
 from orchestrator.journal.inbox import InboxRow
+from orchestrator.journal.notes import Note
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
 from thinker.protocol.messages import UserMessage
@@ -31,10 +32,24 @@ def enter(
         raise FencedError(f"turn {turn.id} is no longer run here")
     entered = []
     while (row := inbox.oldest_new(db, turn.chat_key)) is not None and takes(row):
-        db.execute(
-            "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?"
-            " WHERE id = ?",
-            (turn.agent_id, turn.id, step, row.id),
-        )
+        _claim(db, turn, step, row.id)
         entered.append(media.said(db, row.id, row.text))
     return media.filled(db, entered)
+
+
+def put(db: apsw.Connection, turn: Turn, note: Note, now: int) -> None:
+    """Make a message of the daemon's own part of a turn, after the step that it is at."""
+    row = notes.post(db, turns.origin(db, turn.id).address(), note, now)
+    step = db.execute(
+        "SELECT max(seq) FROM step WHERE turn_id = ? AND kind = 'model'", (turn.id,)
+    ).get
+    if row is not None:
+        _claim(db, turn, int(step or 0), row)
+
+
+def _claim(db: apsw.Connection, turn: Turn, step: int, row: int) -> None:
+    db.execute(
+        "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?"
+        " WHERE id = ?",
+        (turn.agent_id, turn.id, step, row),
+    )

@@ -226,6 +226,17 @@ def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
     return tuple(str(name) for (name,) in rows)
 
 
+def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
+    """Whether a call is the only one of its step."""
+    return bool(
+        db.execute(
+            "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
+            " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)",
+            (turn_id, seq),
+        ).get
+    )
+
+
 def model_calls(db: apsw.Connection, turn_id: str) -> int:
     """How often a turn's model answered."""
     sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"

@@ -15,6 +15,7 @@ from orchestrator.definitions import AgentsFile
 from orchestrator.intake import JournalIntake
 from orchestrator.journal import (
     approvals,
+    handoffs,
     inbox,
     invariants,
     outbox,
@@ -256,3 +257,17 @@ async def test_preview_of_a_stopped_turn_ends_so(tmp_path: Path) -> None:
         assert (closed.body, closed.state, closed.ph_id) == ("Once\n\n(stopped)", "ph_sent", "m5")
         turns.close_preview(chat.db, "t1", "later")
         assert outbox.row(chat.db, row) == closed
+
+
+async def test_chat_that_was_handed_over_goes_back_with_its_conversation(tmp_path: Path) -> None:
+    """An operator's word undoes a handoff; the session is the first agent's again."""
+    async with chat_in(tmp_path) as chat:
+        await chat.begins("hello")
+        handoffs.hand_over(chat.db, "t1", "home", NOW)
+        assert "home: running - answers here" in await chat.says("/agents")
+        assert await chat.says("/handback", STRANGER) == (
+            "Only my operator may use /handback. /help lists what you can."
+        )
+        assert await chat.says("/handback") == "Agent 'work' answers here again."
+        assert await chat.says("/handback") == "Nobody has handed this chat over."
+        assert sessions.current(chat.db, "work", f"telegram/1/{OPERATOR}/", NOW) == 1

@@ -138,7 +138,7 @@ def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
 def test_what_has_no_effect_yet_is_said(tmp_path: Path) -> None:
     """Nobody relies on an entry that nothing obeys; the rest of the definition holds."""
     write(tmp_path, tools=["work", {"name": "get_time", "env": {"A": "1"}}])
-    found = library(tmp_path)
+    found = library(tmp_path, agents(asTool="subagent"))
     assert [(problem.severity, problem.path) for problem in found.problems] == [
         ("warning", "tools[0]"),
         ("warning", "tools[1].env"),

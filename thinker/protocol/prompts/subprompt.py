@@ -5,15 +5,16 @@ The run itself is a turn of its own, like a subagent's; what is here are the pur
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 import orjson
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 from thinker.protocol.prompts.definition import PromptDefinition
-from thinker.protocol.prompts.tooluse import SubpromptUse
+from thinker.protocol.prompts.tooluse import HandoffUse, SubagentUse, SubpromptUse
 
+Opened: TypeAlias = SubpromptUse | HandoffUse | SubagentUse  # what may open with a message
 NO_INPUTS: JsonObject = {"type": "object", "properties": {}}
 NOTHING = "The prompt has run; there is nothing of it to show."
 FAILED = "The prompt failed."
@@ -56,7 +57,7 @@ def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     return {**arguments, **known} if open_ended else known
 
 
-def opening(use: SubpromptUse, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
+def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
     """The first message that the entry asks for, and the paths of what is attached to it."""
     said = use.init_user_message_property
     text = None if said is None or said not in arguments else _text(arguments[said])
@@ -65,11 +66,20 @@ def opening(use: SubpromptUse, arguments: JsonObject) -> tuple[str | None, tuple
     return text, tuple(path for path in paths if isinstance(path, str) and path)
 
 
-def first_message(use: SubpromptUse, arguments: JsonObject) -> str:
-    """What a sub-prompt is told: the property that its entry names, else all arguments as JSON."""
+def said(use: Opened, arguments: JsonObject) -> str | None:
+    """What the property that an entry names says, with what is attached; None without one."""
     text, paths = opening(use, arguments)
-    told = text if text is not None else _text(cast("JsonValue", arguments))
-    return told if not paths else f"{told}\n\n[Attached files: {', '.join(paths)}]"
+    attached = f"[Attached files: {', '.join(paths)}]" if paths else None
+    return "\n\n".join(part for part in (text, attached) if part is not None) or None
+
+
+def first_message(use: Opened, arguments: JsonObject) -> str:
+    """What a sub-prompt is told: the property that its entry names, else all arguments as JSON."""
+    text, _ = opening(use, arguments)
+    if text is not None:
+        return said(use, arguments) or ""
+    told, attached = _text(cast("JsonValue", arguments)), said(use, arguments)
+    return told if attached is None else f"{told}\n\n{attached}"
 
 
 def result_text(use: SubpromptUse, text: str, ran: Iterable[RanTool]) -> str:

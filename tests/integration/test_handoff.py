@@ -1,0 +1,142 @@
+"""A chat that agents hand to each other, in a real daemon, through kill -9 at every boundary."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.calling_model import CallingModel
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.held_model import agent, system
+from pydantic import JsonValue
+
+from orchestrator.journal import handoffs, invariants
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+CHAT = 123
+HANDED = "result: This chat was handed over by the agent '{}'. You are '{}' and answer it"
+PLACES = (
+    "plan:after#1",
+    "begin:before#1",
+    "begin:after#1",
+    "plan:before#2",
+    "reply:before#1",
+)
+KILLS = [f"{who}@{place}" for who in ("supervisor", "worker") for place in PLACES]
+
+
+def home(folder: Path, model: CallingModel, **entry: JsonValue) -> JsonObject:
+    """``work`` answers every chat and may hand over to ``home``, which may hand back."""
+    (folder / "prompts").mkdir()
+    for name, tools in (("front", [{"name": "home", **entry}]), ("back", ["work"])):
+        body = {
+            "toolDescription": f"The {name}.",
+            "model": "inherit",
+            "prompt": f"You are the {name}.",
+            "includeChat": True,
+            "includePastTools": True,
+            "tools": ["get_time", *tools],
+        }
+        (folder / "prompts" / f"{name}.json").write_text(json.dumps(body), "utf-8")
+    fields = {"systemPrompt": ""}
+    return {
+        "agents": [
+            agent("work", model, prompt="front", **fields),
+            agent("home", model, prompt="back", **fields),
+        ],
+        "bindings": [{"channel": "telegram", "chatId": "*", "agentId": "work"}],
+        "channels": {"telegram": {"access": "open"}},
+    }
+
+
+async def settled(daemon: RunningDaemon, answering: dict[str, str]) -> None:
+    """No turn is open, the chats are answered by these agents, the journal keeps its promises."""
+    await daemon.until(lambda report: report.open_turns == 0)
+    with reading(daemon.home / "journal.db") as db:
+        assert invariants.violations(db) == []
+        found = handoffs.every(db)
+    assert {handoff.routed_id: handoff.agent_id for handoff in found} == answering
+
+
+async def test_chat_goes_on_with_the_other_agent_and_its_history(tmp_path: Path) -> None:
+    """The same turn is answered by the new agent, as is the next message; /new undoes it."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
+    ):
+        bot.user_says(CHAT, "hello")
+        assert await bot.reply_in(CHAT, within=20) == "work-model: hello"
+        bot.user_says(CHAT, "!home {}")
+        assert (await bot.reply_in(CHAT, within=20)).startswith(HANDED.format("work", "home"))
+        asked = model.requests_about("!home {}")[-1]
+        assert asked.body["model"] == "home-model"
+        assert system(asked).startswith("You are the back.\n\n")
+        assert [m["content"] for m in asked.body["messages"][1:3]] == ["hello", "work-model: hello"]
+        bot.user_says(CHAT, "and now?")
+        assert await bot.reply_in(CHAT, within=20) == "home-model: and now?"
+        assert "hello" in [
+            m.get("content") for m in (await model.asked("and now?")).body["messages"]
+        ]
+        bot.user_says(CHAT, "/new")
+        await bot.reply_in(CHAT, within=20)
+        bot.user_says(CHAT, "who?")
+        assert await bot.reply_in(CHAT, within=20) == "work-model: who?"
+        await settled(daemon, {})
+
+
+async def test_chat_is_handed_back_and_loops_end(tmp_path: Path) -> None:
+    """Each may hand over again; two agents that do nothing else are stopped in their turn."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
+    ):
+        bot.user_says(CHAT, "!home {}")
+        await bot.reply_in(CHAT, within=20)
+        bot.user_says(CHAT, "!work {}")
+        assert (await bot.reply_in(CHAT, within=20)).startswith(HANDED.format("home", "work"))
+        bot.user_says(CHAT, "back?")
+        assert await bot.reply_in(CHAT, within=20) == "work-model: back?"
+        await settled(daemon, {})
+
+
+@pytest.mark.parametrize("kill", KILLS)
+async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
+    """Whoever dies where, the chat has one reply to the message, of the agent that has it now."""
+    died = {"ORCHESTRATOR_CRASH_AT": kill, "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes")}
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        async with running_daemon(tmp_path, home(tmp_path, model), bot, died) as daemon:
+            bot.user_says(CHAT, "!home {}")
+            if kill.startswith("supervisor"):
+                await daemon.ended()
+                daemon.killed = True
+            else:
+                await bot.reply_in(CHAT, within=30)
+                await settled(daemon, {"work": "home"})
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            if kill.startswith("supervisor"):
+                reply = await bot.reply_in(CHAT, within=30)
+                assert reply.startswith(HANDED.format("work", "home"))
+            bot.user_says(CHAT, "and now?")
+            assert await bot.reply_in(CHAT, within=20) == "home-model: and now?"
+            await settled(daemon, {"work": "home"})
+        with reading(tmp_path / "journal.db") as db:
+            calls = db.execute("SELECT state FROM step WHERE name = 'home'").fetchall()
+        assert calls == [("done",)]
+
+
+async def test_agent_that_takes_over_is_told_what_to_do(tmp_path: Path) -> None:
+    """The property that the entry names is a message to it, in the turn and in the history."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = home(tmp_path, model, initUserMessageProperty="query")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(CHAT, '!home {"query": "count the whales"}')
+            assert await bot.reply_in(CHAT, within=20) == "home-model: count the whales"
+            bot.user_says(CHAT, "and now?")
+            asked = await model.asked("and now?")
+            said = [m["content"] for m in asked.body["messages"] if m["role"] == "user"]
+            assert said[1:] == ["count the whales", "and now?"]
+            await settled(daemon, {"work": "home"})
