@@ -140,7 +140,7 @@ def _without_effect(definition: PromptDefinition, names: Registry) -> Iterator[F
         use = names.resolve(entry)
         place = ("tools", number)
         if isinstance(use, SubagentUse):
-            text = f"{entry.name!r} is a subagent, and agents as subagents have no effect yet; remove it"
+            text = f"{entry.name!r} is a subagent, which has no effect yet; remove it"
             yield Finding(place, "no_effect_yet", text)
         elif isinstance(use, ToolUse) and use.env:
             text = '"env" of a tool has no effect yet; set it in "env" of the MCP server'
