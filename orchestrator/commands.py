@@ -24,6 +24,7 @@ from orchestrator.journal import (
     inbox,
     pauses,
     sessions,
+    subagents,
     tasks,
     usage,
 )
@@ -204,6 +205,7 @@ class Commands:
         if agent_id is None:
             return NO_AGENT
         sessions.end(db, agent_id, command.chat, now)
+        subagents.dismiss(db, command.chat, now)
         return "A new conversation begins. I still know the facts that I have stored."
 
     def _stop(self, db: apsw.Connection, command: Command) -> str:

@@ -4,7 +4,7 @@ A definition that cannot be used is replaced by its last version that could, als
 what is wrong with its file is reported with place and mend.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -24,11 +24,11 @@ from orchestrator.settings import Settings, bundled
 from thinker.protocol.messages import JsonObject, SideEffect
 from thinker.protocol.prompts.bundle import PromptBundle, bundle
 from thinker.protocol.prompts.definition import PromptDefinition
-from thinker.protocol.prompts.environments import Environments
+from thinker.protocol.prompts.environments import Env, Environments
 from thinker.protocol.prompts.files import DefinitionFile, scan
 from thinker.protocol.prompts.problem import Problem as Finding
 from thinker.protocol.prompts.registry import Registry
-from thinker.protocol.prompts.tooluse import SubagentUse, ToolUse
+from thinker.protocol.prompts.tooluse import INJECTED, SubagentUse, ToolUse
 
 # The rest of such a definition holds: the entry is left out.
 WARNINGS = frozenset({"known_tool", "no_effect_yet"})
@@ -48,7 +48,8 @@ class PromptLibrary:
         self._store = settings.paths.prompts_last_good
         self._hooks = settings.paths.hooks
         self._bundles: Mapping[str, PromptBundle] = {}
-        self._tools: Mapping[str, Mapping[str, DelegatingTool]] = {}
+        self._tools: Callable[[str, Env], Mapping[str, DelegatingTool]] = lambda _n, _e: {}
+        self._instance: Env = {}
         self.definitions = _stored(self._store)
         self.problems: tuple[Problem, ...] = ()
 
@@ -64,10 +65,10 @@ class PromptLibrary:
         self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
         self.definitions = {name: current[name] for name in self._bundles}
         names = registry(current, agents, hooks)
-        self._tools = {
-            name: dict(prompt_tools(found.root, current, names, agents))
-            for name, found in self._bundles.items()
-        }
+        self._tools = lambda name, environment: dict(
+            prompt_tools(current[name], current, names, agents, environment)
+        )
+        self._instance = agents.variables
         for name, definition in self.definitions.items():
             problems[name] = (*problems.get(name, ()), *_without_effect(definition, names))
         findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
@@ -79,12 +80,17 @@ class PromptLibrary:
 
     def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
         """The prompts and agents that the agent's definition has among its tools, as tools."""
-        return self._tools.get(agent.prompt or "", {})
+        found = self._bundles.get(agent.prompt or "")
+        if found is None:
+            return {}
+        known = Environments(instance=self._instance, agent=agent.env, prompt=found.root.env)
+        return self._tools(found.name, known.merged())
 
     def classes(self) -> Mapping[str, SideEffect]:
         """The side-effect class of every prompt and agent that is a tool."""
-        every = chain.from_iterable(self._tools.values())
-        return dict.fromkeys(every, SideEffect.LOCAL_TX)
+        entries = (found.root.tools or () for found in self._bundles.values())
+        named = (entry.name for entry in chain.from_iterable(entries))
+        return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
 
     def keep(self) -> None:
         """Store the definitions in force, to begin with them if their files are broken then."""
@@ -139,9 +145,9 @@ def _without_effect(definition: PromptDefinition, names: Registry) -> Iterator[F
     for number, entry in enumerate(definition.tools or ()):
         use = names.resolve(entry)
         place = ("tools", number)
-        if isinstance(use, SubagentUse):
-            text = f"{entry.name!r} is a subagent, which has no effect yet; remove it"
-            yield Finding(place, "no_effect_yet", text)
+        if isinstance(use, SubagentUse) and use.immediate:
+            text = '"immediate" has no effect yet; remove it'
+            yield Finding((*place, "immediate"), "no_effect_yet", text)
         elif isinstance(use, ToolUse) and use.env:
             text = '"env" of a tool has no effect yet; set it in "env" of the MCP server'
             yield Finding((*place, "env"), "no_effect_yet", text)

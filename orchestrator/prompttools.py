@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.definitions import AgentDefinition, AgentsFile
+from orchestrator.hosttools.agents import Helper, create_tool, message_tool, subagent
 from orchestrator.hosttools.base import DelegatingTool
 from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.hosttools.handoffs import handoff
@@ -11,8 +12,16 @@ from orchestrator.hosttools.subprompts import subprompt
 from orchestrator.mcptools import owner
 from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.registry import AgentKind, Registry
-from thinker.protocol.prompts.tooluse import HandoffUse, SubpromptUse
+from thinker.protocol.prompts.tooluse import (
+    SUBAGENT_CREATE,
+    SUBAGENT_MESSAGE,
+    HandoffUse,
+    SubagentUse,
+    SubpromptUse,
+)
 
+SWITCHED_ON = ("true", "1", "yes")
+MOST_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
 HAND_OVER = "Hand this chat over to the agent {name!r}, which answers it from then on."
 
 
@@ -46,8 +55,13 @@ def prompt_tools(
     known: Mapping[str, PromptDefinition],
     names: Registry,
     agents: AgentsFile,
+    environment: Mapping[str, str],
 ) -> Iterator[tuple[str, DelegatingTool]]:
-    """The prompts and agents that a definition has among its tools, by name."""
+    """The prompts and agents that a definition has among its tools, by name.
+
+    ``environment`` switches optional ones on.
+    """
+    living: dict[str, Helper] = {}
     for entry in definition.tools or ():
         use = names.resolve(entry)
         if isinstance(use, SubpromptUse):
@@ -55,6 +69,28 @@ def prompt_tools(
         agent = agents.agent(entry.name)
         if isinstance(use, HandoffUse) and agent is not None:
             yield use.name, _handoff(agent, use, known.get(agent.prompt or ""))
+        if isinstance(use, SubagentUse) and agent is not None and _open(use, environment):
+            helper = _helper(agent, use, known.get(agent.prompt or ""))
+            if helper.resumable is None:
+                yield use.name, subagent(helper)
+            else:
+                living[use.name] = helper
+    if living:
+        yield SUBAGENT_CREATE, create_tool(living)
+        yield SUBAGENT_MESSAGE, message_tool(living)
+
+
+def _open(use: SubagentUse, environment: Mapping[str, str]) -> bool:
+    """Whether an entry that is ``optional`` is switched on by the variable that it names."""
+    return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
+
+
+def _helper(agent: AgentDefinition, use: SubagentUse, prompt: PromptDefinition | None) -> Helper:
+    told = f"Have the agent {agent.agent_id!r} do a piece of work for you."
+    minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
+    if prompt is None:
+        return Helper(use, told, None, minutes)
+    return Helper(use, f"{told} {prompt.tool_description}", prompt.required_schema, minutes)
 
 
 def _handoff(

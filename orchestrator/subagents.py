@@ -13,7 +13,8 @@ import apsw
 from orchestrator import policy, replies
 from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
-from orchestrator.journal import runs, steps, subagents, turns, usage
+from orchestrator.hosttools.agents import NOTIFY
+from orchestrator.journal import inbox, runs, sessions, steps, subagents, transcript, turns, usage
 from orchestrator.journal.subagents import Run, Spec
 from orchestrator.launch import prepare, resolve
 from orchestrator.settings import bundled
@@ -22,6 +23,7 @@ from orchestrator.turnhost import JournalHost
 from orchestrator.turnrequest import Gathered
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.prompts.tooluse import NOTIFY_PARENT
 
 # Single level, so no prompts as tools either; and a task would run with all rights of the parent
 # (reliability.md S27, S32).
@@ -43,17 +45,31 @@ class SubagentTurnRunner(TurnRunner):
 
     def _current(self) -> AgentDefinition:
         """The parent as it is configured now, cut down to what its call asked for."""
+        if self._work.spec.agent is not None:
+            return self._agent(self._work.spec.agent)
         parent = super()._current()
         prompts = self._with.prompts.tools(parent)
         every = (tool.name for tool in self._with.tools.offered(parent))
         offered = tuple(name for name in every if name not in prompts)
         return derive(parent, self._work.subagent_id, self._work.spec, offered)
 
+    def _agent(self, agent_id: str) -> AgentDefinition:
+        """Another agent as it is configured now, with its own tools; single level as well."""
+        found = self._with.agents().agent(agent_id)
+        if found is None:
+            raise UnknownAgentError(agent_id)
+        own = {"agent_id": self._work.subagent_id, "port": None}
+        denied = (*found.denied_tools, *WITHHELD, *self._with.prompts.tools(found))
+        allowed = (*found.allowed_tools, NOTIFY_PARENT) if found.allowed_tools else ()
+        tools = {"allowed_tools": allowed, "denied_tools": denied}
+        return found.model_copy(update={**own, **tools})
+
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
         services, parent = self._with, self._turn.agent_id
-        slot = services.supervisor.slots().get(parent)
+        configured = self._work.spec.agent or parent
+        slot = services.supervisor.slots().get(configured)
         if slot is None:
-            raise UnknownAgentError(parent)
+            raise UnknownAgentError(configured)
         endpoint = slot.spec.endpoint
         endpoint = replace(endpoint, model=self._work.spec.model or endpoint.model)
         modelled = services.prompts.with_model(definition, services.agents())
@@ -69,6 +85,8 @@ class SubagentTurnRunner(TurnRunner):
 
     def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
         asked = self._work.spec.allowed_tools
+        offered = self._with.tools.offered(definition)
+        told = (NOTIFY.spec,) if self._work.spec.explicit else ()
         named = bool(asked) and not any("*" in pattern for pattern in asked)
         return (
             super()
@@ -82,6 +100,7 @@ class SubagentTurnRunner(TurnRunner):
                     "skills": (),
                     "required_tools": definition.allowed_tools if named else None,
                     "stream": False,
+                    "tools": (*offered, *told),
                 }
             )
         )
@@ -103,6 +122,10 @@ class SubagentTurnRunner(TurnRunner):
             usage.release(db, turn.id)
         text = replies.compose(said, (), steps.unconfirmed(db, turn.id))
         turns.reply(db, turn, (), "direct", (result.stop_reason, result.error), now)
+        if self._work.spec.keeps:
+            rows = inbox.of_turn(db, turn.id)
+            kept = transcript.of_turn(db, turn.id, rows, said)
+            sessions.append(db, turn.session_id, turn.id, kept, now)
         subagents.end(db, turn.id, text, now, failed=failed)
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:

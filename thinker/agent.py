@@ -224,7 +224,7 @@ class Agent:
             }
         )
         record = fingerprinted(record, selection.tools)
-        past = turn.history if interactive else ()
+        past = () if turn.recipe == "proactive" else turn.history
         # The history of a program's request does not hold what earlier turns were sent with.
         if settings.prompt_layout == "cached" and turn.recipe != "request":
             record = arranged(record, past, turn.context)

@@ -3,10 +3,20 @@
 from collections.abc import Mapping
 
 from orchestrator.definitions import AgentDefinition
-from orchestrator.hosttools import clock, memory, messages, profile, skills, subagents, tasks
+from orchestrator.hosttools import (
+    agents,
+    clock,
+    memory,
+    messages,
+    profile,
+    skills,
+    subagents,
+    tasks,
+)
 from orchestrator.hosttools.base import HostTool
 from orchestrator.policy import offer
 from thinker.protocol.messages import SideEffect, ToolSpec
+from thinker.protocol.prompts.tooluse import NOTIFY_PARENT
 
 TOOLS: Mapping[str, HostTool] = {
     tool.spec.name: tool
@@ -31,11 +41,13 @@ TOOLS: Mapping[str, HostTool] = {
         messages.SEND_MESSAGE,
         messages.SEND_TELEGRAM,
         subagents.SPAWN_SUBAGENT,
+        agents.NOTIFY,
     )
 }
 CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in TOOLS.items()}
 
 
 def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """The tools that an agent's allow and deny globs leave it."""
-    return offer((tool.spec for tool in TOOLS.values()), definition)
+    """The tools that an agent's allow and deny globs leave it; some subagents get one more."""
+    every = (tool.spec for name, tool in TOOLS.items() if name != NOTIFY_PARENT)
+    return offer(every, definition)

@@ -19,10 +19,17 @@ def begun(db: apsw.Connection, call: Call) -> bool:
 
 
 def _outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)
+
+
+def outcome_of(db: apsw.Connection, call: Call) -> str | None:
+    """What the work of a call came to; None while it goes on.
+
+    Raises:
+        ToolFailure: it failed.
+    """
     run = subagents.of_call(db, call.turn_id, call.seq)
-    if run is None:
-        return _spawn(db, context, call)
-    if not run.ended:
+    if run is None or not run.ended:
         return None
     if run.state == "done" and not run.failed:
         return run.result

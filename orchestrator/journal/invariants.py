@@ -124,7 +124,8 @@ JOIN inbox ON inbox.id = inbox_id WHERE wait AND inbox.state IN('new','claimed')
 AND step.state NOT IN('planned','intent')
 UNION ALL
 SELECT format('subagent %s has a result and nobody was told', subagent_id) FROM subagent_run AS run
-WHERE result IS NOT NULL AND NOT wait AND NOT EXISTS(SELECT 1 FROM inbox
+JOIN subagent ON subagent.id = subagent_id WHERE result IS NOT NULL AND NOT wait
+AND (failed OR NOT ifnull(json_extract(spec, '$.explicit'), 0)) AND NOT EXISTS(SELECT 1 FROM inbox
   WHERE kind = 'subagent_result' AND message_id = format('%s:%d', run.turn_id, run.seq))"""
 
 ON_ITS_WAY = """

@@ -32,7 +32,10 @@ JOINED = "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON 
 class Spec(Frozen):
     """What a subagent may do: its parent's tools that these globs leave, for so many minutes.
 
-    ``prompt`` is the definition that it works with, None the usual one of subagents.
+    ``prompt`` is the definition that it works with, None the usual one of subagents. With an
+    ``agent`` it is that agent instead, with that one's tools, called ``name``. One that ``keeps``
+    its session remembers what it did before; what an ``explicit`` one says itself is all that its
+    parent hears of work that it does not wait for, unless that fails.
     """
 
     allowed_tools: tuple[str, ...] = ()
@@ -40,6 +43,10 @@ class Spec(Frozen):
     timeout_minutes: float = Field(5.0, ge=1, le=30)
     model: str | None = None
     prompt: str | None = None
+    agent: str | None = None
+    name: str = ""
+    keeps: bool = False
+    explicit: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,12 +76,14 @@ class Run:
         return LANE + self.subagent_id
 
 
-def create(db: apsw.Connection, call: Call, agent_id: str, spec: Spec, now: int) -> str:
-    """A new subagent of an agent, named after the call that wants it."""
+def create(
+    db: apsw.Connection, call: Call, agent_id: str, spec: Spec, now: int, chat_key: str = ""
+) -> str:
+    """A new subagent of an agent, named after the call that wants it; it lives in a chat."""
     subagent_id = f"{agent_id}-sub-{call.turn_id[:12]}-{call.seq}"
     db.execute(
-        "INSERT INTO subagent VALUES(?,?,?,?)",
-        (subagent_id, agent_id, spec.model_dump_json(), now),
+        "INSERT INTO subagent(id, agent_id, spec, created_at, chat_key) VALUES(?,?,?,?,?)",
+        (subagent_id, agent_id, spec.model_dump_json(), now, chat_key),
     )
     return subagent_id
 
@@ -112,16 +121,33 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
         "UPDATE subagent_run SET result = ?, failed = ? WHERE inbox_id = ?",
         (result, failed, run.inbox_id),
     )
-    if run.wait:
+    if run.wait or (run.spec.explicit and not failed):
         return
-    news = Note(
-        kind=inbox.RESULT,
-        message_id=f"{run.turn_id}:{run.seq}",
-        sender=run.subagent_id,
-        agent_id=run.agent_id,
-        text=(FAILED if failed else RETURNED).format(id=run.subagent_id, result=result),
-    )
+    told = (FAILED if failed else RETURNED).format(id=run.subagent_id, result=result)
+    tell(db, run, f"{run.turn_id}:{run.seq}", told, now)
+
+
+def tell(db: apsw.Connection, run: Run, message_id: str, text: str, now: int) -> None:
+    """Put something that a subagent's work has come to into its parent's chat, once."""
+    news = Note(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
     notes.post(db, inbox.load(db, run.inbox_id).address(), news, now)
+
+
+def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, Spec]:
+    """The subagents of an agent in a chat that take more work, by reference, oldest first."""
+    rows = db.execute(
+        "SELECT id, spec FROM subagent WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL"
+        " AND json_extract(spec, '$.keeps') ORDER BY created_at, id",
+        (agent_id, chat_key),
+    )
+    return {str(name): Spec.model_validate_json(spec) for name, spec in list(rows)}
+
+
+def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
+    """A new conversation begins in a chat: its subagents take no more work."""
+    db.execute(
+        "UPDATE subagent SET ended_at = ? WHERE chat_key = ? AND ended_at IS NULL", (now, chat_key)
+    )
 
 
 def of_call(db: apsw.Connection, turn_id: str, seq: int) -> Run | None:
@@ -137,6 +163,11 @@ def working_turn(db: apsw.Connection, run: Run) -> str:
 def of_turn(db: apsw.Connection, turn_id: str) -> Run:
     """The work that a subagent's turn does."""
     return _select(db, "inbox.turn_id = ?", turn_id)[0]
+
+
+def by_turn(db: apsw.Connection, turn_id: str) -> Run | None:
+    """The work that a turn does, if it is a subagent's."""
+    return next(iter(_select(db, "inbox.turn_id = ?", turn_id)), None)
 
 
 def of_message(db: apsw.Connection, inbox_id: int) -> Run:

@@ -137,10 +137,13 @@ def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
 
 def test_what_has_no_effect_yet_is_said(tmp_path: Path) -> None:
     """Nobody relies on an entry that nothing obeys; the rest of the definition holds."""
-    write(tmp_path, tools=["work", {"name": "get_time", "env": {"A": "1"}}])
+    write(
+        tmp_path,
+        tools=[{"name": "work", "immediate": True}, {"name": "get_time", "env": {"A": "1"}}],
+    )
     found = library(tmp_path, agents(asTool="subagent"))
     assert [(problem.severity, problem.path) for problem in found.problems] == [
-        ("warning", "tools[0]"),
+        ("warning", "tools[0].immediate"),
         ("warning", "tools[1].env"),
     ]
     assert text(found) == "Be kind."
@@ -233,3 +236,14 @@ def test_variables_come_from_the_places_of_agents_json_that_declare_them(tmp_pat
         {"A": "1"},
     )
     assert found.merged() == {"A": "2"}
+
+
+def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Path) -> None:
+    """Unset is off; the agent's own setting is one of those that count."""
+    write(tmp_path, tools=[{"name": "work", "optional": "HELP"}])
+    file = agents(asTool="subagent")
+    found = library(tmp_path, file)
+    (agent,) = file.agents
+    assert found.tools(agent) == {}
+    assert found.tools(agent.model_copy(update={"env": {"HELP": "Yes"}})).keys() == {"work"}
+    assert found.tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}

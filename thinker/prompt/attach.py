@@ -8,6 +8,7 @@ from thinker.prompt.sections import Section, ToolRow, ToolTable
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.sources import LayeredSource
+from thinker.protocol.prompts.tooluse import INJECTED
 
 
 def attach(
@@ -38,11 +39,12 @@ def offered(definition: PromptDefinition, tools: Sequence[ToolSpec]) -> tuple[To
     if definition.tools is None:
         return tuple(tools)
     known = {tool.name: tool for tool in tools}
-    return tuple(
+    named = tuple(
         _without(known[entry.name], entry.options or {})
         for entry in definition.tools
         if entry.name in known
     )
+    return (*named, *(known[name] for name in INJECTED if name in known))
 
 
 def _true(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:

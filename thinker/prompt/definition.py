@@ -74,9 +74,12 @@ def _reasoning(definition: PromptDefinition) -> Reasoning | None:
 
 
 def _past(turn: TurnRun, definition: PromptDefinition) -> tuple[Message, ...]:
-    """The history that the definition includes; a program's is what it sent."""
+    """The history that the definition includes; a program's is what it sent.
+
+    What a subagent did before is no chat.
+    """
     if turn.recipe == "request":
         return turn.history
-    if not definition.include_chat:
+    if not definition.include_chat and turn.recipe != "subagent":
         return ()
     return turn.history if definition.include_past_tools else history.without_tools(turn.history)

@@ -60,7 +60,7 @@ def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
     """The first message that the entry asks for, and the paths of what is attached to it."""
     said = use.init_user_message_property
-    text = None if said is None or said not in arguments else _text(arguments[said])
+    text = None if said is None or said not in arguments else as_text(arguments[said])
     attached = arguments.get(use.init_attachments_property or "")
     paths: Sequence[JsonValue] = attached if isinstance(attached, list) else [attached]
     return text, tuple(path for path in paths if isinstance(path, str) and path)
@@ -69,17 +69,20 @@ def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, 
 def said(use: Opened, arguments: JsonObject) -> str | None:
     """What the property that an entry names says, with what is attached; None without one."""
     text, paths = opening(use, arguments)
-    attached = f"[Attached files: {', '.join(paths)}]" if paths else None
-    return "\n\n".join(part for part in (text, attached) if part is not None) or None
+    return with_attached(text or "", paths) or None
+
+
+def with_attached(text: str, paths: Sequence[str]) -> str:
+    """A message with the paths of what is attached to it."""
+    attached = f"[Attached files: {', '.join(paths)}]" if paths else ""
+    return "\n\n".join(part for part in (text, attached) if part)
 
 
 def first_message(use: Opened, arguments: JsonObject) -> str:
     """What a sub-prompt is told: the property that its entry names, else all arguments as JSON."""
-    text, _ = opening(use, arguments)
-    if text is not None:
-        return said(use, arguments) or ""
-    told, attached = _text(cast("JsonValue", arguments)), said(use, arguments)
-    return told if attached is None else f"{told}\n\n{attached}"
+    text, paths = opening(use, arguments)
+    told = as_text(cast("JsonValue", arguments)) if text is None else text
+    return with_attached(told, paths)
 
 
 def result_text(use: SubpromptUse, text: str, ran: Iterable[RanTool]) -> str:
@@ -114,5 +117,6 @@ def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
     )
 
 
-def _text(value: JsonValue) -> str:
+def as_text(value: JsonValue) -> str:
+    """A string as it is, anything else as JSON."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -11,6 +11,11 @@ from pydantic import Discriminator, Field, JsonValue, StrictBool, StrictStr, Tag
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.prompts.fields import Definition, Environment, Names, Positive, Words
 
+SUBAGENT_CREATE, SUBAGENT_MESSAGE = "subagent_create", "subagent_message"
+NOTIFY_PARENT = "notify_parent"
+# Tools that no definition names: they are there because of what it does name, or of its caller.
+INJECTED = (SUBAGENT_CREATE, SUBAGENT_MESSAGE, NOTIFY_PARENT)
+
 
 class Immediate(Definition):
     """How a subagent is started before the first step."""

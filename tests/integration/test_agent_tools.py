@@ -1,0 +1,150 @@
+"""Agents as tools of a prompt, in a real daemon: subagents that stay and take more work."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.calling_model import CallingModel
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.held_model import agent, system
+from pydantic import JsonValue
+
+from orchestrator.journal import invariants
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.messages import JsonObject
+
+pytestmark = pytest.mark.process
+CHAT = 123
+LIVING: JsonObject = {"resumable": {"receives_messages": "side_a", "maxInstances": 1}}
+PLACES = ("plan:after#1", "delegate:before#1", "delegate:after#1", "reply:before#1")
+KILLS = [f"{who}@{place}" for who in ("supervisor", "worker") for place in PLACES]
+
+
+def home(folder: Path, model: CallingModel, entry: JsonObject, **helper: JsonValue) -> JsonObject:
+    """``work`` answers every chat and has ``helper`` work for it, as the entry says."""
+    (folder / "prompts").mkdir()
+    front: JsonObject = {
+        "toolDescription": "d",
+        "model": "inherit",
+        "prompt": "You are the front.",
+        "tools": ["get_time", {"name": "helper", **entry}],
+    }
+    (folder / "prompts" / "front.json").write_text(json.dumps(front), "utf-8")
+    return {
+        "agents": [
+            agent("work", model, prompt="front", systemPrompt=""),
+            agent("helper", model, asTool="subagent", **helper),
+        ],
+        "bindings": [{"channel": "telegram", "chatId": "*", "agentId": "work"}],
+        "channels": {"telegram": {"access": "open"}},
+    }
+
+
+def create(message: str, name: str = "Ann") -> str:
+    """What a person writes to have a living subagent created."""
+    given = {"agent": "helper", "message": message, "attachments": [], "name": name}
+    return "!subagent_create " + json.dumps(given)
+
+
+def more(reference: str, message: str) -> str:
+    """What a person writes to have a living subagent do more."""
+    given = {"referenceId": reference, "message": message, "attachments": []}
+    return "!subagent_message " + json.dumps(given)
+
+
+async def settled(daemon: RunningDaemon, runs: int) -> None:
+    """No turn is open, so much work was begun, the journal keeps its promises."""
+    await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 2)
+    with reading(daemon.home / "journal.db") as db:
+        assert invariants.violations(db) == []
+        assert db.execute("SELECT count(*) FROM subagent_run").get == runs
+
+
+async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None:
+    """Its text is the result; its own tools are its own, and it can have no subagents."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, home(tmp_path, model, {}, deniedTools=["store_*"]), bot) as daemon,
+    ):
+        bot.user_says(CHAT, '!helper {"task": "count the whales"}')
+        assert await bot.reply_in(CHAT, within=30) == "result: helper-model: count the whales"
+        assert system(await model.asked("count the whales")).startswith("You are helper.\n\n")
+        offered = model.offered("count the whales").keys()
+        assert "get_time" in offered
+        assert not {"spawn_subagent", "store_fact", "helper"} & offered
+        await settled(daemon, 1)
+
+
+async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
+    """More work goes to the same session; a second instance is refused until /new."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
+    ):
+        bot.user_says(CHAT, create("count the whales"))
+        answer = await bot.reply_in(CHAT, within=30)
+        result, _, reference = answer.partition("\n\nReference: ")
+        assert result == "result: helper-model: count the whales"
+        bot.user_says(CHAT, more(reference, "and the dolphins"))
+        assert (await bot.reply_in(CHAT, within=30)).startswith("result: helper-model: and the dol")
+        seen = (await model.asked("and the dolphins")).body["messages"]
+        assert [m["content"] for m in seen[1:]] == [
+            "count the whales",
+            "helper-model: count the whales",
+            "and the dolphins",
+        ]
+        bot.user_says(CHAT, create("again"))
+        assert f"use subagent_message with one of: {reference}" in await bot.reply_in(CHAT, 30)
+        bot.user_says(CHAT, "/new")
+        await bot.reply_in(CHAT, within=20)
+        bot.user_says(CHAT, more(reference, "still there?"))
+        assert "there are: none" in await bot.reply_in(CHAT, within=30)
+        await settled(daemon, 2)
+
+
+async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Path) -> None:
+    """Work that nobody waits for comes as one message, written by notify_parent."""
+    explicit: JsonObject = {"receives_messages": "side_a", "parentCommunication": "explicit"}
+    entry: JsonObject = {"blocking": False, "resumable": explicit}
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, home(tmp_path, model, entry), bot) as daemon,
+    ):
+        bot.user_says(CHAT, create('!notify_parent {"message": "seven whales"}'))
+        both = [await bot.reply_in(CHAT, within=30), await bot.reply_in(CHAT, within=30)]
+        assert any("is at work; its result will come" in text for text in both)
+        assert any("has returned the following result:\n\nseven whales" in text for text in both)
+        await settled(daemon, 1)
+
+
+@pytest.mark.parametrize("kill", KILLS)
+async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, kill: str) -> None:
+    """Whoever dies where, the subagent has done it once and the chat has one answer."""
+    died = {"ORCHESTRATOR_CRASH_AT": kill, "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes")}
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        async with running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon:
+            bot.user_says(CHAT, create("count the whales"))
+            _, _, reference = (await bot.reply_in(CHAT, within=30)).partition("\n\nReference: ")
+        async with running_daemon(tmp_path, None, bot, died) as daemon:
+            bot.user_says(CHAT, more(reference, "and the dolphins"))
+            if kill.startswith("supervisor"):
+                await daemon.ended()
+                daemon.killed = True
+            else:
+                await bot.reply_in(CHAT, within=40)
+                await settled(daemon, 2)
+        if kill.startswith("supervisor"):
+            async with running_daemon(tmp_path, None, bot) as daemon:
+                answer = await bot.reply_in(CHAT, within=40)
+                assert answer.startswith("result: helper-model: and the dolphins")
+                await settled(daemon, 2)
+        with reading(tmp_path / "journal.db") as db:
+            kept = db.execute("SELECT count(*) FROM message WHERE body LIKE '%dolphins%'").get
+            calls = db.execute(
+                "SELECT count(*) FROM step WHERE name = 'subagent_message' AND state = 'done'"
+            ).get
+        assert (kept, calls) == (6, 1)
