@@ -54,12 +54,16 @@ class SubagentTurnRunner(TurnRunner):
         return derive(parent, self._work.subagent_id, self._work.spec, offered)
 
     def _agent(self, agent_id: str) -> AgentDefinition:
-        """Another agent as it is configured now, with its own tools; single level as well."""
+        """Another agent as it is configured now, single level as well.
+
+        Its tools are its own, but none that the call's turn was denied.
+        """
         found = self._with.agents().agent(agent_id)
         if found is None:
             raise UnknownAgentError(agent_id)
         own = {"agent_id": self._work.subagent_id, "port": None}
-        denied = (*found.denied_tools, *WITHHELD, *self._with.prompts.tools(found))
+        withheld = (*self._work.spec.denied_tools, *WITHHELD)
+        denied = (*found.denied_tools, *withheld, *self._with.prompts.tools(found))
         allowed = (*found.allowed_tools, NOTIFY_PARENT) if found.allowed_tools else ()
         tools = {"allowed_tools": allowed, "denied_tools": denied}
         return found.model_copy(update={**own, **tools})

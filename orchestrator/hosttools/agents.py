@@ -138,6 +138,7 @@ def _create(
         name=name,
         keeps=lives is not None,
         explicit=lives is not None and lives.parent_communication == "explicit",
+        denied_tools=context.denied_tools,
         timeout_minutes=helper.minutes,
     )
     chat = context.address.chat_key

@@ -33,7 +33,7 @@ def home(folder: Path, model: CallingModel, entry: JsonObject, **helper: JsonVal
     (folder / "prompts" / "front.json").write_text(json.dumps(front), "utf-8")
     return {
         "agents": [
-            agent("work", model, prompt="front", systemPrompt=""),
+            agent("work", model, prompt="front", systemPrompt="", deniedTools=["list_*"]),
             agent("helper", model, asTool="subagent", **helper),
         ],
         "bindings": [{"channel": "telegram", "chatId": "*", "agentId": "work"}],
@@ -62,7 +62,7 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
 
 
 async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None:
-    """Its text is the result; its own tools are its own, and it can have no subagents."""
+    """Its tools are its own without those denied to its caller, and it can have no subagents."""
     async with (
         BotApiServer(TOKEN) as bot,
         CallingModel() as model,
@@ -73,7 +73,7 @@ async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None
         assert system(await model.asked("count the whales")).startswith("You are helper.\n\n")
         offered = model.offered("count the whales").keys()
         assert "get_time" in offered
-        assert not {"spawn_subagent", "store_fact", "helper"} & offered
+        assert not {"spawn_subagent", "store_fact", "list_tasks", "helper"} & offered
         await settled(daemon, 1)
 
 
