@@ -86,6 +86,11 @@ class PromptLibrary:
         known = Environments(instance=self._instance, agent=agent.env, prompt=found.root.env)
         return self._tools(found.name, known.merged())
 
+    def hands_over(self, agent: AgentDefinition, name: str) -> bool:
+        """Whether a tool of the agent's definition gives the chat to another agent."""
+        tool = self.tools(agent).get(name)
+        return tool is not None and tool.hands_over
+
     def classes(self) -> Mapping[str, SideEffect]:
         """The side-effect class of every prompt and agent that is a tool."""
         entries = (found.root.tools or () for found in self._bundles.values())

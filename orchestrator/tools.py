@@ -173,8 +173,7 @@ class ToolRunner:
             log.info("tool_call", tool=begun.name, seq=seq)
             if CLASSES.get(begun.name) is not SideEffect.PURE:
                 self._changed()
-            own = self._prompts.tools(caller.definition).get(begun.name)
-            if own is not None and own.hands_over and not begun.is_error:
+            if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
                 raise HandedOver
             return begun
         self._changed()

@@ -17,7 +17,7 @@ from thinker.protocol.messages import JsonObject
 pytestmark = pytest.mark.process
 CHAT = 123
 LIVING: JsonObject = {"resumable": {"receives_messages": "side_a", "maxInstances": 1}}
-PLACES = ("plan:after#1", "delegate:before#1", "delegate:after#1", "reply:before#1")
+PLACES = ("plan:after#1", "begin:before#1", "begin:after#1", "reply:before#1")
 KILLS = [f"{who}@{place}" for who in ("supervisor", "worker") for place in PLACES]
 
 
