@@ -99,7 +99,6 @@ class Api:
             raise invalid(None, "the body must be a JSON object")
         agent_id = self._agent(question.fields.model)
         await self._open(agent_id)
-        previous = question.previous_id
         new = NewRequest(
             id=uuid4().hex,
             agent_id=agent_id,
@@ -107,7 +106,7 @@ class Api:
             digest=hashlib.sha256(request.url.path.encode() + b"\0" + raw).hexdigest(),
             user=question.fields.user or "",
             idem_key=_key(request),
-            previous_id=None if previous is None else previous.removeprefix("resp_"),
+            previous_id=question.previous_id,
             conversation=question.conversation,
         )
         return Asking(self._with, question, new, form)

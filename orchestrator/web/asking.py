@@ -1,6 +1,7 @@
 """One request on its way: stored, waited for, answered whole or as it grows."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -79,7 +80,7 @@ class Asking:
             headers |= {"cache-control": "no-cache"}
             events = self._events(request_id, answer, listener)
             return StreamingResponse(events, media_type="text/event-stream", headers=headers)
-        return Whole(self._outcome(request_id, listener), answer, headers)
+        return Whole(partial(self._outcome, request_id, listener), answer, headers)
 
     async def _events(
         self, request_id: str, answer: Answer, listener: Listener
@@ -120,7 +121,7 @@ class Whole:
     """An answer in one piece, unless its client goes away before."""
 
     def __init__(
-        self, outcome: Awaitable[Outcome], answer: Answer, headers: dict[str, str]
+        self, outcome: Callable[[], Awaitable[Outcome]], answer: Answer, headers: dict[str, str]
     ) -> None:
         self._outcome = outcome
         self._answer = answer
@@ -135,11 +136,12 @@ class Whole:
             async def watch() -> None:
                 while (await receive())["type"] != "http.disconnect":
                     pass
+                log.info("request_left", request=self._headers["x-request-id"])
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
             try:
-                document = self._answer.document(await self._outcome)
+                document = self._answer.document(await self._outcome())
                 response = JSONResponse(document, headers=self._headers)
             except Problem as found:
                 problem = found

@@ -132,7 +132,7 @@ def read_responses(body: JsonObject) -> Question:
     return Question(
         fields,
         _body(request, asked, stream=bool(fields.stream), store=store),
-        fields.previous_response_id,
+        (fields.previous_response_id or "").removeprefix("resp_") or None,
         conversation.id if isinstance(conversation, Conversation) else conversation,
     )
 

@@ -48,6 +48,18 @@ class Endpoints:
     daemon: RunningDaemon
     client: AsyncOpenAI
 
+    async def whole(self, text: str) -> None:
+        """Wait for the answer to one message."""
+        await self.client.chat.completions.create(model="work", messages=self.say(text))
+
+    async def streamed(self, text: str) -> None:
+        """Read the answer to one message to its end."""
+        chat = await self.client.chat.completions.create(
+            model="work", messages=self.say(text), stream=True
+        )
+        async for _ in chat:
+            pass
+
     def say(self, text: str) -> Any:
         """One message of a user."""
         return [{"role": "user", "content": text}]
