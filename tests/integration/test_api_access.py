@@ -67,6 +67,12 @@ async def test_what_cannot_be_answered_is_told_in_openais_shape(tmp_path: Path) 
         with pytest.raises(openai.APIStatusError) as large:
             await ask(model="work", messages=api.say("x" * MAX_BODY))
         assert large.value.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        async with httpx.AsyncClient(base_url=str(api.client.base_url)) as raw:
+            raw.headers["authorization"] = f"Bearer {api.client.api_key}"
+            for body in (b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a":"\\ud800"}', b"{}"):
+                for path in ("chat/completions", "responses"):
+                    assert (await raw.post(path, content=body)).status_code == 400
+            assert (await raw.get("responses")).status_code == HTTPStatus.METHOD_NOT_ALLOWED
         with pytest.raises(openai.NotFoundError):
             await api.client.embeddings.create(model="work", input="x")
         assert model.requests == []

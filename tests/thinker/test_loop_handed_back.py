@@ -1,0 +1,63 @@
+"""Tools that whoever asked runs: a call of one ends the turn."""
+
+import anyio
+from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+
+from thinker.budget import Limits
+from thinker.loop import Loop, LoopRequest
+from thinker.models.base import Model
+from thinker.protocol.messages import NO_TOOLS, ToolChoice, ToolSpec, UserMessage
+from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
+from thinker.protocol.promptrecord import PromptRecord
+
+THEIRS = spec("theirs", x="integer").model_copy(update={"handed_back": True})
+TOOLS = (spec("ours"), THEIRS)
+
+
+async def run(
+    model: Model,
+    host: MemoryHost,
+    recorded: tuple[RecordedStep, ...] = (),
+    *,
+    tools: tuple[ToolSpec, ...] = TOOLS,
+    max_steps: int = 8,
+) -> TurnResult:
+    """A turn with one tool of ours and one of theirs."""
+    limits = Limits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
+    said = (UserMessage(content="do it"),)
+    request = LoopRequest("t1", PromptRecord(layers=()), "", said, tools, limits)
+    with anyio.fail_after(5):
+        return await Loop(request, model, host, lambda: 0.0).run(recorded)
+
+
+async def test_our_calls_run_and_theirs_end_the_turn() -> None:
+    """With what was said beside them; a turn that is resumed there ends the same way."""
+    host = MemoryHost()
+    asked = calls(call("a", "ours"), call("b", "theirs", x=1), text="One moment.")
+    result = await run(ScriptedModel(asked), host)
+    assert (result.stop_reason, result.text) == (StopReason.HANDED_BACK, "One moment.")
+    assert [host.planned[seq].name for seq in host.ran] == ["ours"]
+    assert await run(ScriptedModel(), host, host.recorded()) == result
+    assert len(host.ran) == 1
+
+
+async def test_call_of_theirs_that_cannot_run_goes_back_to_the_model() -> None:
+    """They are handed calls that fit the schema alone."""
+    model = ScriptedModel(calls(call("b", "theirs", x="no")), calls(call("c", "theirs", x="2")))
+    host = MemoryHost()
+    result = await run(model, host)
+    assert result.stop_reason is StopReason.HANDED_BACK
+    assert [step.step.calls[0].arguments for step in host.commits] == [{}, {"x": 2}]
+
+
+async def test_last_step_may_call_theirs_and_none_of_ours() -> None:
+    """Nobody in this turn has to read what comes of it."""
+    both = calls(call("a", "ours"), call("b", "theirs", x=1))
+    model, host = ScriptedModel(both), MemoryHost()
+    result = await run(model, host, max_steps=1)
+    assert model.requests[0].tool_choice == ToolChoice()
+    assert result.stop_reason is StopReason.HANDED_BACK
+    assert [planned.rejected is None for planned in host.commits[0].step.calls] == [False, True]
+    model = ScriptedModel(says("done"))
+    await run(model, MemoryHost(), tools=TOOLS[:1], max_steps=1)
+    assert model.requests[0].tool_choice == NO_TOOLS
