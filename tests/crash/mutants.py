@@ -210,7 +210,7 @@ MUTANTS = (
         "        row = notes.post(db, context.address, work, context.now, subagents.LANE + name)\n"
         "        change = 'SET subagent_id = ?, inbox_id = ? WHERE inbox_id = ?'\n"
         "        db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n",
-        ("supervisor@finish:after#1",),
+        ("supervisor@finish:after#1",) * 4,  # its work may be done before it is looked for
         ONE_SUBAGENT,
     ),
     Mutant(
