@@ -200,8 +200,9 @@ MUTANTS = (
         "a subagent that works is begun once more by the next process",
         "double effect (6)",
         "hosttools/subagents.py",
-        "    if not run.ended:\n",
-        "    if not run.ended:\n"
+        "    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)\n",
+        "    run = subagents.of_call(db, call.turn_id, call.seq)\n"
+        "    if run is not None and not run.ended:\n"
         "        from dataclasses import replace\n"
         "        from orchestrator.journal import inbox, notes\n"
         "        again = replace(call, seq=call.seq + 1)\n"
@@ -209,7 +210,8 @@ MUTANTS = (
         "        work = notes.Note(inbox.SUBAGENT, name, name, context.agent_id, 'two')\n"
         "        row = notes.post(db, context.address, work, context.now, subagents.LANE + name)\n"
         "        change = 'SET subagent_id = ?, inbox_id = ? WHERE inbox_id = ?'\n"
-        "        db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n",
+        "        db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n"
+        "    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)\n",
         ("supervisor@finish:after#1",) * 4,  # its work may be done before it is looked for
         ONE_SUBAGENT,
     ),
