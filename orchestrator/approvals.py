@@ -56,6 +56,8 @@ class Desk(Changes):
         reason = self._reason(db, call, definition, now)
         if reason is None or approvals.use(db, call, now):
             return None
+        if approvals.used(db, call):
+            return None  # dispatched before a process died, and planned again as it may be repeated
         question, new = approvals.ask(db, call, reason, self._new_code(), now)
         if question.state != "pending" or question.expires <= now:
             return f"not approved: the operator said no, or nothing in time ({reason})"

@@ -85,6 +85,15 @@ def use(db: apsw.Connection, call: Call, now: int) -> bool:
     return db.changes() == 1
 
 
+def used(db: apsw.Connection, call: Call) -> bool:
+    """Whether a call has used up its approval; nothing else can."""
+    found = db.execute(
+        "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'",
+        (call.turn_id, call.seq),
+    ).get
+    return found is not None
+
+
 def waiting(db: apsw.Connection, now: int) -> list[Approval]:
     """The questions that nobody has answered, oldest first."""
     rows = db.execute(

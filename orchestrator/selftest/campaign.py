@@ -7,6 +7,7 @@ restart is killed, too) and random histories of two to five kills.
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import anyio
@@ -21,10 +22,14 @@ BOUNDARIES = "every boundary"
 PAIRS = "pairs"
 RANDOM = "random"
 EFFECTS = "effects"
+GUARDED = "guarded"
 POISONED = "poison"
-QUICK_BOUNDARIES = 22  # histories that leave a test run its two minutes
+QUICK_BOUNDARIES = 19  # histories that leave a test run its two minutes
 QUICK_OTHERS = 3
-AROUND_EFFECTS = ("plan", "intend", "delegate", "effect", "finish")  # from T3 to T5
+AROUND = {  # boundaries of the histories that are about something special
+    EFFECTS: ("plan", "intend", "delegate", "effect", "finish"),  # from T3 to T5
+    GUARDED: ("fire", "unpark", "effect"),  # an instant, an answer, and what it allowed
+}
 TRIES = 3  # of a boundary: chats run side by side, so not every run reaches every one
 LONGEST = 5  # kills in a random history
 POISON_DEATHS = 3
@@ -113,6 +118,11 @@ class Tally:
         return sum(result.unknown for result in self.results)
 
     @property
+    def recoveries(self) -> int:
+        """Kills of a daemon that was about to recover from another one."""
+        return sum(result.recoveries for result in self.results)
+
+    @property
     def seconds(self) -> float:
         """Time that the histories took, one after the other."""
         return sum(result.seconds for result in self.results)
@@ -136,10 +146,10 @@ def singles(reached: Iterable[Reached]) -> list[Plan]:
     ]
 
 
-def around_effects(reached: Iterable[Reached]) -> list[Plan]:
-    """The boundaries between a model's answer and the result of a call that leaves a trace."""
-    near = [item for item in reached if item.place.partition(":")[0] in AROUND_EFFECTS]
-    return [replace(plan, phase=EFFECTS, scenario="effects") for plan in singles(near)]
+def around(name: str, reached: Iterable[Reached]) -> list[Plan]:
+    """The boundaries that a special scenario is about: its phase has the same name."""
+    near = [item for item in reached if item.place.partition(":")[0] in AROUND[name]]
+    return [replace(plan, phase=name, scenario=name) for plan in singles(near)]
 
 
 def one_of_each(plans: Sequence[Plan], rng: random.Random) -> list[Plan]:
@@ -173,31 +183,34 @@ def random_history(counted: Result, rng: random.Random) -> Plan:
     return Plan(RANDOM, tuple(lives))
 
 
-def plans(counted: Result, effects: Result, histories: int, seed: int) -> list[Plan]:
-    """What to run after the two counting runs. The same seed gives the same kills.
+def plans(counted: Mapping[str, Result], histories: int, seed: int) -> list[Plan]:
+    """What to run after the counting runs, by scenario. The same seed gives the same kills.
 
     Every boundary, and ``histories`` more of several kills, a quarter of them pairs.
     """
     rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    standard = counted["standard"]
     pairs = histories // 4
     randoms = histories - pairs
     return [
-        *singles(counted.reached),
-        *around_effects(effects.reached),
-        *(pair(counted.reached, rng) for _ in range(pairs)),
-        *(random_history(counted, rng) for _ in range(randoms)),
+        *singles(standard.reached),
+        *chain.from_iterable(around(name, counted[name].reached) for name in AROUND),
+        *(pair(standard.reached, rng) for _ in range(pairs)),
+        *(random_history(standard, rng) for _ in range(randoms)),
         Plan(POISONED, DEATHS, "poison"),
     ]
 
 
-def quick_plans(counted: Result, effects: Result, seed: int) -> list[Plan]:
+def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
     """A sample of everything that leaves a test run its two minutes."""
     rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    standard = counted["standard"]
+    special = (rng.sample(around(name, counted[name].reached), QUICK_OTHERS) for name in AROUND)
     return [
-        *one_of_each(singles(counted.reached), rng)[:QUICK_BOUNDARIES],
-        *rng.sample(around_effects(effects.reached), QUICK_OTHERS),
-        *(pair(counted.reached, rng) for _ in range(QUICK_OTHERS)),
-        *(random_history(counted, rng) for _ in range(QUICK_OTHERS)),
+        *one_of_each(singles(standard.reached), rng)[:QUICK_BOUNDARIES],
+        *chain.from_iterable(special),
+        *(pair(standard.reached, rng) for _ in range(QUICK_OTHERS)),
+        *(random_history(standard, rng) for _ in range(QUICK_OTHERS)),
         Plan(POISONED, DEATHS, "poison"),
     ]
 

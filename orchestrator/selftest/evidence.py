@@ -18,7 +18,7 @@ WARNING = "⚠️"  # begins what the daemon adds to a reply
 LATE = "⚠️ I couldn't confirm that this reached you"  # begins a quote of an earlier reply
 OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
 TERMINAL = ("done", "dead", "cancelled")
-Row = TypeVar("Row", "Inbox", "Turn", "Step", "Out")
+Row = TypeVar("Row", "Inbox", "Turn", "Step", "Out", "Approval", "Run")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,30 @@ class Out:
 
 
 @dataclass(frozen=True)
+class Approval:
+    """A row of ``approval``."""
+
+    turn_id: str
+    seq: int
+    state: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A row of ``task_run`` with its task's name; times in milliseconds.
+
+    ``created_at`` is when it was found to be due, ``inbox_id`` None when it did not run.
+    """
+
+    name: str
+    scheduled_at: int
+    state: str
+    inbox_id: int | None
+    created_at: int
+    ended_at: int | None
+
+
+@dataclass(frozen=True)
 class Journal:
     """The journal at one moment. ``violations`` are those of `orchestrator.journal.invariants`."""
 
@@ -86,6 +110,9 @@ class Journal:
     turns: tuple[Turn, ...] = ()
     steps: tuple[Step, ...] = ()
     outbox: tuple[Out, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    runs: tuple[Run, ...] = ()
+    upcoming: tuple[str, ...] = ()  # names of tasks that are still to run
     offset: int = 0
     epoch: int = 0
     facts: tuple[str, ...] = ()
@@ -99,9 +126,10 @@ class Journal:
         open_rows = [row.text for row in self.inbox if row.state not in TERMINAL]
         open_turns = [turn.state for turn in self.turns if turn.state in ("running", "replied")]
         open_out = [row.body[:20] for row in self.outbox if row.state in OPEN_OUTBOX]
-        if not (open_rows or open_turns or open_out):
+        tasks = [*self.upcoming, *(run.name for run in self.runs if run.state == "due")]
+        if not (open_rows or open_turns or open_out or tasks):
             return ""
-        return f"messages {open_rows}, turns {open_turns}, outbox {open_out}"
+        return f"messages {open_rows}, turns {open_turns}, outbox {open_out}, tasks {tasks}"
 
 
 @dataclass(frozen=True)
@@ -197,6 +225,16 @@ def _journal(db: apsw.Connection, *, check: bool) -> Journal:
         ),
         outbox=_rows(
             db, Out, "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1"
+        ),
+        approvals=_rows(db, Approval, "SELECT turn_id, seq, state FROM approval"),
+        runs=_rows(
+            db,
+            Run,
+            "SELECT name, scheduled_at, task_run.state, inbox_id, task_run.created_at, ended_at"
+            " FROM task_run JOIN task ON task.id = task_id ORDER BY 2",
+        ),
+        upcoming=tuple(
+            str(name) for (name,) in db.execute("SELECT name FROM task WHERE state = 'active'")
         ),
         offset=int(offset or 0),
         epoch=int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0),

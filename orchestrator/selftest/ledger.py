@@ -19,6 +19,7 @@ class Event:
     kind     number          chat     text
     ======== =============== ======== ==================================
     said     update          chat     what a person wrote
+    word     update          chat     what an operator answered
     confirm  offset                   (an offset that was asked for)
     shown    message         chat     what a message of the bot now says
     asked    step, from 0             name of the script

@@ -1,6 +1,7 @@
 """A model on loopback that follows scripts: OpenAI's chat completions, whole or streamed."""
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
@@ -52,7 +53,7 @@ class ScriptedModel(LoopbackServer):
         step = sum(message["role"] == "assistant" for message in messages[last:])
         self._ledger.append("asked", script.name, step)
         self._asked(script)
-        calls = _calls(script, step)
+        calls = _calls(script, step, time.time())
         parts = () if calls else script.parts()
         if body.get("stream"):
             await self._stream(stream, script, parts, calls)
@@ -99,14 +100,14 @@ def malformed(messages: Sequence[ForeignJson]) -> list[str]:
     return problems + [f"call {call} has no result" for call in open_calls]
 
 
-def _calls(script: Script, step: int) -> list[ForeignJson]:
+def _calls(script: Script, step: int, now: float) -> list[ForeignJson]:
     if step >= len(script.steps):
         return []
     return [
         {
             "id": f"call_{script.name}_{step}_{number}",
             "type": "function",
-            "function": {"name": tool, "arguments": json.dumps(script.arguments(step, tool))},
+            "function": {"name": tool, "arguments": json.dumps(script.arguments(step, tool, now))},
         }
         for number, tool in enumerate(script.steps[step])
     ]

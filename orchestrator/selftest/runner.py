@@ -54,6 +54,7 @@ class Result:
     unreached: list[str] = field(default_factory=list)
     strays: int = 0
     unknown: int = 0
+    recoveries: int = 0  # that were killed, before the daemon was ready again
     seconds: float = 0.0
     reached: list[Reached] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
@@ -239,6 +240,7 @@ class Runner:
         )
         if died:
             self._result.verified += 1
+            self._result.recoveries += bool(self._deaths) and not self._reached(UP)
         if code and not (died and expected):
             self._violated("death", f"life {self._lives} ended with {code}; {self._log()}")
         for kill in life:

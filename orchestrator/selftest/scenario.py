@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from orchestrator.selftest import timetable
 from thinker.protocol.messages import JsonObject
 
 MENTION = "@selftest_bot"
 SERVER = "selftest"
+OPERATORS = range(201, 209)  # as many resume a call at once as invariant 18 asks for
 FILLER = "word " * 560  # 2,800 characters: two of them are more than one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
 
@@ -23,7 +25,8 @@ class Script:
     """One message: where it is said, the tools of each model call, and the reply's form.
 
     ``follows`` names the message of the same chat during whose turn this one is said; ``work`` the
-    script that a subagent follows when this one has it do something.
+    script that a subagent or a scheduled task of this one follows; ``word`` is what operators
+    answer when a call of this one needs theirs, ``approve`` or ``deny``.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Script:
     style: Style = "short"
     follows: str = ""
     work: str = ""
+    word: str = ""
 
     @property
     def direct(self) -> bool:
@@ -62,13 +66,17 @@ class Script:
             return (first, f" {FILLER}\n\n{rest[0]} {FILLER}")
         return (f"{first} is the beginning of an answer that grows,", f" and {rest[0]} its end")
 
-    def arguments(self, step: int, tool: str) -> JsonObject:
-        """What the model calls a tool with."""
+    def arguments(self, step: int, tool: str, now: float) -> JsonObject:
+        """What the model calls a tool with; ``now`` in seconds since the epoch."""
         name = f"{self.name}.{step}.{tool}"
         if tool == "store_fact":
             return {"fact": name}
         if tool == "spawn_subagent":
             return {"task": self.work}
+        if tool == "schedule_task":
+            schedule = timetable.expression(now)
+            when: JsonObject = {"schedule": schedule, "timezone": "UTC", "no_tools": "true"}
+            return {"name": self.work, "instructions": self.work, **when}
         if tool == "send_message":
             return {"message": f"{self.name}#note{step}"}
         if tool == "read_skill":
@@ -85,7 +93,7 @@ def scenario(*scripts: Script) -> Scenario:
 
 
 def said(scripts: Scenario) -> Scenario:
-    """Those that people say; the others are the work of subagents."""
+    """Those that people say; the others are the work of subagents and tasks."""
     work = {script.work for script in scripts.values()}
     return {name: script for name, script in scripts.items() if name not in work}
 
@@ -109,15 +117,28 @@ EFFECTS = scenario(
     Script("four", 102, (("spawn_subagent",),), work="five"),
     Script("five", 102, (("selftest_effect",), ("selftest_keyed",))),
 )
+GUARDED = scenario(
+    Script("one", 101, (("selftest_effect",), ("selftest_keyed",)), word="approve"),
+    Script("two", 103, (("selftest_effect",),), word="deny"),
+    Script("three", 102, (("schedule_task",),), work="four"),
+    Script("four", 102),
+)
 POISON = scenario(Script("one", 101), Script("two", 101))
-SCENARIOS: Mapping[str, Scenario] = {"standard": STANDARD, "effects": EFFECTS, "poison": POISON}
+SCENARIOS: Mapping[str, Scenario] = {
+    "standard": STANDARD,
+    "effects": EFFECTS,
+    "guarded": GUARDED,
+    "poison": POISON,
+}
 
 
 def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
     """agents.json: two agents, every chat bound, nobody else admitted.
 
-    The server of effects is there where the scenario calls it.
+    The server of effects is there where the scenario calls it; where operators have a word to say,
+    its tools need it, and they have a chat each.
     """
+    guarded = any(script.word for script in scenario.values())
     called = {tool for script in scenario.values() for step in script.steps for tool in step}
     server: JsonObject = {
         "command": sys.executable,
@@ -132,6 +153,7 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
             "baseUrl": f"{model_url}/v1",
             "model": "scripted",
             "systemPrompt": f"You are {agent_id}.",
+            "approvals": [f"{SERVER}_*"] if guarded else [],
         }
 
     def binding(chat: int, agent_id: str) -> JsonObject:
@@ -142,6 +164,7 @@ def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
         "agents": [agent("work"), agent("home")],
         "bindings": [
             *(binding(chat, "work") for chat in (101, 102, 103, -105)),
+            *(binding(chat, "work") for chat in OPERATORS if guarded),
             binding(104, "home"),
         ],
     }

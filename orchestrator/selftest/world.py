@@ -1,6 +1,7 @@
 """The world outside: people, Telegram and the model, all of which survive the daemon's deaths."""
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,22 +11,28 @@ from orchestrator.selftest.bot_api import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.model_api import ScriptedModel
-from orchestrator.selftest.scenario import MENTION, Scenario, Script, said
+from orchestrator.selftest.scenario import MENTION, OPERATORS, Scenario, Script, said
 
 TOKEN = "1000:selftest"  # noqa: S105 - of a bot that exists in this process alone
+QUESTION = re.compile(r'"name":"(?P<script>\w+)\..*/approve (?P<code>\w+)', re.DOTALL)
 PREVIEW_WITHIN = 2.0  # seconds until the daemon shows what it has of a streamed answer
 
 
 class LedgerBot(BotApiServer):
-    """A Bot API that writes down what it shows and what was confirmed to it."""
+    """A Bot API that writes down what it shows and what was confirmed to it.
 
-    def __init__(self, ledger: Ledger) -> None:
+    ``read`` is told of each text that it shows.
+    """
+
+    def __init__(self, ledger: Ledger, read: Callable[[str], None]) -> None:
         super().__init__(TOKEN, MENTION.removeprefix("@"))
         self._events = ledger
+        self._read = read
         self._confirmed = 0
 
     def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._events.append("shown", text, message_id, chat_id)
+        self._read(text)
         return super()._show(chat_id, message_id, text)
 
     async def _get_updates(self, params: ForeignJson) -> object:
@@ -51,9 +58,10 @@ class World:
     def __init__(self, scenario: Scenario, ledger: Ledger) -> None:
         self.scenario = scenario
         self.ledger = ledger
-        self.bot = LedgerBot(ledger)
+        self.bot = LedgerBot(ledger, self._answer)
         self.model = ScriptedModel(scenario, ledger, self._during, self._pause)
         self._said: set[str] = set()
+        self._answered: set[str] = set()
 
     @property
     def all_said(self) -> bool:
@@ -86,6 +94,17 @@ class World:
             fields["entities"] = [{"type": "mention", "offset": 0, "length": len(MENTION)}]
         number = self.bot.user_says(script.chat, text, **fields)
         self.ledger.append("said", script.name, number, script.chat)
+
+    def _answer(self, text: str) -> None:
+        """Every operator answers a question, all at once, when somebody is asked it first."""
+        question = QUESTION.search(text)
+        if question is None or question["code"] in self._answered:
+            return
+        self._answered.add(question["code"])
+        word = self.scenario[question["script"]].word
+        for chat in OPERATORS:
+            number = self.bot.user_says(chat, f"/{word} {question['code']}")
+            self.ledger.append("word", word, number, chat)
 
     async def _pause(self, script: Script) -> None:
         with anyio.move_on_after(PREVIEW_WITHIN):

@@ -61,6 +61,8 @@ ONE_SUBAGENT = scenario(
     Script("two", 101, (("selftest_effect",), *((("get_time",),) * 6))),  # long enough to be asked
 )
 ONE_KEYED = scenario(Script("one", 101, (("selftest_keyed",),)))
+ONE_WORD = scenario(Script("one", 101, (("selftest_keyed",),), word="approve"))
+ONE_TASK = scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101))
 
 MUTANTS = (
     Mutant(
@@ -222,5 +224,42 @@ MUTANTS = (
         "        if deaths < MAX_DEATHS:\n",
         "        if deaths < 1:\n",
         ("worker@run_turn:before#1",),
+    ),
+    Mutant(
+        "a run is known by when it was fired",
+        "fired (17)",
+        "journal/runs.py",
+        "            _start(db, task, verdict.at, now)\n",
+        "            _start(db, task, now, now)\n",
+        ("supervisor@fire:after#1",),
+        ONE_TASK,
+    ),
+    Mutant(
+        "all runs that were missed are caught up with",
+        "fired (17)",
+        "schedules/misfires.py",
+        "set(able[-room:]) if room",
+        "set(able) if room",
+        # Two restarts take longer than it is from one instant to the next.
+        ("supervisor@fire:before#1;supervisor@boot:after#1;supervisor@boot:after#1",) * 2,
+        ONE_TASK,
+    ),
+    Mutant(
+        "an approval is not used up",
+        "allowed (18)",
+        "journal/approvals.py",
+        "UPDATE approval SET state = 'used'",
+        "UPDATE approval SET state = 'granted'",
+        ("supervisor@effect:before#1",),
+        ONE_WORD,
+    ),
+    Mutant(
+        "a call that was approved and cut off is refused",
+        "allowed (18)",
+        "approvals.py",
+        "        if approvals.used(db, call):\n",
+        "        if False:\n",
+        ("supervisor@effect:after#1",),
+        ONE_WORD,
     ),
 )

@@ -17,7 +17,7 @@ def test_quick_selftest_finds_no_violation() -> None:
     report = json.loads(done.stdout)
     assert report["violations"] == 0
     phases = {phase["phase"]: phase for phase in report["phases"]}
-    assert set(phases) == {"every boundary", "effects", "pairs", "random", "poison"}
+    assert set(phases) == {"every boundary", "effects", "guarded", "pairs", "random", "poison"}
     singles = phases["every boundary"]
     assert singles["kills"] + singles["not reached"] == singles["histories"]
     assert singles["not reached"] <= 2

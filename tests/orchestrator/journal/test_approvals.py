@@ -41,6 +41,20 @@ def test_a_granted_call_may_run_once_however_many_try(tmp_path: Path) -> None:
             assert approvals.decide(db, "c0de", "operator", 3, granted=True) is None
 
 
+def test_a_keyed_call_that_a_death_cut_off_is_made_again_with_the_same_word(tmp_path: Path) -> None:
+    """Its approval stays used; the call that used it may be repeated, no other one."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+        cut_off, other = planned(db, turn.id, "pay", "order")
+        asked(db, cut_off)
+        with job(db):
+            approvals.decide(db, "c0de", "operator", 1, granted=True)
+            assert not approvals.used(db, cut_off)
+            assert approvals.use(db, cut_off, 2)
+            assert approvals.used(db, cut_off)
+            assert not approvals.used(db, other)
+
+
 def test_an_answer_after_the_time_or_a_denial_lets_nothing_run(tmp_path: Path) -> None:
     """An expired question cannot be granted, a granted one expires too."""
     with opened(tmp_path) as db:

@@ -12,6 +12,7 @@ from orchestrator.selftest.runner import Reached, Result, read_boundaries
 
 REACHED = [Reached("boot:after#1", 0, ()), Reached("plan:before#1", 2, ())]
 COUNTED = Result("", Path(), seconds=2.0, reached=REACHED)
+ALL = {"standard": COUNTED, "effects": COUNTED, "guarded": COUNTED}
 
 
 def test_history_is_read_as_it_was_written() -> None:
@@ -45,11 +46,23 @@ def test_every_boundary_gets_every_victim_that_is_alive_there() -> None:
 def test_same_seed_gives_the_same_histories() -> None:
     """A failing campaign can be repeated."""
     first, again, other = (
-        [str(plan) for plan in campaign.plans(COUNTED, COUNTED, 40, seed)] for seed in (1, 1, 2)
+        [str(plan) for plan in campaign.plans(ALL, 40, seed)] for seed in (1, 1, 2)
     )
     assert first == again != other
-    boundaries = [*campaign.singles(REACHED), *campaign.around_effects(REACHED)]
+    boundaries = [*campaign.singles(REACHED), *campaign.around("effects", REACHED)]
     assert len(first) == len(boundaries) + 40 + 1  # the poisonous message comes last
+
+
+def test_special_scenario_is_killed_at_what_it_is_about() -> None:
+    """Its own boundaries, in its own phase; elsewhere the standard histories kill."""
+    places = ("plan:before#1", "fire:after#2", "unpark:before#1")
+    reached = [Reached(place, 0, ()) for place in places]
+    found = campaign.around("guarded", reached)
+    assert [str(plan) for plan in found] == [
+        "guarded/supervisor@fire:after#2",
+        "guarded/supervisor@unpark:before#1",
+    ]
+    assert {plan.phase for plan in found} == {"guarded"}
 
 
 def test_random_history_has_two_to_five_kills() -> None:
