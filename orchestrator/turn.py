@@ -136,7 +136,8 @@ class TurnRunner:
                 address = found.context.messages[0].address()
                 async with shown(services, self._turn, address) as preview:
                     host = self._hosted(definition, address, preview)
-                    return await self._on(worker, self._request(found, definition), host)
+                    host.run = self._request(found, definition)
+                    return await self._on(worker, host.run, host)
         self._over = await self._waits.for_resume()
         return None
 

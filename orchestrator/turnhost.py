@@ -12,7 +12,7 @@ from orchestrator.approvals import ApprovalNeeded
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import Preview
 from orchestrator.errors import JournalError
-from orchestrator.journal import media, steering, steps
+from orchestrator.journal import media, prompts, steering, steps
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.pauses import Pause
@@ -22,7 +22,7 @@ from orchestrator.tools import HandedOver, WorkGoesOn
 from orchestrator.turnrequest import Services, agent_for, tool_context
 from orchestrator.waits import Waits
 from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import StepCommit, StepCommitted
+from thinker.protocol.methods import StepCommit, StepCommitted, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
 log = structlog.get_logger()
@@ -42,6 +42,7 @@ class JournalHost:
     address: Address
     waits: Waits
     preview: Preview | None = None
+    run: TurnRun | None = None  # what the worker was sent
     wait: Callable[[], Awaitable[bool]] | None = None
 
     def __post_init__(self) -> None:
@@ -61,9 +62,11 @@ class JournalHost:
         return committed
 
     def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
-        services = self.services
-        classes = services.tools.classes()
-        committed = steps.plan(db, commit, classes, services.epoch, services.clock())
+        services, now = self.services, self.services.clock()
+        committed = steps.plan(db, commit, services.tools.classes(), services.epoch, now)
+        if commit.prompt is not None and self.run is not None:
+            made_of = prompts.Ingredients(self.run.prompt, self.run.tools)
+            prompts.keep(db, self.turn.id, now, made_of)
         return committed, services.gate.settle(db, self.turn, commit)
 
     async def call_tool(self, seq: int) -> ToolResult:

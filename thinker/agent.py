@@ -37,14 +37,14 @@ from thinker.protocol.background import (
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject, Message, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, ListedSkill, TurnResult, TurnRun
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.promptrecord import ModelSettings, PromptRecord
 from thinker.protocol.prompts.problem import DefinitionError
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
 from thinker.toolcalls.meaning import ToolVectors
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import exactly, select, temperature
+from thinker.toolcalls.select import for_turn, temperature
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
@@ -61,7 +61,7 @@ class Prepared:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     applied: Applied
-    temperature: float
+    settings: ModelSettings
 
 
 class Agent:
@@ -94,7 +94,7 @@ class Agent:
         hooks = self._hooks(turn, prepared.applied)
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
         messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
-        own = turn.asked.temperature
+        asked = prepared.settings
         request = LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
@@ -107,16 +107,16 @@ class Agent:
                 # From here on the wall clock may jump (F29): what is left is what counts.
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
-            temperature=prepared.temperature if own is None else own,
-            max_output_tokens=turn.asked.max_output_tokens,
+            temperature=asked.temperature,
+            max_output_tokens=asked.max_output_tokens,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
-            tool_choice=prepared.applied.turn.tool_choice,
+            tool_choice=asked.tool_choice,
             relax=self._settings.tool_calls != "text"
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
-            parallel=prepared.applied.parallel,
-            reasoning=prepared.applied.reasoning,
+            parallel=asked.parallel,
+            reasoning=asked.reasoning,
             contract=requested(turn.asked) or prepared.applied.contract,
         )
         if hooks is None:
@@ -175,30 +175,23 @@ class Agent:
         text = history.newest_words(turn.messages, turn.history)
         interactive = turn.recipe in ("interactive", "request")
         matched = self._matcher.match(text) if interactive else ()
-        required = required_tools(matched)
-        if turn.tool_choice.name:
-            required = {**required, turn.tool_choice.name: "the tool choice"}
         scores = self._tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
         warmth = temperature(settings.temperature, scores)
-        if turn.required_tools is None:
-            selection = select(
-                turn.tools,
-                text,
-                required=required,
-                recent=turn.recent_tools,
-                ranking=self._ranking,
-                kept=turn.offered,
-                scores=scores,
-            )
-        else:
-            required = dict.fromkeys(turn.required_tools, "the task")
-            selection = exactly(turn.tools, turn.required_tools)
-        missing = {name: required[name] for name in selection.missing}
+        selection = for_turn(turn, text, required_tools(matched), self._ranking, scores)
         self._warn(
             *(
                 f"required tool {name!r} of {playbook!r} is not offered"
-                for name, playbook in missing.items()
+                for name, playbook in selection.missing.items()
             )
+        )
+        own = turn.asked.temperature
+        asked = ModelSettings(
+            model=self._model.name,
+            temperature=warmth if own is None else own,
+            max_output_tokens=turn.asked.max_output_tokens,
+            tool_choice=turn.tool_choice,
+            parallel=applied.parallel,
+            reasoning=applied.reasoning,
         )
         record = compose(
             turn.recipe,
@@ -216,9 +209,10 @@ class Agent:
             ),
         ).model_copy(
             update={
+                "settings": asked,
                 "tools": tuple(tool.name for tool in selection.tools),
                 "reasons": dict(selection.reasons),
-                "missing": missing,
+                "missing": dict(selection.missing),
                 "best_score": round(max(scores.values()), 3) if scores else None,
                 "temperature": warmth if scores else None,
             }
@@ -241,7 +235,7 @@ class Agent:
         reasons = dict(selection.reasons)
         log.info("tools_selected", count=len(selection.tools), reasons=reasons, **meant)
         shown = self._shown(past, turn.messages, record, applied.recent_images)
-        return Prepared(record, shown, selection.tools, applied, warmth)
+        return Prepared(record, shown, selection.tools, applied, asked)
 
     def _shown(
         self,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import anyio
 import typer
 
-from orchestrator.cli import definitions
+from orchestrator.cli import definitions, promptdiff
 from orchestrator.cli.options import AsJson, Config, Home, command_group, settings
 from orchestrator.cli.preview import preview, recall, turn_of
 from orchestrator.cli.text import printable
@@ -86,6 +86,7 @@ def show(
 
 app.command("list")(definitions.list_prompts)
 app.command()(definitions.check)
+app.command()(promptdiff.diff)
 
 
 def _report(agent: str, record: PromptRecord) -> PromptReport:

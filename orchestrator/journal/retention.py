@@ -48,6 +48,10 @@ OF_A_TURN = (
     "DELETE FROM turn WHERE id = ?",
 )
 
+UNUSED_PARTS = """DELETE FROM prompt_part
+WHERE NOT EXISTS(SELECT 1 FROM turn_prompt WHERE definition = digest)
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)"""
+
 
 def turns(db: apsw.Connection, before: int) -> int:
     """Turns that ended before a time (milliseconds) with all that belongs to them."""
@@ -67,6 +71,8 @@ def turns(db: apsw.Connection, before: int) -> int:
         " AND NOT EXISTS(SELECT 1 FROM subagent_run WHERE subagent_id = subagent.id)",
         (before,),
     )
+    if found:
+        db.execute(UNUSED_PARTS)
     return len(found)
 
 

@@ -4,7 +4,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from thinker.protocol.messages import Frozen, LayerRecord
+from thinker.protocol.messages import Frozen, LayerRecord, Reasoning, ToolChoice
+
+
+class ModelSettings(Frozen):
+    """What a model is asked with beside the words; ``model`` is the first that is asked."""
+
+    model: str
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    tool_choice: ToolChoice
+    parallel: bool
+    reasoning: Reasoning | None = None
 
 
 class PromptRecord(Frozen):
@@ -15,11 +26,13 @@ class PromptRecord(Frozen):
     parts in either layout, ``tools_digest`` that of the tools, which are stable; ``changed`` is
     what the stable part differs in from the session's turn before.
 
+    ``settings`` are those of the turn's first call; None in records of older versions.
     ``reasons`` say why each tool was offered; ``missing`` are the tools that matched playbooks need
     and nobody offers: name to playbook.
     """
 
     layers: tuple[LayerRecord, ...]
+    settings: ModelSettings | None = None
     tools: tuple[str, ...] = ()
     reasons: dict[str, str] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)

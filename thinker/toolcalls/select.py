@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from thinker.protocol.messages import ToolSpec
+from thinker.protocol.methods import TurnRun
 from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.routes import routed
@@ -19,11 +20,37 @@ MAX_RECENT = 8  # tools of recent turns; the reference's THINKER_STICKY_TOOLS_MA
 
 @dataclass(frozen=True)
 class Selection:
-    """The offered tools by name, why each is offered, and required tools that do not exist."""
+    """The offered tools by name, why each is offered, and required ones that do not exist.
+
+    ``missing`` has what each of those is required by.
+    """
 
     tools: tuple[ToolSpec, ...]
     reasons: Mapping[str, str]
-    missing: tuple[str, ...] = ()
+    missing: Mapping[str, str]
+
+
+def for_turn(
+    turn: TurnRun,
+    text: str,
+    required: Mapping[str, str],
+    ranking: Ranking,
+    scores: Mapping[str, float],
+) -> Selection:
+    """The tools of a turn: a task's are fixed, others fit ``text``."""
+    if turn.required_tools is not None:
+        return exactly(turn.tools, turn.required_tools)
+    if turn.tool_choice.name:
+        required = {**required, turn.tool_choice.name: "the tool choice"}
+    return select(
+        turn.tools,
+        text,
+        required=required,
+        recent=turn.recent_tools,
+        ranking=ranking,
+        kept=turn.offered,
+        scores=scores,
+    )
 
 
 def select(
@@ -66,7 +93,7 @@ def select(
     return Selection(
         tools=tuple(known[name] for name in sorted(reasons)),
         reasons=reasons,
-        missing=tuple(name for name in required if name not in known),
+        missing={name: why for name, why in required.items() if name not in known},
     )
 
 
@@ -76,7 +103,7 @@ def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
     return Selection(
         tools=tuple(known[name] for name in sorted(set(names)) if name in known),
         reasons=dict.fromkeys(sorted(set(names) & known.keys()), "the task"),
-        missing=tuple(name for name in names if name not in known),
+        missing={name: "the task" for name in names if name not in known},
     )
 
 

@@ -9,7 +9,8 @@ from fakes.journal import CLASSES, open_turn, opened, step
 
 from orchestrator.journal import prompts, steps, transcript, turns
 from orchestrator.journal.inbox import of_turn
-from thinker.protocol.messages import LayerRecord, UserMessage
+from orchestrator.journal.prompts import Ingredients
+from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
 from thinker.protocol.promptrecord import PromptRecord
 
 DATE = LayerRecord(name="date_time", text="noon", volatile=True)
@@ -39,3 +40,19 @@ def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: apsw.Conne
     turn = turns.load(db, "t1")
     assert prompts.offered(db, turn.session_id, turn.started_at, "later") == ("look",)
     assert prompts.offered(db, turn.session_id, turn.started_at, "t1") == ()
+
+
+def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
+    """However many turns share it; a turn of an older version has none."""
+    tools = (ToolSpec(name="look", description="Looks", parameters={}),)
+    made_of = Ingredients({"name": "planner", "definitions": {}}, tools)
+    for now in (1, 2):
+        steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, now)
+    assert prompts.ingredients(db, "t1", 1) == Ingredients()
+    assert prompts.last_use(db, "planner") is None
+    for now in (1, 2):
+        prompts.keep(db, "t1", now, made_of)
+        assert prompts.ingredients(db, "t1", now) == made_of
+    assert db.execute("SELECT count(*) FROM prompt_part").get == 2
+    agent_id = turns.load(db, "t1").agent_id
+    assert [prompts.last_use(db, name) for name in ("planner", agent_id)] == ["t1", "t1"]

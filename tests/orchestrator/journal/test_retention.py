@@ -10,13 +10,25 @@ import pytest
 from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, next_turn, open_turn, opened, receive, step, update
 
-from orchestrator.journal import inbox, invariants, media, outbox, retention, sessions, steps, turns
+from orchestrator.journal import (
+    inbox,
+    invariants,
+    media,
+    outbox,
+    prompts,
+    retention,
+    sessions,
+    steps,
+    turns,
+)
 from orchestrator.journal.inbox import Arrival
 from orchestrator.journal.outbox import Part
+from orchestrator.journal.prompts import Ingredients
 from orchestrator.journal.store import Store
 from orchestrator.journal.turns import Turn
 from orchestrator.retention import Retention
 from thinker.protocol.messages import Image, ToolResult
+from thinker.protocol.promptrecord import PromptRecord
 
 DAY = 86_400_000
 
@@ -68,6 +80,19 @@ def test_old_turn_goes_with_everything_of_it(db: apsw.Connection) -> None:
     assert count(db, "message") == 12
     assert sessions.address(db, "work", "telegram", "7") is not None
     assert invariants.violations(db) == []
+
+
+def test_what_no_prompt_is_made_of_any_more_goes(db: apsw.Connection) -> None:
+    """With the last turn that used it."""
+    first, second = PromptRecord(layers=()), PromptRecord(layers=(), tools=("look",))
+    for number, record in ((1, first), (2, second), (3, second)):
+        turn = finished(db, number, number)
+        with job(db):
+            prompts.record(db, turn.id, record, number)
+            prompts.keep(db, turn.id, number, Ingredients({"name": [*record.tools]}))
+    with job(db):
+        retention.turns(db, 3)
+    assert count(db, "turn_prompt") == count(db, "prompt_part") == 1
 
 
 def test_open_and_dead_turns_stay(db: apsw.Connection) -> None:

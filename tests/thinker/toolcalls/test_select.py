@@ -75,12 +75,12 @@ def test_required_and_recent_tools_come_on_top_of_the_cap() -> None:
         "other_01": "playbook daily",
         "other_02": "recent",
     }
-    assert selection.missing == ("gone",)
+    assert selection.missing == {"gone": "daily"}
 
 
 def test_missing_tool_is_reported_even_when_all_fit() -> None:
     """The warning does not depend on the number of tools."""
-    assert offer([], "", required={"gone": "p"}).missing == ("gone",)
+    assert offer([], "", required={"gone": "p"}).missing == {"gone": "p"}
 
 
 def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
@@ -88,7 +88,7 @@ def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
     selection = exactly(MANY, ["mail_send", "gone", "mail_list", "mail_send"])
     assert [spec.name for spec in selection.tools] == ["mail_list", "mail_send"]
     assert selection.reasons == {"mail_list": "the task", "mail_send": "the task"}
-    assert selection.missing == ("gone",)
+    assert selection.missing == {"gone": "the task"}
     assert exactly(MANY, []).tools == ()
 
 
