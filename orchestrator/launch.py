@@ -89,6 +89,7 @@ def prepare(
             "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
             "recent_image_threshold": definition.limits.recent_image_threshold,
             "tool_calls": definition.tool_calls,
+            "structured_output": definition.structured_output,
             "prompt_layout": definition.prompt_layout,
             "system_prompt_path": None if prompt is None else prompt_path,
             "persona_dir": paths.personas,

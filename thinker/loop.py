@@ -8,7 +8,6 @@ again: a resumed turn and a turn whose model failed half-way are the same case.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import anyio
@@ -46,7 +45,6 @@ from thinker.toolcalls.choice import Demand, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import plan, recovered
 
-IMAGE_CHARACTERS = 6000  # that a picture counts as where the provider does not say: 1500 tokens
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
 log = structlog.get_logger()
@@ -116,6 +114,7 @@ class Loop:
         self._objections = 0
         self._demand = Demand(request.tool_choice)
         self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
+        self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
 
     async def run(self, recorded: Sequence[RecordedStep] = ()) -> TurnResult:
@@ -163,7 +162,9 @@ class Loop:
             return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
         message = recovered(response.message, self._tools, self._spent.steps)
         calls = self._planned(message)
-        usage = budget.charged(response.usage, partial(_sizes, request, message))
+        usage = budget.charged(
+            response.usage, lambda: (request.characters, len(message.model_dump_json()))
+        )
         if request.reasoning is not None and not request.reasoning.recorded:
             message = message.model_copy(update={"reasoning": None})
         committed = await self._host.commit(
@@ -188,16 +189,18 @@ class Loop:
         return await self._take(message, calls, committed.call_seqs, rejected, response.finish)
 
     def _model_request(self) -> ModelRequest:
-        last = budget.is_last(self._request.limits, self._spent)
+        last = budget.is_last(self._request.limits, self._spent) and not self._handed_back
+        closing = last or self._objections > 0  # what is asked for again is the answer alone
         return ModelRequest(
             system=self._request.system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
-            tool_choice=NO_TOOLS if last and not self._handed_back else self._demand.choice,
+            tool_choice=NO_TOOLS if closing else self._demand.choice,
             temperature=self._request.temperature,
             reasoning=self._request.reasoning,
             cache_key=self._request.cache_key,
             max_output_tokens=self._request.max_output_tokens,
+            output=self._output,
             on_text=self._host.show if self._request.stream else None,
         )
 
@@ -261,7 +264,7 @@ class Loop:
             return self._result(reason, text + (CUT if cut else ""))
         verdict = contract.judge(message.content, whole=finish != "length")
         if isinstance(verdict, Accepted):
-            return self._result(self._reason(), verdict.text)
+            return self._result(self._reason(), verdict.text, repaired=verdict.repaired)
         self._objections += 1
         self._transcript += [message, UserMessage(content=str(verdict))]
         if self._objections <= contract.max_retries:
@@ -276,7 +279,9 @@ class Loop:
         over = self._spent.steps >= self._request.limits.max_steps > 1
         return StopReason.MAX_STEPS if over else StopReason.DONE
 
-    def _result(self, reason: StopReason, text: str, error: str | None = None) -> TurnResult:
+    def _result(
+        self, reason: StopReason, text: str, error: str | None = None, *, repaired: bool = False
+    ) -> TurnResult:
         return TurnResult(
             text=text,
             stop_reason=reason,
@@ -284,16 +289,8 @@ class Loop:
             steps=self._spent.steps,
             tools_used=tuple(dict.fromkeys(self._used)),
             error=error,
+            repaired=repaired,
         )
-
-
-def _sizes(request: ModelRequest, message: AssistantMessage) -> tuple[int, int]:
-    """Characters of a request and of its answer."""
-    parts = (*request.messages, *request.tools)
-    pictures = sum(len(part.images) for part in parts if isinstance(part, UserMessage | ToolResult))
-    texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
-    sent = len(request.system) + sum(texts) + IMAGE_CHARACTERS * pictures
-    return sent, len(message.model_dump_json())
 
 
 def _relaxed(tool: ToolSpec) -> ToolSpec:

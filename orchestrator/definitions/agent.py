@@ -151,6 +151,8 @@ class AgentDefinition(ConfigModel):
     """Address of the provider's API when it is not the usual one."""
     tool_calls: Literal["native", "text", "auto"] = "auto"
     """How tools are offered: by the provider's interface, as text, or by what it can do."""
+    structured_output: Literal["native", "text", "auto"] = "auto"
+    """How the form of an answer is asked for: also by the provider's interface, or in words."""
     fallback_models: tuple[Text, ...] = ()
     """Models to try in turn when the first fails: "model" or "provider/model"."""
     vision: bool | None = None

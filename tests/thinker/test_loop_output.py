@@ -10,7 +10,7 @@ from thinker.models.base import Model
 from thinker.prompt.container import Slots
 from thinker.prompt.output_contract import answer_contract
 from thinker.prompt.slots import lower
-from thinker.protocol.messages import UserMessage
+from thinker.protocol.messages import AUTO, NO_TOOLS, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
 from thinker.protocol.promptrecord import PromptRecord
 
@@ -45,7 +45,7 @@ async def test_an_answer_that_fits_is_the_reply_as_json() -> None:
     model = ScriptedModel(calls(call("a", "add")), says('Here: {"n": "3", "items": {"id": 1}} !'))
     result = await run(model, MemoryHost())
     assert result.stop_reason is StopReason.DONE
-    assert result.text == '{"n":3,"items":[{"id":1}]}'
+    assert (result.text, result.repaired) == ('{"n":3,"items":[{"id":1}]}', False)
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_again_with_its_faults() -> None:
@@ -57,6 +57,17 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_with_its_faults() 
     assert second[1] == '{"n": "x"}'
     assert "- n: Input should be a valid integer" in second[2]
     assert "- items[*].id is missing" in third[4]
+
+
+async def test_every_request_has_the_schema_and_the_second_asks_for_the_answer_alone() -> None:
+    """Many servers hold a model to a schema only where it may call no tool."""
+    model = ScriptedModel(says('{"n": "x"}'), says('{"n": 1, "items": []}'))
+    await run(model, MemoryHost())
+    first, second = model.requests
+    assert first.output == second.output
+    assert first.output is not None
+    assert first.output["required"] == ["n"]
+    assert (first.tool_choice, second.tool_choice) == (AUTO, NO_TOOLS)
 
 
 async def test_the_retries_are_bounded_and_the_failure_says_why() -> None:
@@ -74,7 +85,7 @@ async def test_an_answer_that_the_provider_cut_is_no_answer() -> None:
     model = ScriptedModel(says(cut, finish="length"), says(cut))
     result = await run(model, MemoryHost())
     assert "cut off at the length limit" in model.requests[1].messages[-1].content
-    assert result.text == '{"n":12,"items":[]}'
+    assert (result.text, result.repaired) == ('{"n":12,"items":[]}', True)
 
 
 async def test_recorded_answers_count_when_the_turn_goes_on() -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_origin
 
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
@@ -28,6 +29,14 @@ class AnswerContract:
     ensure_keys: tuple[str, ...] = ()
     style: Style = "dot"
     max_retries: int = 0
+
+    @property
+    def schema(self) -> JsonObject | None:
+        """The model as JSON Schema; None when it has types that JSON has not."""
+        try:
+            return _OBJECT.validate_python(self.model.model_json_schema())
+        except PydanticInvalidForJsonSchema:
+            return None
 
     @property
     def opening(self) -> Literal["{", "["]:

@@ -47,6 +47,10 @@ class Contract(Protocol):
     def max_retries(self) -> int:
         """Answers that may be asked for after the first."""
 
+    @property
+    def schema(self) -> JsonObject | None:
+        """The JSON Schema of the answer; None when there is none."""
+
     def judge(self, text: str, *, whole: bool = True) -> Accepted | Objection:
         """The answer in this text, or what is wrong with it.
 

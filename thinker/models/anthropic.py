@@ -7,6 +7,7 @@ from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.arguments import unique_ids
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ProviderModel
+from thinker.models.outputschema import Closing
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -24,6 +25,7 @@ EARLIER = "(The conversation began before this message.)"
 MIN_THINKING = 1024  # tokens; the API's own
 THINKING = {"low": 2048, "medium": 8192, "high": 16384}  # tokens, the API knows no words for it
 TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any", "function": "tool"}
+CLOSING = Closing(optional=True)  # it compiles no schema of open objects
 FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # what the API refuses in a tool_use id
 
 
@@ -70,6 +72,9 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
         body["max_tokens"] = thinking + (request.max_output_tokens or MAX_TOKENS)
     elif request.temperature is not None:  # which thinking excludes
         body["temperature"] = min(request.temperature, 1.0)  # the API's range ends at 1
+    schema = None if request.output is None else CLOSING.closed(request.output)
+    if schema is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     if request.on_text is not None:
         body["stream"] = True
     return body

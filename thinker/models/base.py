@@ -8,15 +8,19 @@ from typing import Protocol
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
+    JsonObject,
     Message,
     Reasoning,
     ToolChoice,
+    ToolResult,
     ToolSpec,
     Usage,
+    UserMessage,
 )
 from thinker.protocol.methods import Finish
 
 OnText = Callable[[str], None]
+IMAGE_CHARACTERS = 6000  # that a picture counts as where the provider does not say: 1500 tokens
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class ModelRequest:
 
     ``on_text`` receives the answer's text so far (whole) while it streams; None asks for an
     answer in one piece. ``cache_key`` is the same for calls whose prompts begin alike.
+    ``output`` is the JSON Schema of the answer, for providers that hold a model to it.
     """
 
     system: str
@@ -35,7 +40,17 @@ class ModelRequest:
     max_output_tokens: int | None = None
     reasoning: Reasoning | None = None
     cache_key: str = ""
+    output: JsonObject | None = None
     on_text: OnText | None = field(default=None, compare=False)
+
+    @property
+    def characters(self) -> int:
+        """Its size, from which tokens are estimated where the provider counts none."""
+        parts = (*self.messages, *self.tools)
+        seen = (part for part in parts if isinstance(part, UserMessage | ToolResult))
+        pictures = sum(len(part.images) for part in seen)
+        texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
+        return len(self.system) + sum(texts) + IMAGE_CHARACTERS * pictures
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import Fallback, Retrying
+from thinker.models.structured import Structured
 from thinker.models.tooltext import with_tools
 from thinker.models.vision import Sighted, sees
 from thinker.protocol.env import ThinkerSettings
@@ -152,7 +153,10 @@ def _model(
         open_client, connect=timeouts.connect, read=timeouts.total, transport=transport
     )
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
-    return with_tools(adapter(provider, model, url, key, client, timeouts), settings.tool_calls)
+    found = adapter(provider, model, url, key, client, timeouts)
+    beside_tools = provider.output_beside_tools and not own_url
+    structured = Structured(found, settings.structured_output, beside_tools=beside_tools)
+    return with_tools(structured, settings.tool_calls)
 
 
 def _address(agent: str, url: str) -> str:

@@ -42,7 +42,13 @@ TOOLS = re.compile(
     r"|tools param requires|unrecognized request argument supplied: tools",
     re.IGNORECASE,
 )
-TOOLS_REFUSED = frozenset({400, 404, 422, 500, 501})
+# OpenAI and whoever copies it, Anthropic, Groq, llama.cpp and vLLM, Ollama, in this order.
+OUTPUT = re.compile(
+    r"response_?\s?format|json_schema|structured[ _-]?outputs?|output_(config|format)"
+    r"|json_validate_failed|json mode|grammar|guided|invalid format|required for format",
+    re.IGNORECASE,
+)
+REFUSING = frozenset({400, 404, 422, 500, 501})  # statuses of a request that was not understood
 NO_CREDIT = re.compile(r"insufficient_quota|billing_error|credit balance", re.IGNORECASE)
 
 # Errors inside a stream come after status 200; these are the words for what it would have been.
@@ -68,6 +74,10 @@ class ToolsRefusedError(FatalModelError):
     """The model takes no native tools; they can be offered as text."""
 
     over_tools = True
+
+
+class OutputRefusedError(FatalModelError):
+    """The model takes no schema of its answer, or not this one; words alone can ask for it."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +155,8 @@ def failure(
         )
     if bad_request and TEMPERATURE.search(words):
         return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{said}")
-    if status in TOOLS_REFUSED and TOOLS.search(words):
-        return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{said}")
+    if status in REFUSING and (refused := _refused(account, words, said)) is not None:
+        return refused
     status = _meant(status, words)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{said}", retry_after)
@@ -154,6 +164,17 @@ def failure(
         kind = AccountError if status in NO_ACCOUNT else FatalModelError
         error = kind(f"{name} {_advice(account, status)}{said}")
     return _over_tools(error) if status in TOOL_TROUBLE else error
+
+
+def _refused(account: Account, words: str, said: str) -> FatalModelError | None:
+    """What a model does not take that can be done without."""
+    name = account.provider.name
+    if TOOLS.search(words):
+        return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{said}")
+    if OUTPUT.search(words):
+        told = f"{name} does not take the schema of the answer for {account.model!r}{said}"
+        return OutputRefusedError(told)
+    return None
 
 
 def _over_tools(error: ModelError) -> ModelError:

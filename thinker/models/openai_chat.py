@@ -9,6 +9,7 @@ from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
 from thinker.models.openai_answer import OpenAIAnswer
+from thinker.models.outputschema import Closing
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -23,6 +24,7 @@ from thinker.protocol.messages import (
 )
 
 FROM_TOOLS = "(Pictures that the tools above returned.)"
+CLOSING = Closing(optional=False)
 
 
 class OpenAIChat(ProviderModel):
@@ -58,6 +60,8 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     if request.tools:
         body["tool_choice"] = _choice(request.tool_choice)
     body |= _reasoning(account.provider.name, request.reasoning)
+    if request.output is not None:
+        body["response_format"] = _output(request.output)
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
@@ -80,6 +84,13 @@ def _reasoning(provider: str, wanted: Reasoning | None) -> JsonObject:
     if wanted.max_tokens is not None:
         amount = {"max_tokens": wanted.max_tokens}
     return {"reasoning": {**amount, "exclude": not wanted.recorded}} if amount else {}
+
+
+def _output(schema: JsonObject) -> JsonObject:
+    """Strict where every field is named and required, else as good as the server can."""
+    closed = CLOSING.closed(schema)
+    told: JsonObject = {"name": "answer", "schema": closed or schema, "strict": closed is not None}
+    return {"type": "json_schema", "json_schema": told}
 
 
 def _choice(choice: ToolChoice) -> JsonValue:

@@ -61,12 +61,14 @@ class TextTools(Around):
             ModelError: the failure of the model inside.
         """
         told = tool_block(request.tools, request.tool_choice)
+        calls = _parser(request) is not None  # which a schema of the answer would forbid
         response = await self._model.complete(
             replace(
                 request,
                 system=developer_instructions(told, request.system),
                 messages=as_text(request.messages),
                 tools=(),
+                output=None if calls else request.output,
                 on_text=_without_calls(request),
             )
         )

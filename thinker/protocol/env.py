@@ -33,6 +33,7 @@ class ThinkerSettings(BaseModel):
     vision: Literal["auto", "on", "off"] = "auto"
     recent_image_threshold: int = 10
     tool_calls: Literal["native", "text", "auto"] = "auto"
+    structured_output: Literal["native", "text", "auto"] = "auto"
     prompt_layout: Literal["system", "cached"] = "system"
     system_prompt_path: Path | None = None
     persona_dir: Path | None = None

@@ -224,7 +224,10 @@ class Steered(Frozen):
 
 
 class TurnResult(Frozen):
-    """How a turn ended. ``text`` is for the chat; ``error`` for the operator."""
+    """How a turn ended. ``text`` is for the chat; ``error`` for the operator.
+
+    ``repaired`` is an object that was made from an answer that was cut or no JSON.
+    """
 
     text: str
     stop_reason: StopReason
@@ -232,6 +235,7 @@ class TurnResult(Frozen):
     steps: int = 0
     tools_used: tuple[str, ...] = ()
     error: str | None = None
+    repaired: bool = False
 
 
 class TurnDelta(Frozen):

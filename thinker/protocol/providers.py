@@ -15,6 +15,7 @@ class Provider:
     ``model_var`` is the variable in which the worker is told its model (seed 002 fixes three of
     them); ``checks_arguments`` is a server that refuses ``"5"`` for a number before we can mend it
     (seed 002 relaxes schemas for it); ``cache_key`` one that takes a ``prompt_cache_key``;
+    ``output_beside_tools`` one whose models still call tools when sent the schema of the answer;
     ``default_model`` is used by ``"llmProvider": "auto"`` alone,
     empty where the running server is asked which models it has.
     """
@@ -28,6 +29,7 @@ class Provider:
     local: bool = False
     checks_arguments: bool = False
     cache_key: bool = False
+    output_beside_tools: bool = False
 
 
 CUSTOM = "custom"  # the name of a server that is known by its address alone
@@ -41,6 +43,7 @@ PROVIDERS: dict[str, Provider] = {
             "https://api.anthropic.com",
             "ANTHROPIC_API_KEY",
             default_model="claude-sonnet-4-5",
+            output_beside_tools=True,
         ),
         Provider(
             "openai",
@@ -49,6 +52,7 @@ PROVIDERS: dict[str, Provider] = {
             "OPENAI_API_KEY",
             default_model="gpt-4.1-mini",
             cache_key=True,
+            output_beside_tools=True,
         ),
         Provider(
             "groq",

@@ -24,6 +24,7 @@ SETTINGS = st.builds(
     temperature=FINITE,
     max_steps=st.integers(),
     tool_calls=st.sampled_from(["native", "text", "auto"]),
+    structured_output=st.sampled_from(["native", "text", "auto"]),
     prompt_layout=st.sampled_from(["system", "cached"]),
     system_prompt_path=st.none() | PATHS,
     persona_dir=st.none() | PATHS,
