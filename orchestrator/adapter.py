@@ -122,6 +122,10 @@ class Adapter(Protocol):
     def edits(self) -> bool:
         """Whether sent messages can be changed, so that a reply can be streamed and repaired."""
 
+    @property
+    def from_journal(self) -> bool:
+        """Whether people read their replies there, so that sending only tells them to look."""
+
     async def run(self, intake: Intake) -> None:
         """Listen until cancelled; survives every failure of the platform."""
 

@@ -118,7 +118,8 @@ class Delivery:
             self.wake(row.channel)
 
     async def _direct(self, adapter: Adapter, row: OutboxRow) -> None:
-        await self._store.transact(outbox.sending, row.id, "sending", self._clock())
+        if not adapter.from_journal:  # there it may be done again, so nobody need know of it
+            await self._store.transact(outbox.sending, row.id, "sending", self._clock())
         with _bounded("send"):
             message_id = await adapter.send(_part(row))
         await self._record(outbox.delivered, row.id, message_id, self._clock())

@@ -236,7 +236,12 @@ class Dispatcher:
             recipe=RECIPES.get(row.kind, "interactive"),
         )
         pause = self._with.gate.admits(db, agent_id, row)
-        return pause or turns.admit(db, row, admission, now)
+        if pause is not None:
+            return pause
+        turn = turns.admit(db, row, admission, now)
+        if turn is not None and turn.recipe not in RUNNERS:  # which may need no model
+            self._with.gate.reserve(db, turn)
+        return turn
 
     def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
         """How long a turn may take."""

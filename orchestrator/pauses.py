@@ -69,11 +69,13 @@ class Gate(Changes):
         """
         if transcript.answered(db, turn.id):
             return None
+        if usage.is_reserved(db, turn.id):  # there was room for its call, which counts already
+            return pauses.find(db, turn.agent_id)
         return self._check(db, turn.agent_id, turn.id, inbox.of_turn(db, turn.id)[0].address())
 
     def reserve(self, db: apsw.Connection, turn: Turn) -> None:
-        """Before a model call: set aside what it may take."""
-        if not transcript.answered(db, turn.id):
+        """Before a model call: set aside what it may take, unless that was done."""
+        if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
             model = self._model(turn.agent_id)
             amount = self._next_call(db, turn.agent_id, turn.id)
             usage.reserve(db, turn.agent_id, turn.id, model, amount, self._clock())

@@ -81,7 +81,7 @@ class RequestTurnRunner(TurnRunner):
             }
         )
 
-    def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
+    def _reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
         """T6: what it came to is noted for whoever asks, now or again."""
         turn, now = self._turn, self._with.clock()
         cancellations.cancel_awaited(db, turn.id, now)
@@ -100,6 +100,7 @@ class RequestTurnRunner(TurnRunner):
         end = (result.stop_reason, result.error)
         turns.reply(db, turn, [Part(told, markdown=False)], "direct", end, now)
         requests.end(db, turn, requests.outcome(result, text, calls), now)
+        return requests.CHANNEL
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         super()._bury(db, deaths, reason)

@@ -19,7 +19,7 @@ from orchestrator.control import (
 )
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
-from orchestrator.journal import handoffs, inbox, pauses, playbooks, turns
+from orchestrator.journal import handoffs, inbox, pauses, playbooks, recent, turns
 from orchestrator.journal.store import StorageFailedError, Store, prove_writable
 from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
@@ -161,7 +161,7 @@ def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:
 def _journal(
     db: apsw.Connection,
 ) -> tuple[dict[str, int], int, tuple[RecentTurn, ...], dict[str, str]]:
-    recent = tuple(
+    newest = tuple(
         RecentTurn(
             turn_id=turn.id,
             agent_id=turn.agent_id,
@@ -171,10 +171,10 @@ def _journal(
             tools=turn.tools,
             ms=turn.ms,
         )
-        for turn in turns.recent(db, RECENT)
+        for turn in recent.turns(db, RECENT)
     )
     paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
-    return inbox.counts(db), turns.open_count(db), recent, paused
+    return inbox.counts(db), turns.open_count(db), newest, paused
 
 
 def _agent(slot: Slot, paused: str) -> AgentReport:

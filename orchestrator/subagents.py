@@ -115,7 +115,7 @@ class SubagentTurnRunner(TurnRunner):
             return await super()._on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
-    def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
+    def _reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
         """T6: the result goes to its parent, and no chat is told."""
         turn, now = self._turn, self._with.clock()
         failed = result.error is not None or result.stop_reason not in runs.SUCCESS
@@ -131,6 +131,7 @@ class SubagentTurnRunner(TurnRunner):
             kept = transcript.of_turn(db, turn.id, rows, said)
             sessions.append(db, turn.session_id, turn.id, kept, now)
         subagents.end(db, turn.id, text, now, failed=failed)
+        return None
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         """Its parent goes on without it."""

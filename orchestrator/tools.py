@@ -1,4 +1,4 @@
-"""Running tool calls: the one place where policy is enforced (design §12).
+"""Running tool calls, and their effects outside the journal.
 
 A call is already in the journal when it gets here. It runs in a task of the supervisor's own, so
 the death of the worker that asked for it neither stops nor repeats it: the next worker asks for
@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
-import apsw
 import structlog
 from anyio.abc import TaskGroup
 
@@ -18,43 +17,20 @@ from orchestrator.approvals import ApprovalNeeded, Desk
 from orchestrator.crashpoints import boundary
 from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.hosttools.base import (
-    DelegatingTool,
-    JournalTool,
-    PlainTool,
-    ToolContext,
-    ToolFailure,
-)
-from orchestrator.hosttools.catalogue import CLASSES, TOOLS, offered
-from orchestrator.journal import audit, steps
-from orchestrator.journal.approvals import Approval
+from orchestrator.hosttools.base import PlainTool, ToolContext, ToolFailure
+from orchestrator.hosttools.catalogue import CLASSES, offered
+from orchestrator.journal import steps
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
 from orchestrator.mcptools import McpTool
 from orchestrator.promptlibrary import PromptLibrary
+from orchestrator.tooljournal import Begun, Caller, ToolJournal, failed_result
 from orchestrator.toolservers import ToolServers
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 
 TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True)
-class _Caller:
-    """Who makes a call: the agent as its turn has it, and the epoch of the process that runs it."""
-
-    definition: AgentDefinition
-    context: ToolContext
-    epoch: int
-
-
-@dataclass(frozen=True)
-class _Begun:
-    """A call whose tool is outside the journal, past T4; without a tool nothing has begun."""
-
-    call: Call
-    tool: PlainTool | McpTool | None
 
 
 class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
@@ -91,7 +67,7 @@ class ToolRunner:
         self._store = store
         self._servers = servers
         self._prompts = prompts
-        self._desk = desk
+        self.journal = ToolJournal(servers, prompts, desk, clock)
         self._tasks = tasks
         self._clock = clock
         self._changed = changed
@@ -116,9 +92,14 @@ class ToolRunner:
         """The calls of a turn that are being run at this moment."""
         return frozenset(seq for turn, seq in self._pending if turn == turn_id)
 
-    async def call(
-        self, definition: AgentDefinition, context: ToolContext, seq: int, epoch: int
-    ) -> ToolResult:
+    def made(self, results: Mapping[int, ToolResult]) -> None:
+        """After T3: what has been made may have changed something."""
+        for seq, result in results.items():
+            log.info("tool_call", tool=result.name, seq=seq)
+        if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
+            self._changed()
+
+    async def call(self, caller: Caller, seq: int) -> ToolResult:
         """The durable result of a call, running it if it has none.
 
         Raises:
@@ -127,20 +108,19 @@ class ToolRunner:
             HandedOver: it has given the turn to another agent.
             JournalError: its result could not be stored; it may be asked for again.
         """
-        key = (context.turn_id, seq)
+        key = (caller.context.turn_id, seq)
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
-            caller = _Caller(definition, context, epoch)
             self._tasks.start_soon(self._run, pending, caller, seq)
         await pending.done.wait()
         if pending.needed is not None:
             raise pending.needed
         if pending.result is None:
-            raise JournalError(f"call {context.turn_id}:{seq} has no result yet")
+            raise JournalError(f"call {key[0]}:{seq} has no result yet")
         return pending.result
 
-    async def _run(self, pending: _Pending, caller: _Caller, seq: int) -> None:
+    async def _run(self, pending: _Pending, caller: Caller, seq: int) -> None:
         context = caller.context
         try:
             with bound(  # the request came by the wire, whose tasks know nothing of this turn
@@ -162,17 +142,15 @@ class ToolRunner:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(self, caller: _Caller, seq: int) -> ToolResult:
-        begun = await self._store.transact(self._begin, caller, seq)
-        if isinstance(begun, _Begun) and begun.tool is None:
+    async def _execute(self, caller: Caller, seq: int) -> ToolResult:
+        begun = await self._store.transact(self.journal.begin, caller, seq)
+        if isinstance(begun, Begun) and begun.tool is None:
             await self._servers.settled()  # its server may just be starting
-            begun = await self._store.transact(self._begin, caller, seq)
-        if isinstance(begun, _Begun):
+            begun = await self._store.transact(self.journal.begin, caller, seq)
+        if isinstance(begun, Begun):
             return await self._outside(begun, caller)
         if isinstance(begun, ToolResult):
-            log.info("tool_call", tool=begun.name, seq=seq)
-            if CLASSES.get(begun.name) is not SideEffect.PURE:
-                self._changed()
+            self.made({seq: begun})
             if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
                 raise HandedOver
             return begun
@@ -181,66 +159,12 @@ class ToolRunner:
             raise WorkGoesOn
         raise ApprovalNeeded(begun)
 
-    def _begin(
-        self, db: apsw.Connection, caller: _Caller, seq: int
-    ) -> ToolResult | Approval | _Begun | None:
-        """Policy and T4; T5 as well of a call that changes, or reads, nothing but the journal.
-
-        What waits is an approval, or None: work that goes on elsewhere.
-        """
-        call = steps.load_call(db, caller.context.turn_id, seq)
-        if call is None:
-            raise JournalError(f"there is no call {caller.context.turn_id}:{seq}")
-        if call.result is not None:
-            return call.result
-        definition = caller.definition
-        decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
-        if not decision.allowed:
-            return self._deny(db, call, decision.reason)
-        prompt = self._prompts.tools(definition).get(call.name)
-        tool = TOOLS.get(call.name) or self._servers.tools.get(call.name) or prompt
-        if tool is None:
-            return _Begun(call, None)
-        if isinstance(tool, DelegatingTool):
-            return self._delegate(db, call, tool, caller)
-        return self._word(db, call, caller) or self._start(db, call, tool, caller)
-
-    def _start(
-        self,
-        db: apsw.Connection,
-        call: Call,
-        tool: JournalTool | PlainTool | McpTool,
-        caller: _Caller,
-    ) -> ToolResult | _Begun:
-        if isinstance(tool, JournalTool):
-            effect = _effect(tool, call, caller.context)
-            return steps.finish_local(db, call, effect, caller.epoch, self._clock())
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
-        return _Begun(call, tool)
-
-    def _delegate(
-        self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: _Caller
-    ) -> ToolResult | Approval | None:
-        """T4 with the beginning of the work, T5 once it has an outcome; None in between."""
-        word = None if tool.begun(db, call) else self._word(db, call, caller)
-        if word is not None:
-            return word
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
-        try:
-            text = tool.outcome(db, caller.context, call)
-        except ToolFailure as failure:
-            return self._refuse(db, call, str(failure))
-        if text is None:
-            return None
-        result = ToolResult(call_id=call.call_id, name=call.name, content=text)
-        return steps.finish(db, call, result, self._clock())
-
-    async def _outside(self, begun: _Begun, caller: _Caller) -> ToolResult:
+    async def _outside(self, begun: Begun, caller: Caller) -> ToolResult:
         """The effect in the outside world, and T5."""
         call, tool = begun.call, begun.tool
         if tool is None:
             text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
-            return await self._store.transact(self._refuse, call, text)
+            return await self._store.transact(self.journal.refuse, call, text)
         log.info("tool_call", tool=call.name, seq=call.seq)
         boundary("effect:before")
         result = (
@@ -251,36 +175,8 @@ class ToolRunner:
         boundary("effect:after")
         if result is not None:
             return await self._store.transact(steps.finish, call, result, self._clock())
-        unknown = _failure(call, steps.UNKNOWN_OUTCOME)
+        unknown = failed_result(call, steps.UNKNOWN_OUTCOME)
         return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
-
-    def _word(
-        self, db: apsw.Connection, call: Call, caller: _Caller
-    ) -> ToolResult | Approval | None:
-        """Why a call may not run now: its refusal, or the question that waits; None if it may."""
-        word = self._desk.check(db, call, caller.definition, caller.context.address)
-        return self._refuse(db, call, word) if isinstance(word, str) else word
-
-    def _refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
-        return steps.finish(db, call, _failure(call, reason), self._clock())
-
-    def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
-        audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self._clock())
-        text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
-        return steps.finish(db, call, _failure(call, text), self._clock())
-
-
-def _effect(
-    tool: JournalTool, call: Call, context: ToolContext
-) -> Callable[[apsw.Connection], ToolResult]:
-    def run(db: apsw.Connection) -> ToolResult:
-        try:
-            text = tool.effect(db, context, call.arguments)
-        except ToolFailure as failure:
-            return _failure(call, str(failure))
-        return ToolResult(call_id=call.call_id, name=call.name, content=text)
-
-    return run
 
 
 async def _outcome(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:
@@ -288,13 +184,9 @@ async def _outcome(tool: PlainTool, call: Call, context: ToolContext) -> ToolRes
         with anyio.fail_after(TOOL_TIMEOUT):
             text = await tool.run(context, call.arguments)
     except ToolFailure as failure:
-        return _failure(call, str(failure))
+        return failed_result(call, str(failure))
     except TimeoutError:
-        return _failure(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
+        return failed_result(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
     except OSError as error:
-        return _failure(call, f"the tool failed: {error}")
+        return failed_result(call, f"the tool failed: {error}")
     return ToolResult(call_id=call.call_id, name=call.name, content=text)
-
-
-def _failure(call: Call, text: str) -> ToolResult:
-    return ToolResult(call_id=call.call_id, name=call.name, content=text, is_error=True)

@@ -208,7 +208,7 @@ class TurnRunner:
     async def _finish(self, result: TurnResult) -> None:
         """T6."""
         services, turn = self._with, self._turn
-        await services.store.transact(self._reply, result)
+        channel = await services.store.transact(self._reply, result)
         self._over = True
         log.info(
             "turn_replied",
@@ -218,10 +218,11 @@ class TurnRunner:
             tokens=result.usage.total,
             ms=services.clock() - turn.started_at,
         )
-        services.delivery.wake()
+        services.delivery.wake(channel)
         services.session_grew()
 
-    def _reply(self, db: apsw.Connection, result: TurnResult) -> None:
+    def _reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
+        """The inside of T6; which channel has something to send, None if that may be any."""
         services, turn = self._with, self._turn
         cancellations.cancel_awaited(db, turn.id, services.clock())
         origin = turns.origin(db, turn.id)
@@ -236,6 +237,7 @@ class TurnRunner:
         if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
             usage.release(db, turn.id)
         turns.reply(db, turn, parts, mode, (result.stop_reason, result.error), services.clock())
+        return address.channel
 
     async def _worker_died(self, error: WorkerLostError) -> None:
         """Count the death; the third gives the message up as poison."""

@@ -18,9 +18,11 @@ from orchestrator.journal.outbox import Address
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
+from orchestrator.tooljournal import Caller
 from orchestrator.tools import HandedOver, WorkGoesOn
 from orchestrator.turnrequest import Services, agent_for, tool_context
 from orchestrator.waits import Waits
+from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
@@ -54,8 +56,11 @@ class JournalHost:
             committed, pause = await self.services.store.transact(self._plan, commit)
         except JournalError as error:
             raise _refusal(error) from error
-        if committed.changed:
-            log.info("prompt_changed", layers=committed.changed)
+        turn = self.turn  # of which the tasks of the wire know nothing
+        with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
+            self.services.tools.made(committed.results)
+            if committed.changed:
+                log.info("prompt_changed", layers=committed.changed)
         if pause is not None:
             self.wait = self.waits.for_resume
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
@@ -67,14 +72,17 @@ class JournalHost:
         if commit.prompt is not None and self.run is not None:
             made_of = prompts.Ingredients(self.run.prompt, self.run.tools)
             prompts.keep(db, self.turn.id, now, made_of)
-        return committed, services.gate.settle(db, self.turn, commit)
+        pause = services.gate.settle(db, self.turn, commit)
+        if pause is None:
+            results = services.tools.journal.make(db, self._caller(), committed.call_seqs)
+            committed = committed.model_copy(update={"results": results})
+        return committed, pause
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""
         services = self.services
-        context = replace(self._context, now=services.clock())
         try:
-            return await services.tools.call(self.definition, context, seq, services.epoch)
+            return await services.tools.call(self._caller(), seq)
         except ApprovalNeeded as needed:
             self.wait = partial(self.waits.for_word, needed.approval)
             raise RpcError(FENCED, str(needed)) from needed
@@ -86,6 +94,12 @@ class JournalHost:
             raise RpcError(FENCED, "another agent goes on with the turn") from handed_over
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
+
+    def _caller(self) -> Caller:
+        context = replace(self._context, now=self.services.clock())
+        given = () if self.run is None else self.run.tools
+        handed_back = frozenset(tool.name for tool in given if tool.handed_back)
+        return Caller(self.definition, context, self.services.epoch, handed_back)
 
     async def _for_work(self, seq: int) -> bool:
         async with shown(self.services, self.turn, self.address):

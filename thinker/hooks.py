@@ -169,10 +169,14 @@ class HookedHost:
         self._calls: dict[int, PlannedCall] = {}
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3; remembers which call has which number."""
+        """T3; remembers which call has which number. Hooks hear of calls that were made with it."""
         committed = await self._host.commit(commit)
         self._calls |= dict(zip(committed.call_seqs, commit.calls, strict=True))
-        return committed
+        results = {}
+        for seq, result in committed.results.items():
+            await self._hooks.started(self._calls[seq])
+            results[seq] = await self._hooks.result(self._calls[seq], result)
+        return committed.model_copy(update={"results": results})
 
     async def call_tool(self, seq: int) -> ToolResult:
         """A call between its hooks; one of an earlier process is known by its result alone."""

@@ -181,12 +181,12 @@ class Loop:
         )
         self._prompt = None
         self._spent = self._spent.plus(usage)
-        rejected = {
+        known = committed.results | {
             seq: ToolResult(call_id=call.id, name=call.name, content=call.rejected, is_error=True)
             for seq, call in zip(committed.call_seqs, calls, strict=True)
             if call.rejected is not None
         }
-        return await self._take(message, calls, committed.call_seqs, rejected, response.finish)
+        return await self._take(message, calls, committed.call_seqs, known, response.finish)
 
     def _model_request(self) -> ModelRequest:
         last = budget.is_last(self._request.limits, self._spent) and not self._handed_back

@@ -32,6 +32,7 @@ class JournalChannel:
     name: str
     bot_id = "local"
     edits = False
+    from_journal = True
 
     def __init__(self, store: Store) -> None:
         self._store = store

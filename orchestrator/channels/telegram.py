@@ -48,6 +48,7 @@ class Telegram:
 
     name = telegram_updates.CHANNEL
     edits = True
+    from_journal = False
 
     def __init__(
         self,

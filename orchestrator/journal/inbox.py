@@ -205,7 +205,8 @@ def chats_with_work(db: apsw.Connection) -> list[str]:
         for (key,) in db.execute(
             "SELECT chat_key FROM (SELECT chat_key, received_at AS at FROM inbox"
             " WHERE state = 'new' UNION ALL SELECT chat_key, started_at FROM turn"
-            " WHERE state = 'running') GROUP BY chat_key ORDER BY min(at)"
+            " WHERE state IN('running','waiting') AND state = 'running')"  # the first: the index
+            " GROUP BY chat_key ORDER BY min(at)"
         )
     ]
 

@@ -279,10 +279,10 @@ def recover(db: apsw.Connection, now: int) -> None:
     """
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
-        " WHERE mode = 'edit' AND state IN('ph_sending','sending')"
+        f" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')"
     )
-    stuck = db.execute("SELECT id FROM outbox WHERE mode = 'direct' AND state = 'sending'")
-    for (row_id,) in list(stuck):
+    stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
+    for (row_id,) in list(db.execute(stuck)):
         failed(db, row_id, "unknown", "the process stopped while sending", now)
 
 

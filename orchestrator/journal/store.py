@@ -184,6 +184,8 @@ def open_database(path: Path) -> apsw.Connection:
     except (OSError, apsw.Error) as error:
         raise _cannot_open(path, error) from error
     try:
+        # Else SQLite plans many statements anew whenever they are given other values.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.set_busy_timeout(5000)  # milliseconds: a backup tool may hold the file for a moment
         for pragma in (
             "journal_mode=WAL",

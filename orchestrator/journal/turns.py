@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import apsw
 
-from orchestrator.journal import audit, inbox, media, outbox, sessions, steps, transcript
+from orchestrator.journal import audit, inbox, media, outbox, sessions, steps, transcript, usage
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.store import FencedError
 from thinker.protocol.messages import Message, UserMessage
 from thinker.protocol.methods import RecordedStep
 
 STOPPED = "(stopped)"  # ends what a chat sees of a cancelled turn
+OPEN = "state IN('running','waiting')"  # as the index of open turns has it
 COLUMNS = "id, agent_id, chat_key, session_id, recipe, state, epoch, deadline, started_at"
 
 
@@ -68,9 +69,10 @@ def boot(db: apsw.Connection, now: int) -> int:
     )
     db.execute(  # the time that nobody was here does not count against a turn's deadline
         "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
-        " WHERE state IN('running','waiting')",
+        f" WHERE {OPEN}",
         (epoch, now),
     )
+    usage.lose_of_open_turns(db)
     outbox.recover(db, now)
     _close_previews(db)
     return epoch
@@ -118,7 +120,8 @@ def load(db: apsw.Connection, turn_id: str) -> Turn:
 def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
     """The chat's running turn: one that a dead process left behind, seen from a new lane."""
     found = db.execute(
-        f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND state = 'running'", (chat_key,)
+        f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND {OPEN} AND state = 'running'",
+        (chat_key,),
     ).fetchone()
     return Turn(*found) if found else None
 
@@ -151,6 +154,7 @@ def context(
 
 def process_died(db: apsw.Connection, turn_id: str) -> int:
     """Count a process death while this turn's message was claimed; returns the count."""
+    usage.lose(db, turn_id)
     db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))
     return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
 
@@ -240,7 +244,7 @@ def origin(db: apsw.Connection, turn_id: str) -> InboxRow:
 
 def open_count(db: apsw.Connection) -> int:
     """How many turns are running or waiting."""
-    return int(db.execute("SELECT count(*) FROM turn WHERE state IN('running','waiting')").get)
+    return int(db.execute(f"SELECT count(*) FROM turn WHERE {OPEN}").get)
 
 
 def _end(
@@ -272,29 +276,3 @@ def _close_previews(db: apsw.Connection) -> None:
     )
     for turn_id, body in list(rows):
         close_preview(db, turn_id, str(body).removesuffix(outbox.UNFINISHED))
-
-
-@dataclass(frozen=True)
-class Glance:
-    """A turn in a list; ``ms`` from its start to its reply, None while it is open."""
-
-    id: str
-    agent_id: str
-    chat_key: str
-    state: str
-    stop_reason: str | None
-    tools: tuple[str, ...]
-    ms: int | None
-
-
-def recent(db: apsw.Connection, limit: int) -> list[Glance]:
-    """The newest turns first."""
-    rows = db.execute(
-        "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at FROM turn"
-        " ORDER BY started_at DESC, rowid DESC LIMIT ?",
-        (limit,),
-    )
-    return [
-        Glance(turn, agent, chat, state, stop, steps.tools_of(db, turn), ms)
-        for turn, agent, chat, state, stop, ms in list(rows)
-    ]

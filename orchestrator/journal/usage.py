@@ -59,6 +59,20 @@ def lose(db: apsw.Connection, turn_id: str) -> None:
     )
 
 
+def lose_of_open_turns(db: apsw.Connection) -> None:
+    """At boot: nobody is left to say what the calls used that the last process made."""
+    db.execute(
+        "UPDATE model_call SET state = 'lost' WHERE state = 'reserved'"
+        " AND turn_id IN (SELECT id FROM turn WHERE state IN('running','waiting'))"
+    )
+
+
+def is_reserved(db: apsw.Connection, turn_id: str) -> bool:
+    """Whether a call of the turn that was not made yet has its tokens set aside."""
+    query = "SELECT count(*) FROM model_call WHERE turn_id = ? AND state = 'reserved'"
+    return bool(db.execute(query, (turn_id,)).get)
+
+
 def release(db: apsw.Connection, turn_id: str | None) -> None:
     """The turn makes no call now: what was set aside for one is free again."""
     db.execute("DELETE FROM model_call WHERE turn_id = ? AND state = 'reserved'", (turn_id,))

@@ -10,17 +10,16 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "thinker")
 DATA = ("config", "prompts", "skills")
 SPLIT = """
+    import apsw
+    from contextlib import suppress
     from orchestrator.crashpoints import boundary
-    try:
-        db.execute("RELEASE job")
-        saved = True
-    except Exception:  # a job that is alone in its transaction has no savepoint
-        saved = False
+    shared = False  # with other jobs, each in a savepoint
+    with suppress(apsw.SQLError):
+        shared = db.execute("RELEASE job") is not None
     db.execute("COMMIT")
     boundary("split:after")
     db.execute("BEGIN IMMEDIATE")
-    if saved:
-        db.execute("SAVEPOINT job")
+    shared and db.execute("SAVEPOINT job")
 """
 
 
@@ -125,10 +124,10 @@ MUTANTS = (
         "journal/outbox.py",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'ph_sent' END\"\n"
-        "        \" WHERE mode = 'edit' AND state IN('ph_sending','sending')\"\n",
+        "        f\" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')\"\n",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'delivered' END\"\n"
-        "        \" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
+        "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
         ("supervisor@placeholder_sent:after#1", "supervisor@edit:before#1"),
     ),
     Mutant(
@@ -168,8 +167,8 @@ MUTANTS = (
         "open turns are not adopted",
         "lost",
         "journal/turns.py",
-        " WHERE state IN('running','waiting')\",\n        (epoch, now),",
-        " WHERE state IN('waiting')\",\n        (epoch, now),",
+        'f" WHERE {OPEN}",\n        (epoch, now),',
+        "\" WHERE state IN('waiting')\",\n        (epoch, now),",
         ("supervisor@plan:after#1",),
     ),
     Mutant(

@@ -9,6 +9,9 @@ from fakes.api_client import CHAT_TOOL, ScriptedModel, endpoints
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Reply
 
+from orchestrator.journal import requests
+from orchestrator.journal.store import reading
+
 pytestmark = pytest.mark.process
 SCHEMA: Any = {
     "type": "json_schema",
@@ -117,6 +120,22 @@ async def test_calls_are_handed_back_and_their_results_go_on(
         assert roles == ["user", "assistant", "tool", "assistant", "tool"]
         report = await api.daemon.status()
         assert report.recent_turns[1].stop_reason == "handed_back"
+
+
+async def test_tool_of_the_program_hides_ours_of_its_name(tmp_path: Path) -> None:
+    """Ours is not run in its place."""
+    model = ScriptedModel(lambda _: Reply(tool_calls=(("get_profile", {}),)))
+    tool: Any = {"type": "function", "function": {"name": "get_profile", "parameters": {}}}
+    async with model, endpoints(tmp_path, model) as api:
+        done = await api.client.chat.completions.create(
+            model="work", messages=api.say("who am I?"), tools=[tool]
+        )
+        assert done.choices[0].finish_reason == "tool_calls"
+        calls: Any = done.choices[0].message.tool_calls
+        assert [made.function.name for made in calls] == ["get_profile"]
+    with reading(tmp_path / "journal.db") as db:
+        stored = str(db.execute("SELECT result FROM step WHERE kind = 'tool'").get)
+    assert requests.HANDED_BACK in stored
 
 
 async def test_model_without_tool_calls_hands_back_what_it_wrote(tmp_path: Path) -> None:

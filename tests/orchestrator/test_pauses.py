@@ -10,6 +10,7 @@ import pytest
 from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, open_turn, opened, receive, step, update
 
+from orchestrator import budgets
 from orchestrator.definitions import AgentsFile
 from orchestrator.journal import audit, inbox, pauses, steps, turns, usage
 from orchestrator.journal.outbox import Part
@@ -166,12 +167,26 @@ def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
     turn = open_turn(bench.db)
     bench.answers(turn, 1_000, "read")
     with job(bench.db):
+        turns.process_died(bench.db, turn.id)
         bench.gate.reserve(bench.db, turn)
     assert usage.spent(bench.db, "work", 0).tokens == 3_000
     bench.answers(turn, 1_500, text="done")
     assert usage.spent(bench.db, "work", 0).tokens == 3_500
     query = "SELECT state, count(*) FROM model_call GROUP BY state"
     assert dict(bench.db.execute(query)) == {"settled": 2, "lost": 1}
+
+
+def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
+    """What T2 set aside is neither asked for nor set aside again; an operator's pause holds it."""
+    bench.configure(budget={"tokensPerDay": budgets.FIRST_CALL})
+    turn = open_turn(bench.db)
+    with job(bench.db):
+        bench.gate.reserve(bench.db, turn)
+        assert bench.gate.holds(bench.db, turn) is None
+        bench.gate.reserve(bench.db, turn)
+        assert usage.spent(bench.db, "work", 0).tokens == budgets.FIRST_CALL
+        bench.gate.pause(bench.db, "work", "me")
+        assert bench.gate.holds(bench.db, turn) is not None
 
 
 def test_call_without_a_price_counts_in_tokens_alone(bench: Bench) -> None:

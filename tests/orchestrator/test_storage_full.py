@@ -26,7 +26,7 @@ AGENTS = AgentsFile.model_validate(
 class Chats:
     """A channel that keeps what it is told to send."""
 
-    name, bot_id, edits = "telegram", "1", True
+    name, bot_id, edits, from_journal = "telegram", "1", True, False
 
     def __init__(self) -> None:
         self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)

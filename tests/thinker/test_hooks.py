@@ -12,7 +12,7 @@ from thinker.agent import Agent
 from thinker.hooks import HookFiles
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import SideEffect, UserMessage
-from thinker.protocol.methods import StopReason, TurnResult
+from thinker.protocol.methods import StepCommit, StepCommitted, StopReason, TurnResult
 
 LOOK = spec("look", SideEffect.PURE, q="string")
 PAST = tuple(UserMessage(content=f"old {number}") for number in range(3))
@@ -72,6 +72,27 @@ def tool_call_done(state, call, result):
     assert [result.content for result in host.results.values()] == ["look"]
     _, again, _ = await ran(settings, says("done"), steps=host.recorded()[:1])
     assert again.requests[0].messages[-1].content == "redacted"
+
+
+async def test_results_that_come_with_their_step_are_changed_too(tmp_path: Path) -> None:
+    """The tools that need nothing but the journal have run by then."""
+
+    class Prompt(MemoryHost):
+        async def commit(self, commit: StepCommit) -> StepCommitted:
+            committed = await super().commit(commit)
+            results = {seq: await self.call_tool(seq) for seq in committed.call_seqs}
+            return committed.model_copy(update={"results": results})
+
+    text = """
+def tool_call_started(state, call):
+    global began
+    began = call.name
+def after_tool_call_success(state, call, result):
+    return result.model_copy(update={"content": f"redacted {began}"})
+"""
+    model = ScriptedModel(calls(call("1", "look", q="x")), says("done"))
+    await Agent(write(tmp_path, redact=text), model).run_turn(turn_run("hello", LOOK), Prompt())
+    assert model.requests[1].messages[-1].content == "redacted look"
 
 
 async def test_failed_hook_is_logged_and_the_last_good_value_kept(tmp_path: Path) -> None:

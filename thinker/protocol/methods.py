@@ -9,6 +9,8 @@ Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervi
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
@@ -196,11 +198,13 @@ class StepCommit(Frozen):
 class StepCommitted(Frozen):
     """The step's journal number and, in the order of its calls, theirs.
 
+    ``results`` are those of calls that needed nothing but the journal, by their numbers.
     ``changed`` is what the stable part of the prompt differs in from the session's turn before.
     """
 
     seq: int
     call_seqs: tuple[int, ...] = ()
+    results: dict[int, ToolResult] = Field(default_factory=dict)
     changed: tuple[str, ...] = ()
 
 

@@ -1,0 +1,92 @@
+"""A whole daemon beside a stub model, for bench_turn, bench_load and bench_growth."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+
+from orchestrator import control
+from orchestrator.control import ChatOutcome, ChatSend, ChatWait
+from orchestrator.settings import Settings
+from thinker.protocol.peer import Peer
+
+STUB = (sys.executable, str(Path(__file__).with_name("bench_turn")), "--stub")
+DAEMON = (sys.executable, "-P", "-m", "orchestrator", "run")
+WITHIN = 60.0  # seconds for a start, and for each message
+
+
+@dataclass(frozen=True)
+class Running:
+    """A daemon's control socket, and milliseconds from its start to its readiness."""
+
+    peer: Peer
+    ready_ms: float
+
+    async def ask(self, agent: str, text: str, chat: str = "") -> float:
+        """Milliseconds from sending a message to holding its reply."""
+        message = uuid4().hex
+        start = time.perf_counter()
+        said = ChatSend(chat=chat or uuid4().hex, message=message, text=text, agent=agent)
+        await self.peer.request(control.CHAT_SEND, said, timeout=WITHIN)
+        wait = ChatWait(message=message, seconds=WITHIN)
+        outcome = await self.peer.call(control.CHAT_WAIT, wait, ChatOutcome, timeout=WITHIN)
+        taken = (time.perf_counter() - start) * 1000
+        if outcome.texts != ("done",):
+            raise SystemExit(f"wrong answer: {outcome}")
+        return taken
+
+
+@asynccontextmanager
+async def stub_model() -> AsyncIterator[str]:
+    """The address of a model that answers at once, in a process of its own."""
+    async with await anyio.open_process(STUB, stderr=None) as stub:
+        if stub.stdout is None:
+            raise SystemExit("the stub has no output")
+        yield f"http://127.0.0.1:{int(await stub.stdout.receive())}/v1"
+        stub.kill()
+
+
+@asynccontextmanager
+async def daemon(home: Path, url: str, agents: Sequence[str]) -> AsyncIterator[Running]:
+    """A daemon on this home, whose agents ask the model at ``url``; its log is in the home."""
+    common: dict[str, object] = {
+        "llmProvider": "openai",
+        "model": "stub",
+        "baseUrl": url,
+        "maxSteps": 12,
+    }
+    common |= {"limits": {"maxConcurrentTurns": 64}}
+    common |= {"compaction": {"enabled": False}, "factExtraction": {"enabled": False}}
+    config = {"agents": [{"agentId": name, **common} for name in agents]}
+    (home / "agents.json").write_text(json.dumps(config), "utf-8")
+    told = {"ORCHESTRATOR_HOME": str(home), "NOTIFY_SOCKET": str(home / "notify")}
+    env = {**os.environ, **told, "OPENAI_API_KEY": "none"}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
+        notices.bind(told["NOTIFY_SOCKET"])
+        start = time.perf_counter()
+        with (home / "log").open("w") as log:
+            process = await anyio.open_process(DAEMON, env=env, stderr=log)
+        async with process:
+            with anyio.fail_after(WITHIN):
+                await _ready(notices)
+            ready = (time.perf_counter() - start) * 1000
+            async with control.connect(Settings.read(env)) as peer:
+                yield Running(peer, ready)
+            process.send_signal(signal.SIGTERM)
+
+
+async def _ready(notices: socket.socket) -> None:
+    """Wait for what systemd would be told."""
+    while True:
+        await anyio.wait_readable(notices)
+        if b"READY=1" in notices.recv(4096):
+            return

@@ -1,0 +1,128 @@
+"""Calls that are made with T3: which, and what the journal holds of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.agents_file import WORK, parsed
+from fakes.journal import call, job, open_turn, opened, planned, step
+from fakes.tool_call import tool_context
+
+from orchestrator.approvals import Desk
+from orchestrator.hosttools.base import JournalTool, ToolContext
+from orchestrator.hosttools.catalogue import TOOLS
+from orchestrator.journal import steps
+from orchestrator.journal.approvals import Approval
+from orchestrator.journal.store import Store
+from orchestrator.promptlibrary import PromptLibrary
+from orchestrator.settings import Settings
+from orchestrator.tooljournal import Caller, ToolJournal
+from orchestrator.toolservers import ToolServers
+from thinker.protocol.messages import JsonObject, ToolResult
+
+
+@dataclass
+class Bench:
+    """The turn ``t1``, and who decides of its calls."""
+
+    db: apsw.Connection
+    journal: ToolJournal
+    context: ToolContext
+
+    def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> Caller:
+        """The agent ``work`` with these fields."""
+        (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
+        return Caller(agent, self.context, 1, handed_back)
+
+    def make(self, caller: Caller, *names: str) -> Mapping[int, ToolResult]:
+        """T3 of calls of these tools."""
+        calls = planned(self.db, "t1", *names)
+        with job(self.db):
+            return self.journal.make(self.db, caller, [made.seq for made in calls])
+
+    def states(self) -> list[str]:
+        """The states of all calls."""
+        query = "SELECT state FROM step WHERE kind = 'tool' ORDER BY seq"
+        return [str(state) for (state,) in self.db.execute(query)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A turn that has just begun."""
+    with opened(tmp_path) as db:
+        open_turn(db)
+        store, settings = Store(tmp_path / "journal.db"), Settings(home=tmp_path)
+        servers = ToolServers(settings, {}, ())
+        journal = ToolJournal(servers, PromptLibrary(settings), Desk(store, lambda: 5), lambda: 5)
+        yield Bench(db, journal, tool_context(store, tmp_path))
+        store.close()
+
+
+def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None:
+    """Each with its intent, its end and its result; asked for again they are not made again."""
+    caller = bench.caller()
+    made = bench.make(caller, "list_facts", "get_profile")
+    assert [(seq, result.is_error) for seq, result in made.items()] == [(2, False), (3, False)]
+    times = "SELECT t_intent, t_end FROM step WHERE kind = 'tool'"
+    assert list(bench.db.execute(times)) == [(5, 5), (5, 5)]
+    assert bench.states() == ["done", "done"]
+    with job(bench.db):
+        assert bench.journal.begin(bench.db, caller, 2) == made[2]
+
+
+def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> None:
+    """Calls keep the model's order."""
+    made = bench.make(bench.caller(), "list_facts", "spawn_subagent", "get_profile")
+    assert list(made) == [2]
+    assert bench.states() == ["done", "planned", "planned"]
+
+
+def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
+    """As when its worker asks for it."""
+    made = bench.make(bench.caller(deniedTools=["list_*"]), "list_facts", "get_profile")
+    assert [result.is_error for result in made.values()] == [True, False]
+    assert bench.states() == ["failed", "done"]
+    assert "denied list_facts" in bench.db.execute("SELECT act FROM audit").get
+
+
+def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
+    """Its worker is told when it asks, and nothing after it happens first."""
+    caller = bench.caller(approvals=["get_profile"])
+    assert list(bench.make(caller, "list_facts", "get_profile", "list_facts")) == [2]
+    assert bench.states() == ["done", "planned", "planned"]
+    with job(bench.db):
+        assert isinstance(bench.journal.begin(bench.db, caller, 3), Approval)
+    assert bench.db.execute("SELECT count(*) FROM approval").get == 1
+
+
+def test_tool_of_whoever_asked_is_not_made_by_ours_of_its_name(bench: Bench) -> None:
+    """It is handed back, and runs there."""
+    assert bench.make(bench.caller(frozenset({"list_facts"})), "list_facts") == {}
+    assert bench.states() == ["planned"]
+
+
+def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
+    """The worker knows of it, as it rejected it."""
+    with job(bench.db):
+        rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
+        assert bench.journal.make(bench.db, bench.caller(), rejected.call_seqs) == {}
+    assert call(bench.db, "t1", 2).state == "failed"
+
+
+def test_fault_of_a_tool_leaves_nothing_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs the call, neither T3 nor the calls before."""
+
+    def effect(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+        del context, arguments
+        db.execute("INSERT INTO meta VALUES('half', 'done')")
+        raise KeyError("a bug")
+
+    broken = JournalTool(TOOLS["list_facts"].spec, effect)
+    monkeypatch.setitem(TOOLS, "list_facts", broken)
+    assert list(bench.make(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
+    assert bench.states() == ["done", "planned", "planned"]
+    assert bench.db.execute("SELECT count(*) FROM meta WHERE k = 'half'").get == 0
