@@ -7,7 +7,7 @@ it lists is text from outside, kept from other servers' names and from ours.
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.definitions import McpServer
 from orchestrator.toolhost.wire import ServerTool
@@ -21,13 +21,17 @@ INTERNAL = ("health",)  # beside names that begin with "_"
 
 @dataclass(frozen=True)
 class McpTool:
-    """One tool of one server; ``timeout`` in seconds. ``keyed``: it takes `KEY`."""
+    """One tool of one server; ``timeout`` in seconds. ``keyed``: it takes `KEY`.
+
+    ``env`` are variables that its server is told with a call.
+    """
 
     spec: ToolSpec
     server: str
     tool: str
     timeout: float
     keyed: bool
+    env: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self, given: JsonObject, key: str) -> JsonObject:
         """The arguments that its server gets."""

@@ -4,38 +4,32 @@ A definition that cannot be used is replaced by its last version that could, als
 what is wrong with its file is reported with place and mend.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import TypeVar
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.adapter import InboundMessage
+from orchestrator import promptcheck
 from orchestrator.definitions import AgentDefinition, AgentsFile, Problem
-from orchestrator.definitions.problems import suggestion
-from orchestrator.hosttools.base import DelegatingTool
+from orchestrator.hosttools.base import DelegatingTool, HostTool
+from orchestrator.journal.steps import Call
 from orchestrator.launch import write_private
-from orchestrator.prompttools import prompt_tools, registry
-from orchestrator.router import match
+from orchestrator.mcptools import McpTool
+from orchestrator.prompttools import Configured, prompt_tools, registry
+from orchestrator.router import Place, match
 from orchestrator.settings import Settings, bundled
 from thinker.protocol.messages import JsonObject, SideEffect
 from thinker.protocol.prompts.bundle import PromptBundle, bundle
 from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.environments import Env, Environments
-from thinker.protocol.prompts.files import DefinitionFile, scan
-from thinker.protocol.prompts.problem import Problem as Finding
-from thinker.protocol.prompts.registry import Registry
-from thinker.protocol.prompts.tooluse import INJECTED, SubagentUse, ToolUse
+from thinker.protocol.prompts.files import scan
+from thinker.protocol.prompts.tooluse import INJECTED
 
-# The rest of such a definition holds: the entry is left out.
-WARNINGS = frozenset({"known_tool", "no_effect_yet"})
-
-FILE = "agents.json"
-HOOKS = "orchestrator.hooks"  # the group of entry points
-
+T = TypeVar("T", bound=HostTool | McpTool)
 _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
 log = structlog.get_logger()
 
@@ -57,8 +51,8 @@ class PromptLibrary:
         """Read all files again; what cannot be used leaves the definition that there was."""
         files, before = scan(self._folders), self.definitions
         fresh = {name: file.definition for name, file in files.items() if file.definition}
-        hooks = _hooks(self._hooks)
-        current, problems = _settled({**before, **fresh}, before, agents, hooks)
+        hooks = promptcheck.known_hooks(self._hooks)
+        current, problems = promptcheck.settled({**before, **fresh}, before, agents, hooks)
         bundles = {name: bundle(current, name) for name in current}
         used = {agent.prompt for agent in agents.agents} & bundles.keys()
         needed = {part for name in used if name for part in bundles[name].definitions}
@@ -70,12 +64,15 @@ class PromptLibrary:
         )
         self._instance = agents.variables
         for name, definition in self.definitions.items():
-            problems[name] = (*problems.get(name, ()), *_without_effect(definition, names))
+            problems[name] = (
+                *problems.get(name, ()),
+                *promptcheck.without_effect(definition, names),
+            )
         findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
         self.problems = (
-            *_file_problems(files, findings, self.definitions),
-            *_agent_problems(agents, self.definitions, files),
-            *_hook_problems(agents, self.definitions, hooks),
+            *promptcheck.file_problems(files, findings, self.definitions),
+            *promptcheck.agent_problems(agents, self.definitions, files),
+            *promptcheck.hook_problems(agents, self.definitions, hooks),
         )
 
     def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
@@ -112,20 +109,58 @@ class PromptLibrary:
         return None if found is None else found.as_json()
 
     def environments(
-        self, agent: AgentDefinition, agents: AgentsFile, message: InboundMessage
+        self, agent: AgentDefinition, agents: AgentsFile, place: Place
     ) -> Environments:
-        """What agents.json sets the variables to that the agent's definition declares."""
-        found = self._bundles.get(agent.prompt or "")
-        if found is None:
-            return Environments()
-        binding = match(agents.bindings, message)
-        channel = getattr(agents.channels, message.channel, None)
+        """What agents.json sets variables to where the agent answers; secrets, too."""
+        binding = match(agents.bindings, place)
+        channel = getattr(agents.channels, place.channel, None)
         return Environments(
             thread={} if binding is None else binding.variables,
             account={} if channel is None else channel.variables,
             instance=agents.variables,
             agent=agent.env,
-        ).only(found.declared)
+        )
+
+    def worded(self, agent: AgentDefinition, known: Environments) -> Environments:
+        """What of it may stand in the text of the agent's definition, and leave this process."""
+        found = self._bundles.get(agent.prompt or "")
+        return Environments() if found is None else known.only(found.worded)
+
+    def configured(
+        self, agent: AgentDefinition, known: Environments, call: Call, tool: T
+    ) -> tuple[Call, T]:
+        """A call and its tool with what the agent's definition sets for them.
+
+        Raises:
+            DefinitionError: a variable is not set.
+        """
+        found = self._bundles.get(agent.prompt or "")
+        entries = () if found is None else found.root.tools or ()
+        entry = next((entry for entry in entries if entry.name == call.name), None)
+        if found is None or entry is None or not (entry.env or entry.options):
+            return call, tool
+        own = Configured.of(entry, found, known)
+        call = replace(call, arguments=own.arguments(call.arguments))
+        return call, replace(tool, env=own.env) if isinstance(tool, McpTool) else tool
+
+    def shared(
+        self,
+        parent: AgentDefinition,
+        known: Environments,
+        child: AgentDefinition,
+        names: Sequence[str],
+    ) -> Env:
+        """The values of variables that a parent shares with its subagent.
+
+        What is a secret there is none of the subagent's text.
+        """
+        bundles = self._bundles
+        ours, theirs = bundles.get(parent.prompt or ""), bundles.get(child.prompt or "")
+        worded = frozenset() if theirs is None else theirs.worded
+        secret = frozenset() if ours is None else ours.secret
+        prompt = {} if ours is None else ours.root.env
+        values = known.model_copy(update={"prompt": prompt}).merged()
+        return {name: values[name] for name in {*names} - (secret & worded) if name in values}
 
     def with_model(self, agent: AgentDefinition, agents: AgentsFile) -> AgentDefinition:
         """The agent with the model that its definition names."""
@@ -143,103 +178,6 @@ class PromptLibrary:
                 else reference.temperature,
             }
         )
-
-
-def _without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
-    """What a definition says that nothing obeys yet."""
-    for number, entry in enumerate(definition.tools or ()):
-        use = names.resolve(entry)
-        place = ("tools", number)
-        if isinstance(use, SubagentUse) and use.immediate:
-            text = '"immediate" has no effect yet; remove it'
-            yield Finding((*place, "immediate"), "no_effect_yet", text)
-        elif isinstance(use, ToolUse) and use.env:
-            text = '"env" of a tool has no effect yet; set it in "env" of the MCP server'
-            yield Finding((*place, "env"), "no_effect_yet", text)
-
-
-def _settled(
-    candidates: Mapping[str, PromptDefinition],
-    before: Mapping[str, PromptDefinition],
-    agents: AgentsFile,
-    hooks: frozenset[str],
-) -> tuple[dict[str, PromptDefinition], dict[str, tuple[Finding, ...]]]:
-    """The candidates that hold together, faulty ones by their version before; what was wrong.
-
-    A version that is taken back may break what includes it, so all are checked again until none
-    is faulty; each has two versions at most, so that ends.
-    """
-    current, first = dict(candidates), dict[str, tuple[Finding, ...]]()
-    while True:
-        names = registry(current, agents, hooks)
-        found = {name: names.check(definition) for name, definition in current.items()}
-        first = {**{name: seen for name, seen in found.items() if seen}, **first}
-        faulty = [
-            name
-            for name, seen in found.items()
-            if any(finding.rule not in WARNINGS for finding in seen)
-        ]
-        if not faulty:
-            return current, first
-        for name in faulty:
-            refused, fallback = current.pop(name), before.get(name)
-            if fallback is not None and fallback != refused:
-                current[name] = fallback
-
-
-def _file_problems(
-    files: Mapping[str, DefinitionFile],
-    findings: Mapping[str, Sequence[Finding]],
-    in_force: Mapping[str, PromptDefinition],
-) -> Iterator[Problem]:
-    for name, found in sorted(findings.items()):
-        file = files[name]
-        for finding in found:
-            grave = finding.rule not in WARNINGS
-            kept = "; its last good version is in force" if name in in_force else ""
-            message = f"prompt '{name}': {finding}{kept if grave else ''}"
-            severity: Literal["error", "warning"] = "error" if grave else "warning"
-            yield Problem(severity, str(file.path), 0, None, finding.field, message)
-
-
-def _agent_problems(
-    agents: AgentsFile, in_force: Mapping[str, PromptDefinition], files: Mapping[str, object]
-) -> Iterator[Problem]:
-    for agent in agents.agents:
-        name = agent.prompt
-        if name is None:
-            continue
-        who = f"agent '{agent.agent_id}'"
-        if name not in in_force:
-            broken = "; mend its file" if name in files else suggestion(name, files)
-            message = f"{who} has the prompt '{name}', which cannot be used{broken}"
-            yield Problem("error", FILE, 0, agent.agent_id, "prompt", message)
-        elif name not in files:
-            message = f"{who} has the prompt '{name}', whose file is gone; its last version is used"
-            yield Problem("warning", FILE, 0, agent.agent_id, "prompt", message)
-        elif agent.system_prompt:
-            message = f'{who} has a "prompt", so its "systemPrompt" has no effect; remove one'
-            yield Problem("warning", FILE, 0, agent.agent_id, "systemPrompt", message)
-
-
-def _hook_problems(
-    agents: AgentsFile, in_force: Mapping[str, PromptDefinition], hooks: frozenset[str]
-) -> Iterator[Problem]:
-    for agent in agents.agents:
-        who = f"agent '{agent.agent_id}'"
-        for name in sorted({*agent.hooks} - hooks):
-            message = f"{who} has the unknown hook '{name}'{suggestion(name, hooks)}"
-            yield Problem("error", FILE, 0, agent.agent_id, "hooks", message)
-        definition = in_force.get(agent.prompt or "")
-        if not agent.allow_hooks and (agent.hooks or (definition and definition.hooks)):
-            message = f'{who} has hooks, which are off; set "allowHooks": true or remove them'
-            yield Problem("warning", FILE, 0, agent.agent_id, "allowHooks", message)
-
-
-def _hooks(directory: Path) -> frozenset[str]:
-    """The hooks that there are: files of the home, and entry points of installed packages."""
-    installed = (found.name for found in entry_points(group=HOOKS))
-    return frozenset((*(path.stem for path in directory.glob("*.py")), *installed))
 
 
 def _stored(path: Path) -> dict[str, PromptDefinition]:

@@ -10,7 +10,10 @@ from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.hosttools.handoffs import handoff
 from orchestrator.hosttools.subprompts import subprompt
 from orchestrator.mcptools import owner
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.prompts.bundle import PromptBundle
 from thinker.protocol.prompts.definition import PromptDefinition
+from thinker.protocol.prompts.environments import Env, Environments, filled
 from thinker.protocol.prompts.registry import AgentKind, Registry
 from thinker.protocol.prompts.tooluse import (
     SUBAGENT_CREATE,
@@ -18,6 +21,7 @@ from thinker.protocol.prompts.tooluse import (
     HandoffUse,
     SubagentUse,
     SubpromptUse,
+    ToolEntry,
 )
 
 SWITCHED_ON = ("true", "1", "yes")
@@ -33,6 +37,40 @@ class KnownTools:
 
     def __contains__(self, name: object) -> bool:
         return name in TOOLS or bool(owner(str(name), self.servers))
+
+
+@dataclass(frozen=True)
+class Configured:
+    """What a prompt's entry sets for the calls of a tool: its variables and fixed options.
+
+    ``values`` are those of every variable that the options may have a place for.
+    """
+
+    options: JsonObject
+    env: Env
+    values: Env
+
+    @classmethod
+    def of(cls, entry: ToolEntry, bundle: PromptBundle, known: Environments) -> "Configured":
+        """With the values that win where the agent is asked."""
+        own, root = entry.env or {}, bundle.root
+        merged = known.model_copy(update={"tool": own, "prompt": root.env}).merged()
+        declared = {*own, *root.env, *(variable.name for variable in root.variables)}
+        values = {name: merged[name] for name in declared if name in merged}
+        return cls(entry.options or {}, {name: merged[name] for name in own}, values)
+
+    def arguments(self, given: JsonObject) -> JsonObject:
+        """The arguments of a call with the variables of its fixed options filled in, no others.
+
+        Raises:
+            DefinitionError: one of them is not set.
+        """
+        fixed = {
+            name: filled(value, self.values)
+            for name, value in self.options.items()
+            if given.get(name) == value
+        }
+        return {**given, **fixed}
 
 
 def registry(

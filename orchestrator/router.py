@@ -5,11 +5,28 @@ that is named but cannot take messages refuses: another one must not read what w
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import Binding
 
 THREAD, CHAT, ANY_CHAT, NO_MATCH = 3, 2, 1, 0
+
+
+class Place(Protocol):
+    """Where a message comes from."""
+
+    @property
+    def channel(self) -> str:
+        """The chat system."""
+
+    @property
+    def chat_id(self) -> str:
+        """The chat in it."""
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread in the chat, if there is one."""
 
 
 def resolve(
@@ -23,13 +40,13 @@ def resolve(
     return chosen if chosen in agents else None
 
 
-def match(bindings: Sequence[Binding], message: InboundMessage) -> Binding | None:
+def match(bindings: Sequence[Binding], message: Place) -> Binding | None:
     """The binding that applies to the chat of ``message``."""
     best = max(bindings, key=lambda binding: specificity(binding, message), default=None)
     return best if best is not None and specificity(best, message) else None
 
 
-def specificity(binding: Binding, message: InboundMessage) -> int:
+def specificity(binding: Binding, message: Place) -> int:
     """How closely ``binding`` names the place of ``message``; 0 when it does not."""
     if binding.channel != message.channel:
         return NO_MATCH

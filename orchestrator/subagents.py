@@ -15,6 +15,7 @@ from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.hosttools.agents import NOTIFY
 from orchestrator.journal import inbox, runs, sessions, steps, subagents, transcript, turns, usage
+from orchestrator.journal.outbox import Address
 from orchestrator.journal.subagents import Run, Spec
 from orchestrator.launch import prepare, resolve
 from orchestrator.settings import bundled
@@ -23,6 +24,7 @@ from orchestrator.turnhost import JournalHost
 from orchestrator.turnrequest import Gathered
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.prompts.environments import Environments
 from thinker.protocol.prompts.tooluse import NOTIFY_PARENT
 
 # Single level, so no prompts as tools either; and a task would run with all rights of the parent
@@ -86,6 +88,16 @@ class SubagentTurnRunner(TurnRunner):
     async def _quarantined(self, error: QuarantinedError) -> TurnResult | None:
         """Its parent must not wait for a process that keeps failing."""
         return ended(str(error), str(error))
+
+    def _environments(self, definition: AgentDefinition, address: Address) -> Environments:
+        """Its own, and what its parent shares; a secret of the parent's never for the text."""
+        services, known = self._with, super()._environments(definition, address)
+        parent = services.agents().agent(self._work.agent_id)
+        if parent is None or not self._work.spec.scoped_env:
+            return known
+        theirs = super()._environments(parent, address)
+        shared = services.prompts.shared(parent, theirs, definition, self._work.spec.scoped_env)
+        return known.model_copy(update={"thread": {**known.thread, **shared}})
 
     def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
         asked = self._work.spec.allowed_tools

@@ -28,6 +28,7 @@ from orchestrator.mcptools import McpTool
 from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.toolservers import ToolServers
 from thinker.protocol.messages import ToolResult
+from thinker.protocol.prompts.problem import DefinitionError
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,12 @@ class ToolJournal:
         tool: JournalTool | PlainTool | McpTool,
         caller: Caller,
     ) -> ToolResult | Begun:
+        """T4, with what only the operator sets in the call, which the journal does not hold."""
+        known = caller.context.environments
+        try:
+            call, tool = self._prompts.configured(caller.definition, known, call, tool)
+        except DefinitionError as error:
+            return self.refuse(db, call, str(error))
         if isinstance(tool, JournalTool):
             effect = _effect(tool, call, caller.context)
             return steps.finish_local(db, call, effect, caller.epoch, self._clock())

@@ -118,6 +118,7 @@ class ToolServers:
             tool=tool.tool,
             arguments=tool.arguments(arguments, key),
             timeout=tool.timeout,
+            env=dict(tool.env),
         )
         try:
             return await child.peer.call(

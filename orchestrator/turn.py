@@ -44,6 +44,7 @@ from orchestrator.turnrequest import Gathered, Services, gather, turn_run
 from orchestrator.waits import Waits
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.prompts.environments import Environments
 
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
 log = structlog.get_logger()
@@ -151,7 +152,10 @@ class TurnRunner:
     def _hosted(
         self, definition: AgentDefinition, address: Address, preview: Preview | None = None
     ) -> JournalHost:
-        self._host = JournalHost(self._with, self._turn, definition, address, self._waits, preview)
+        known = self._environments(definition, address)
+        self._host = JournalHost(
+            self._with, self._turn, definition, address, self._waits, known, preview
+        )
         return self._host
 
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
@@ -192,8 +196,13 @@ class TurnRunner:
             raise UnknownAgentError(self._turn.agent_id)
         return definition
 
+    def _environments(self, definition: AgentDefinition, address: Address) -> Environments:
+        """What variables are set to where this turn answers."""
+        return self._with.prompts.environments(definition, self._with.agents(), address)
+
     def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
-        return turn_run(self._with, gathered, definition)
+        known = self._environments(definition, gathered.context.messages[0].address())
+        return turn_run(self._with, gathered, definition, known)
 
     async def _on(self, worker: Worker, run: TurnRun, host: JournalHost) -> TurnResult:
         try:

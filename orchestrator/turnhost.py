@@ -26,6 +26,7 @@ from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
+from thinker.protocol.prompts.environments import Environments
 
 log = structlog.get_logger()
 
@@ -43,12 +44,15 @@ class JournalHost:
     definition: AgentDefinition
     address: Address
     waits: Waits
+    environments: Environments
     preview: Preview | None = None
     run: TurnRun | None = None  # what the worker was sent
     wait: Callable[[], Awaitable[bool]] | None = None
 
     def __post_init__(self) -> None:
-        self._context = tool_context(self.services, self.turn, self.definition, self.address)
+        self._context = tool_context(
+            self.services, self.turn, self.definition, self.address, self.environments
+        )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """T3, fenced by the epoch. An agent that is paused with it goes no step further."""

@@ -29,6 +29,7 @@ from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
 from thinker.protocol.messages import LayerRecord, Message
 from thinker.protocol.methods import ChatRef, TurnRun
+from thinker.protocol.prompts.environments import Environments
 
 WINDOW = 50  # messages of history; seed 002
 JUMP = 50  # messages by which it moves in the cached layout, whose prefix each move changes
@@ -128,9 +129,14 @@ def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
     return replace(context, history=history, said=said, steps=steps)
 
 
-def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
-    """The request that opens a turn in a worker, or goes on with it."""
-    context, known = gathered.context, gathered.known
+def turn_run(
+    services: Services, gathered: Gathered, definition: AgentDefinition, known: Environments
+) -> TurnRun:
+    """The request that opens a turn in a worker, or goes on with it.
+
+    ``known`` are what the variables of prompts and tools are set to.
+    """
+    context, recalled = gathered.context, gathered.known
     first = context.messages[0]
     return TurnRun(
         turn_id=context.turn.id,
@@ -143,12 +149,12 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
         messages=context.said,
         history=context.history,
         summary=context.summary,
-        profile_prompt=known.profile_prompt,
+        profile_prompt=recalled.profile_prompt,
         prompt=services.prompts.of(definition),
-        environments=services.prompts.environments(definition, services.agents(), first.message()),
-        memories=known.memories,
-        playbooks=known.playbooks,
-        skills=known.skills,
+        environments=services.prompts.worded(definition, known),
+        memories=recalled.memories,
+        playbooks=recalled.playbooks,
+        skills=recalled.skills,
         steps=context.steps,
         tools=services.tools.offered(definition),
         recent_tools=context.recent_tools,
@@ -163,7 +169,11 @@ def turn_run(services: Services, gathered: Gathered, definition: AgentDefinition
 
 
 def tool_context(
-    services: Services, turn: Turn, definition: AgentDefinition, address: Address
+    services: Services,
+    turn: Turn,
+    definition: AgentDefinition,
+    address: Address,
+    known: Environments,
 ) -> ToolContext:
     """What a tool call of a turn may know."""
     return ToolContext(
@@ -179,6 +189,7 @@ def tool_context(
         store=services.store,
         meaning=partial(services.embeddings.meaning, definition, turn.agent_id),
         denied_tools=definition.denied_tools,
+        environments=known,
     )
 
 

@@ -22,6 +22,7 @@ from thinker.protocol.prompts.tooluse import (
     NOTIFY_PARENT,
     SUBAGENT_CREATE,
     SUBAGENT_MESSAGE,
+    Immediate,
     Resumable,
     SubagentUse,
 )
@@ -44,6 +45,11 @@ class Helper:
     def resumable(self) -> Resumable | None:
         """How it lives on; None when every call is a new one."""
         return self.use.resumable if isinstance(self.use.resumable, Resumable) else None
+
+    @property
+    def immediate(self) -> Immediate:
+        """What is said of one that is begun before the first step."""
+        return self.use.immediate if isinstance(self.use.immediate, Immediate) else Immediate()
 
 
 def subagent(helper: Helper) -> DelegatingTool:
@@ -140,6 +146,7 @@ def _create(
         explicit=lives is not None and lives.parent_communication == "explicit",
         denied_tools=context.denied_tools,
         timeout_minutes=helper.minutes,
+        scoped_env=helper.immediate.scoped_env,
     )
     chat = context.address.chat_key
     subagent_id = subagents.create(db, call, context.agent_id, spec, context.now, chat)

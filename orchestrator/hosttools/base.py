@@ -6,7 +6,7 @@ result, so it can never happen twice or be forgotten. A `PlainTool` only reads. 
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from orchestrator.journal.outbox import Address
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+from thinker.protocol.prompts.environments import Environments
 
 
 class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not an error of ours
@@ -30,7 +31,7 @@ class ToolContext:
 
     ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read;
     ``meaning`` says what a text means, if anybody knows; ``denied_tools`` are those that the turn
-    may not use.
+    may not use; ``environments`` are what variables are set to outside of the prompt.
     """
 
     agent_id: str
@@ -45,6 +46,7 @@ class ToolContext:
     store: Store
     meaning: Callable[[str], Awaitable[Meaning | None]]
     denied_tools: tuple[str, ...] = ()
+    environments: Environments = field(default_factory=Environments)
 
     @property
     def source(self) -> str:

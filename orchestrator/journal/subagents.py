@@ -35,7 +35,8 @@ class Spec(Frozen):
     ``prompt`` is the definition that it works with, None the usual one of subagents. With an
     ``agent`` it is that agent instead, with that one's tools, called ``name``. One that ``keeps``
     its session remembers what it did before; what an ``explicit`` one says itself is all that its
-    parent hears of work that it does not wait for, unless that fails.
+    parent hears of work that it does not wait for, unless that fails. ``scoped_env`` are variables
+    that are set to what they are for its parent.
     """
 
     allowed_tools: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Spec(Frozen):
     name: str = ""
     keeps: bool = False
     explicit: bool = False
+    scoped_env: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import cast
 
 import anyio
 import orjson
@@ -17,6 +18,7 @@ from mcp_types import (
     PARSE_ERROR,
     REQUEST_TIMEOUT,
     Implementation,
+    RequestParamsMeta,
     Tool,
     ToolListChangedNotification,
 )
@@ -29,6 +31,7 @@ from orchestrator.toolhost.content import answer
 from orchestrator.toolhost.http import http
 from orchestrator.toolhost.stdio import Link, stdio
 from orchestrator.toolhost.wire import (
+    ENV,
     LOST,
     NOT_SENT,
     ServerSpec,
@@ -181,7 +184,8 @@ class Server:
     async def _ask(self, client: Client, request: ToolRequest) -> ToolAnswer:
         try:
             with anyio.fail_after(request.timeout):
-                return answer(await client.call_tool(request.tool, request.arguments))
+                told = cast("RequestParamsMeta", {ENV: request.env}) if request.env else None
+                return answer(await client.call_tool(request.tool, request.arguments, meta=told))
         except TimeoutError as error:
             raise RpcError(LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:

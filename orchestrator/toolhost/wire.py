@@ -18,6 +18,8 @@ FD_VARIABLE = "ORCHESTRATOR_TOOLHOST_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
 HEARTBEAT = 5.0  # seconds between two beats
 
+ENV = "orchestrator/env"  # in the _meta of a call: the variables of a prompt's tool entry
+
 # How a call ends without an answer; codes of error answers.
 NOT_SENT = -32010  # the server certainly never saw it
 LOST = -32011  # the server may have run it, or not
@@ -67,12 +69,13 @@ class ServerState(Frozen):
 
 
 class ToolRequest(Frozen):
-    """Call a tool; ``timeout`` in seconds, connecting included."""
+    """Call a tool; ``timeout`` in seconds, connecting included. ``env`` goes along as `ENV`."""
 
     server: str
     tool: str
     arguments: JsonObject
     timeout: float
+    env: dict[str, str] = Field(default_factory=dict)
 
 
 class ToolAnswer(Frozen):

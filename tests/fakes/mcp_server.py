@@ -4,6 +4,7 @@ Its tools do what servers do wrong. Effects are appended as lines to the file th
 ``EFFECTS`` names, so that a test can count them.
 """
 
+import json
 import os
 import signal
 import sys
@@ -134,6 +135,13 @@ async def grow(ctx: Context) -> str:
     await ctx.notify_tools_changed()
     await ctx.session.send_tool_list_changed()  # for clients of the older protocol
     return "grown"
+
+
+@server.tool()
+def told(text: str, ctx: Context) -> str:
+    """Say what the call says, and which variables came with it."""
+    meta = ctx.request_context.meta or {}
+    return f"{text} {json.dumps(meta.get('orchestrator/env'), sort_keys=True)}"
 
 
 @server.tool()

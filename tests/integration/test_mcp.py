@@ -74,7 +74,7 @@ async def test_agent_uses_servers_and_a_crash_is_told_by_class(tmp_path: Path) -
         assert first == "result: crash"
         assert len(effects(tmp_path, "safe")) == 3  # two tries of hiccup, one effect of its key
         report = await daemon.until(connected("wild", "safe"))
-        assert {item.tools for item in report.tool_servers} == {15}
+        assert {item.tools for item in report.tool_servers} == {16}
 
 
 async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -> None:

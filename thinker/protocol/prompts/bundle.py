@@ -24,9 +24,18 @@ class PromptBundle(Frozen):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @property
-    def declared(self) -> frozenset[str]:
-        """The names of all variables that are declared in it."""
-        return frozenset(v.name for found in self.definitions.values() for v in found.variables)
+    def secret(self) -> frozenset[str]:
+        """The names of the variables that somebody declares secret."""
+        return frozenset(self._declared("secret"))
+
+    @property
+    def worded(self) -> frozenset[str]:
+        """The names of the variables that may stand in a text: nobody declares them secret."""
+        return frozenset(self._declared("text")) - self.secret
+
+    def _declared(self, kind: str) -> Iterator[str]:
+        variables = (v for found in self.definitions.values() for v in found.variables)
+        return (variable.name for variable in variables if variable.type == kind)
 
     def sources(self) -> dict[str, Source]:
         """What can be included, by name."""

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinker.protocol.prompts.definition import INHERIT, PromptDefinition, read
+from thinker.protocol.prompts.environments import named
 from thinker.protocol.prompts.problem import (
     CircularIncludeError,
     Problem,
@@ -59,6 +60,7 @@ class Registry:
             *self._includes(definition),
             *self._variables(definition),
             *self._tools(definition.tools or ()),
+            *_unset(definition),
             *self._hooks(definition),
             *_choice(definition),
         )
@@ -207,6 +209,16 @@ def _foreign(entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]) ->
             "options_not_applicable",
             f"{entry.name!r} is a {kind.kind}, which has no {', '.join(foreign)}; remove that",
         )
+
+
+def _unset(definition: PromptDefinition) -> Iterator[Problem]:
+    """Variables in options that nobody could set."""
+    known = {*definition.env, *(variable.name for variable in definition.variables)}
+    for number, entry in enumerate(definition.tools or ()):
+        for name in named(entry.options):
+            if name not in known | (entry.env or {}).keys():
+                text = f'{name!r} is not declared; add it to "variables", or to "env" of the entry'
+                yield Problem(("tools", number, "options"), "known_variable", text)
 
 
 def _choice(definition: PromptDefinition) -> Iterator[Problem]:

@@ -56,7 +56,10 @@ Resume: TypeAlias = Annotated[
 
 
 class ToolUse(Definition):
-    """A tool. ``env`` are its variables here, ``options`` arguments that the model cannot set."""
+    """A tool. ``options`` are arguments that the model cannot set, with ``${NAME}`` for a variable.
+
+    ``env`` are the tool's variables, as far as they are not set at a place that wins.
+    """
 
     name: Words
     env: Environment = Field(default_factory=dict)
