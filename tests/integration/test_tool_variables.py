@@ -35,7 +35,8 @@ async def test_server_is_told_a_secret_that_no_model_and_no_journal_sees(tmp_pat
         )
         here: JsonObject = {"channel": "telegram", "chatId": "1", "agentId": "work"}
         config["bindings"] = [{**here, "variables": {"STORE": "vs_2"}}, {**here, "chatId": "*"}]
-        async with running_daemon(tmp_path, config, bot):
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await daemon.until(lambda report: report.tool_servers[0].state == "connected")
             for chat, store in ((1, "vs_2"), (2, "vs_1")):
                 bot.user_says(chat, "!wild_told")
                 told = f'result: key s3cret store {store} {{"STORE": "{store}"}}'
