@@ -98,7 +98,8 @@ class RequestTurnRunner(TurnRunner):
             result = result.model_copy(update={"error": text})
         told = text or ", ".join(f"{call.name} {call.arguments}" for call in calls)
         end = (result.stop_reason, result.error)
-        turns.reply(db, turn, [Part(told, markdown=False)], "direct", end, now)
+        parts = [Part(told, markdown=False)]
+        turns.reply(db, turn, parts, "direct", end, now, repaired=result.repaired)
         requests.end(db, turn, requests.outcome(result, text, calls), now)
         return requests.CHANNEL
 

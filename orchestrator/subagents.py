@@ -137,7 +137,8 @@ class SubagentTurnRunner(TurnRunner):
         else:
             usage.release(db, turn.id)
         text = replies.compose(said, (), steps.unconfirmed(db, turn.id))
-        turns.reply(db, turn, (), "direct", (result.stop_reason, result.error), now)
+        end = (result.stop_reason, result.error)
+        turns.reply(db, turn, (), "direct", end, now, repaired=result.repaired)
         if self._work.spec.keeps:
             rows = inbox.of_turn(db, turn.id)
             kept = transcript.of_turn(db, turn.id, rows, said)

@@ -245,7 +245,8 @@ class TurnRunner:
         mode = services.delivery.mode(address)
         if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
             usage.release(db, turn.id)
-        turns.reply(db, turn, parts, mode, (result.stop_reason, result.error), services.clock())
+        end = (result.stop_reason, result.error)
+        turns.reply(db, turn, parts, mode, end, services.clock(), repaired=result.repaired)
         return address.channel
 
     async def _worker_died(self, error: WorkerLostError) -> None:

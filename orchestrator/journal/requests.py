@@ -54,13 +54,17 @@ class HandedCall(Frozen):
 
 
 class Outcome(Frozen):
-    """What a request came to; ``error`` says why ``text`` is no answer."""
+    """What a request came to; ``error`` says why ``text`` is no answer.
+
+    ``repaired`` is one that was made from an answer that was cut or no JSON.
+    """
 
     text: str
     stop_reason: StopReason
     calls: tuple[HandedCall, ...] = ()
     usage: Usage = Usage()
     error: str | None = None
+    repaired: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,6 +246,7 @@ def outcome(result: TurnResult, text: str, calls: Sequence[HandedCall] = ()) -> 
         calls=tuple(calls),
         usage=result.usage,
         error=result.error,
+        repaired=result.repaired,
     )
 
 

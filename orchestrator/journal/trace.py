@@ -182,13 +182,14 @@ def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) ->
 
 def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]:
     (found,) = db.execute(
-        "SELECT agent_id, code_ver, stop_reason FROM turn WHERE id = ?", (turn_id,)
+        "SELECT agent_id, code_ver, stop_reason, repaired FROM turn WHERE id = ?", (turn_id,)
     )
-    agent_id, version, stop_reason = found
+    agent_id, version, stop_reason, repaired = found
     if state == "running":
         yield f"agent {agent_id}, version {version}"
     elif state != "closed":
         yield f"stop reason {stop_reason}"
+        yield "the answer was repaired: it was cut or no JSON" if repaired else ""
 
 
 def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:

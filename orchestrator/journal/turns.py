@@ -166,15 +166,20 @@ def reply(
     mode: str,
     end: tuple[str, str | None],
     now: int,
+    *,
+    repaired: bool = False,
 ) -> None:
     """T6: the reply's messages, the turn, its inbox row and the session, together.
 
-    ``end`` is the stop reason and, when something went wrong, what.
+    ``end`` is the stop reason and, when something went wrong, what; ``repaired`` an answer that
+    was made from one that was cut or no JSON.
 
     Raises:
         FencedError: the turn is not this epoch's any more.
     """
     _end(db, turn, "replied", *end, now)
+    if repaired:
+        db.execute("UPDATE turn SET repaired = 1 WHERE id = ?", (turn.id,))
     rows = inbox.of_turn(db, turn.id)
     steps.abandon(db, turn.id, "the turn ended before this call ran", now)
     outbox.add(db, turn.id, rows[0].address(), parts, mode, now)

@@ -19,6 +19,9 @@ FINISH = {
 }
 
 
+REPAIRED: JsonObject = {"repaired": "true"}  # of an answer that was cut or no JSON
+
+
 class Answer(Protocol):
     """The answer to one request; its stream is made of bytes to send as they are."""
 
@@ -83,7 +86,8 @@ class Completion:
         sent = [self.grow(outcome.text)]
         for index, call in enumerate(outcome.calls):
             sent.append(self._chunk({"tool_calls": [{"index": index, **_call(call)}]}))
-        sent.append(self._chunk({}, FINISH.get(outcome.stop_reason, "stop")))
+        told: JsonObject = {"metadata": REPAIRED} if outcome.repaired else {}
+        sent.append(self._chunk({}, FINISH.get(outcome.stop_reason, "stop"), told))
         if self._counts:
             counted: JsonObject = {"choices": [], "usage": _usage(outcome.usage)}
             sent.append(_data({**self._head, "object": "chat.completion.chunk", **counted}))
@@ -94,7 +98,7 @@ class Completion:
         return _data(problem.document()) + b"data: [DONE]\n\n"
 
     def document(self, outcome: Outcome) -> JsonObject:
-        """The whole completion."""
+        """The whole completion; ``metadata`` only where there is something to say."""
         message: JsonObject = {"role": "assistant", "content": outcome.text or None}
         if outcome.calls:
             message["tool_calls"] = [_call(call) for call in outcome.calls]
@@ -105,11 +109,16 @@ class Completion:
             "finish_reason": FINISH.get(outcome.stop_reason, "stop"),
         }
         usage = _usage(outcome.usage)
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": usage}
+        told: JsonObject = {"metadata": REPAIRED} if outcome.repaired else {}
+        whole: JsonObject = {"object": "chat.completion", "choices": [choice], "usage": usage}
+        return {**self._head, **whole, **told}
 
-    def _chunk(self, delta: JsonObject, finish: str | None = None) -> bytes:
+    def _chunk(
+        self, delta: JsonObject, finish: str | None = None, told: JsonObject | None = None
+    ) -> bytes:
         choice: JsonObject = {"index": 0, "delta": delta, "finish_reason": finish}
-        return _data({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+        chunk: JsonObject = {"object": "chat.completion.chunk", "choices": [choice]}
+        return _data({**self._head, **chunk, **(told or {})})
 
 
 class Response:
@@ -168,6 +177,8 @@ class Response:
         events = [event for call in outcome.calls for event in self._stream.call(call)]
         self._stream.finished(FINISH.get(outcome.stop_reason, "stop"))
         self._stream.usage(outcome.usage)
+        if outcome.repaired:
+            self._stream.remark(REPAIRED)
         return tuple(events)
 
 

@@ -74,6 +74,7 @@ class ResponseStream:
         self._usage: Usage | None = None
         self._reason: str | None = None
         self._ended = False
+        self._metadata: JsonObject = {}
 
     def begin(self) -> Events:
         """The first events, unless they were sent."""
@@ -146,6 +147,10 @@ class ResponseStream:
         """Why the model ended, in the words of chat completions."""
         self._reason = reason
 
+    def remark(self, metadata: JsonObject) -> None:
+        """What the response's metadata says beside the client's own."""
+        self._metadata |= metadata
+
     def fail(self, message: str, code: str = CODE) -> Events:
         """The answer cannot be given, whatever of it was sent."""
         if self._ended:
@@ -173,8 +178,10 @@ class ResponseStream:
     def _response(self, status: str) -> JsonObject:
         head = self._head
         why = INCOMPLETE.get(self._reason or "") if status == "incomplete" else None
+        asked = head.asked.get("metadata")
         response: JsonObject = {
             **head.asked,
+            "metadata": {**(asked if isinstance(asked, dict) else {}), **self._metadata},
             "id": head.response_id,
             "object": "response",
             "created_at": head.created,
