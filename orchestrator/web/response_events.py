@@ -103,7 +103,7 @@ class ResponseStream:
     def close_text(self) -> Events:
         """The text so far is whole; what follows is another item."""
         message, self._message = self._message, None
-        if message is None:
+        if message is None or self._ended:
             return ()
         item = self._output[message.index] = message.item("completed")
         whole: JsonObject = {**self._place(message), "text": message.text, "logprobs": []}

@@ -99,9 +99,13 @@ class Reader:
                 break
             at += step
         self._rest, self._read = text[at:], self._read + at
+        return self.known(), self._rest if self.done else ""
+
+    def known(self) -> list[Event]:
+        """What became known since this was last said, also when the next character was an error."""
         self._show()
         events, self._events = self._events, []
-        return events, self._rest if self.done else ""
+        return events
 
     def close(self) -> list[Event]:
         """What is known now that the text has ended in the middle of the value.

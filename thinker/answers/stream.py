@@ -23,8 +23,8 @@ class AnswerStream:
         stream.value        # what was read, complete or not
 
     ``opening`` is the bracket that the contract begins with. What turns out to be prose in
-    brackets (``{maybe}``) is passed over. Whether the answer fits its contract is judged at the
-    end, from the whole text (``thinker.answers.contract``).
+    brackets (``{maybe}``) is passed over, whatever was said of it. Whether the answer fits its
+    contract is judged at the end, from the whole text (``thinker.answers.contract``).
     """
 
     def __init__(self, opening: Literal["{", "["] = "{") -> None:
@@ -58,6 +58,7 @@ class AnswerStream:
             try:
                 events, _ = self._reader.feed(rest)
             except AnswerSyntaxError as error:
+                yield from self._reader.known()
                 self._reader, rest = None, error.rest
                 continue
             yield from events

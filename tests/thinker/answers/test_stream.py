@@ -59,6 +59,16 @@ def test_a_list_is_found_when_the_contract_is_one() -> None:
     assert stream.value == [1, {}]
 
 
+def test_what_turns_out_to_be_prose_is_said_alike_for_every_chunking() -> None:
+    """It cannot be taken back where it came piece by piece (found by the fuzzer)."""
+    for pieces in (["[{}{"], list("[{}{")):
+        stream = AnswerStream("[")
+        events = [event for piece in pieces for event in stream.feed(piece)]
+        assert [(event.path, event.value) for event in events] == [("[0]", {})]
+        assert stream.finish() == ()
+        assert stream.value is None
+
+
 def test_a_stream_without_an_answer_has_none() -> None:
     """Prose, broken JSON, nothing."""
     for text in ("prose {only}", '{"a": tru}', "", "["):

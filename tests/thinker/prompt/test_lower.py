@@ -3,25 +3,14 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from fuzzing.includes import SOURCES
 
-from thinker.prompt.bind import bind
 from thinker.prompt.layouts import markdown
 from thinker.prompt.lower import MAX_SECTIONS, lower
 from thinker.protocol.prompts.problem import (
     CircularIncludeError,
-    DefinitionError,
     PromptTooLargeError,
     UnknownPromptError,
-)
-from thinker.protocol.prompts.sources import IncludePart, Source, TextPart
-
-SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
-NAMES = st.sampled_from([f"p{number}" for number in range(8)])
-PARTS = st.one_of(
-    st.builds(TextPart, content=st.text(max_size=4)), st.builds(IncludePart, prompt=NAMES)
 )
 
 
@@ -98,31 +87,3 @@ def test_chain_of_thousands_is_no_recursion() -> None:
     length = MAX_SECTIONS // 2
     chain: dict[str, object] = {f"p{n}": [include(f"p{n + 1}")] for n in range(length)}
     assert text({**chain, f"p{length}": "end"}, "p0") == "end"
-
-
-@given(
-    st.dictionaries(NAMES, st.one_of(st.text(max_size=4), st.lists(PARTS, max_size=4).map(tuple))),
-    NAMES,
-)
-def test_any_set_of_definitions_gives_text_or_one_of_our_errors(
-    sources: dict[str, Source], root: str
-) -> None:
-    """Nothing that people can write makes the resolver fail in another way, or hang."""
-    try:
-        found = markdown(bind(lower(sources, root), {}))
-    except DefinitionError:
-        return
-    assert found == _by_recursion(sources, root)
-
-
-def _by_recursion(sources: Mapping[str, Source], name: str) -> str:
-    """The seed's own words as a program: recursive, in place, no separator."""
-    source = sources[name]
-    if isinstance(source, str):
-        return source
-    assert isinstance(source, tuple)
-    return "".join(
-        part.content if isinstance(part, TextPart) else _by_recursion(sources, part.prompt)
-        for part in source
-        if isinstance(part, TextPart | IncludePart)
-    )

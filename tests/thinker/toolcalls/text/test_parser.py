@@ -1,10 +1,10 @@
 """The parser of tool calls in text: the same events for every chunking, at linear cost."""
 
 import json
-from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from fuzzing.texts import CALLS, STRICT, parse
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.toolcalls.text.cursor import JsonCursor
@@ -12,60 +12,14 @@ from thinker.toolcalls.text.inject import call_text
 from thinker.toolcalls.text.parser import (
     CLOSE,
     OPEN,
-    Event,
-    TextCallParser,
     TextDelta,
     TextToolCall,
     ToolCallProblem,
 )
 from thinker.toolcalls.text.payload import ParserRules
 
-STRICT = ParserRules(
-    allowed=("search",),
-    strict={"search": True},
-    schemas={"search": {"type": "object", "properties": {"q": {"type": "string"}}}},
-)
-LENIENT = ParserRules(allowed=("search",))
-PIECES = (OPEN, CLOSE, '{"name":"search"', ',"arguments":', '"{}"', "}", '"', "\\", " ", "<", "x")
-ANSWERS = st.lists(
-    st.one_of(
-        st.sampled_from(PIECES),
-        st.text(max_size=6),
-        st.builds(call_text, st.sampled_from(("search", "other")), st.text(max_size=12)),
-    ),
-    max_size=30,
-).map("".join)
 
-
-def parse(chunks: list[str], rules: ParserRules = LENIENT) -> list[Event]:
-    """The events of an answer, its text joined where nothing stands between."""
-    parser = TextCallParser(rules)
-    events: list[Event] = []
-    for event in [event for chunk in chunks for event in parser.feed(chunk)] + list(
-        parser.finish()
-    ):
-        last = events[-1] if events else None
-        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
-            events[-1] = TextDelta(last.text + event.text)
-        else:
-            events.append(event)
-    return events
-
-
-@given(ANSWERS, st.lists(st.integers(0, 200)), st.sampled_from((STRICT, LENIENT)))
-@example(OPEN + '{"a":"' + CLOSE + OPEN + '{"a":"' + CLOSE, [3, 9], LENIENT)
-@settings(max_examples=300)
-def test_events_are_the_same_for_every_chunking(
-    answer: str, cuts: list[int], rules: ParserRules
-) -> None:
-    """Whole, character by character or cut anywhere."""
-    whole = parse([answer], rules)
-    assert parse(list(answer), rules) == whole
-    edges = sorted({0, len(answer), *(cut for cut in cuts if cut < len(answer))})
-    assert parse([answer[a:b] for a, b in pairwise(edges)], rules) == whole
-
-
-@given(ANSWERS)
+@given(CALLS)
 def test_nothing_of_an_answer_is_lost(answer: str) -> None:
     """Text and the blocks of problems, in order, make the answer but for the calls."""
     rest = answer

@@ -1,0 +1,130 @@
+"""What models write: tool calls as text, and structured answers."""
+
+from typing import Any, TypeAlias
+
+from fuzzing.target import CUTS, Target, pieces, repeated
+from hypothesis import strategies as st
+
+from thinker.answers.complete import complete
+from thinker.answers.locate import blocks
+from thinker.answers.parse import parse as parse_answer
+from thinker.answers.reader import Event as AnswerEvent
+from thinker.answers.stream import AnswerStream
+from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.parser import (
+    CLOSE,
+    OPEN,
+    Event,
+    TextCallParser,
+    TextDelta,
+    TextToolCall,
+    ToolCallProblem,
+)
+from thinker.toolcalls.text.payload import ParserRules
+
+KEYS = ("reply", "score")
+STRICT = ParserRules(
+    allowed=("search",),
+    strict={"search": True},
+    schemas={"search": {"type": "object", "properties": {"q": {"type": "string"}}}},
+)
+LENIENT = ParserRules(allowed=("search",))
+TAGS = (OPEN, CLOSE, '{"name":"search"', ',"arguments":', '"{}"', "}", '"', "\\", " ", "<", "x")
+MARKS = ("{", "}", "[", "]", '"', "\\", ",", ":", "'", "//", "/*", "*/", "\n", "x", "1", "null")
+AROUND = ("```json\n", "```", "<think>", "</think>", "[OUTPUT]", '"""', "\uff0c", "“", "\uff1a")
+WHOLE = (
+    '{"reply": "a"}',
+    '{"reply": {"b": [1, {"c": null}]}, "score": 1.5}',
+    '"reply": ',
+    "[1, 2]",
+)
+SNIPPETS = st.sampled_from((*MARKS, *AROUND, *WHOLE)) | st.text(max_size=5)
+
+CALLS = st.lists(
+    st.one_of(
+        st.sampled_from(TAGS),
+        st.text(max_size=6),
+        st.builds(call_text, st.sampled_from(("search", "other")), st.text(max_size=12)),
+    ),
+    max_size=30,
+).map("".join)
+ANSWERS = st.lists(SNIPPETS, max_size=40).map("".join)
+Chunked: TypeAlias = tuple[str, list[int], Any]
+
+
+def parse(chunks: list[str], rules: ParserRules = LENIENT) -> list[Event]:
+    """The events of an answer, its text joined where nothing stands between."""
+    parser = TextCallParser(rules)
+    events: list[Event] = []
+    for event in [event for chunk in chunks for event in parser.feed(chunk)] + list(
+        parser.finish()
+    ):
+        last = events[-1] if events else None
+        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
+            events[-1] = TextDelta(last.text + event.text)
+        else:
+            events.append(event)
+    return events
+
+
+def check_calls(given: Chunked) -> None:
+    """The same events for every chunking; every block is a call or a problem at its place."""
+    answer, cuts, rules = given
+    whole = parse([answer], rules)
+    assert parse(list(answer), rules) == whole
+    assert parse(pieces(answer, cuts), rules) == whole
+    for event in whole:
+        if isinstance(event, ToolCallProblem):
+            assert answer.startswith(event.raw, event.offset)
+            assert event.shown in ("", event.raw)
+        elif isinstance(event, TextToolCall):
+            assert event.name == event.name.strip() != ""
+
+
+def check_answer(given: Chunked) -> None:
+    """A value or none; the stream says the same for every chunking, each value once."""
+    text, cuts, opening = given
+    for answer in (parse_answer(text, KEYS), parse_answer(text, KEYS, "4.0.7")):
+        assert answer.located is not None or answer.value is None
+    whole, value = streamed([text], opening)
+    assert streamed(list(text), opening) == (whole, value)
+    assert streamed(pieces(text, cuts), opening) == (whole, value)
+
+
+def streamed(chunks: list[str], opening: Any) -> tuple[list[AnswerEvent], Any]:
+    """What a stream says, the pieces of a string joined, and its value."""
+    stream = AnswerStream(opening)
+    events: list[AnswerEvent] = []
+    said = [event for chunk in chunks for event in stream.feed(chunk)] + list(stream.finish())
+    for event in said:
+        last = events[-1] if events else None
+        if last and event.kind == last.kind == "delta" and event.path == last.path:
+            events[-1] = AnswerEvent(event.path, "delta", last.delta + event.delta)
+        else:
+            events.append(event)
+    return events, stream.value
+
+
+def _read_everything(text: str) -> None:
+    parse_answer(text, KEYS)
+    blocks(text)
+    complete(text)
+    streamed([text], "{")
+
+
+TARGETS = {
+    "toolcalls": Target(
+        st.tuples(CALLS, CUTS, st.sampled_from((STRICT, LENIENT, ParserRules()))),
+        check_calls,
+        st.lists(st.sampled_from(TAGS) | st.text(max_size=3), min_size=1, max_size=6)
+        .map("".join)
+        .filter(bool),
+        lambda unit, size: lambda: parse([repeated(unit, size)]),
+    ),
+    "answers": Target(
+        st.tuples(ANSWERS, CUTS, st.sampled_from(("{", "["))),
+        check_answer,
+        st.lists(SNIPPETS, min_size=1, max_size=6).map("".join).filter(bool),
+        lambda unit, size: lambda: _read_everything(repeated(unit, size)),
+    ),
+}
