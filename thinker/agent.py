@@ -35,7 +35,7 @@ from thinker.protocol.background import (
     Extracted,
 )
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import JsonObject, Message, ToolSpec, UserMessage
+from thinker.protocol.messages import JsonObject, Message, ToolSpec
 from thinker.protocol.methods import ChatRef, ListedSkill, TurnResult, TurnRun
 from thinker.protocol.promptrecord import ModelSettings, PromptRecord
 from thinker.protocol.prompts.problem import DefinitionError
@@ -234,22 +234,26 @@ class Agent:
         meant = {"best_score": record.best_score, "temperature": warmth} if scores else {}
         reasons = dict(selection.reasons)
         log.info("tools_selected", count=len(selection.tools), reasons=reasons, **meant)
-        shown = self._shown(past, turn.messages, record, applied.recent_images)
+        shown = self._shown(turn, past, record, applied.recent_images)
         return Prepared(record, shown, selection.tools, applied, asked)
 
     def _shown(
         self,
+        turn: TurnRun,
         past: tuple[Message, ...],
-        new: tuple[UserMessage, ...],
         record: PromptRecord,
         recent_images: int | None,
     ) -> tuple[Message, ...]:
-        """The conversation as the model is sent it."""
+        """The conversation as the model is sent it; a program's whole, as it chose to send it."""
         recent = recent_images or self._settings.recent_image_threshold
         if record.layout == "cached":
-            said = (*past, *in_context(new, record.context))
+            said = (*past, *in_context(turn.messages, record.context))
             return history.prepare_steady(said, recent_images=recent)
-        return history.prepare((*without_context(past), *new), recent_images=recent)
+        said = (*without_context(past), *turn.messages)
+        if turn.recipe != "request":
+            return history.prepare(said, recent_images=recent)
+        size = len(said)
+        return history.prepare(said, window=size, keep_exchanges=size, recent_images=recent)
 
     def _cache_key(self, chat: ChatRef) -> str:
         """The same for all turns of a chat, in the cached layout alone; tells nobody which chat."""

@@ -6,21 +6,29 @@ import apsw
 
 from orchestrator.journal import requests, transcript
 from orchestrator.journal.requests import Request, public_id
-from thinker.protocol.messages import AssistantMessage, Message
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 
 def before(db: apsw.Connection, request: Request, window: int) -> tuple[Message, ...]:
-    """The newest messages before a request's own, about ``window`` of them, oldest first."""
+    """The newest messages before a request's own, about ``window`` of them, oldest first.
+
+    However many calls were handed back since, they begin with what a person said.
+    """
     said: list[Message] = []
     previous = request.previous_id
-    while previous is not None and len(said) < window:
+    asked = _asks(request)
+    while previous is not None and (len(said) < window or not asked):
         earlier = requests.of_id(db, previous)
         if earlier is None:
             break
         own = restored(db, earlier.agent_id, earlier.body.messages)
         said = [*own, *_answered(db, earlier), *said]
-        previous = earlier.previous_id
+        previous, asked = earlier.previous_id, asked or _asks(earlier)
     return tuple(said)
+
+
+def _asks(request: Request) -> bool:
+    return any(isinstance(message, UserMessage) for message in request.body.messages)
 
 
 def restored(

@@ -153,6 +153,26 @@ def test_past_is_as_long_as_it_must_be(db: apsw.Connection) -> None:
     assert said == ["2", "done", "3", "done"]
 
 
+def test_past_of_a_long_loop_begins_with_what_was_asked(db: apsw.Connection) -> None:
+    """However many results came since: without it they would mean nothing."""
+    receive(db, new("1"))
+    for number in range(1, 4):
+        answered(db, begun(db, str(number)), "theirs")
+        outcome = stored(db, str(number)).outcome
+        assert outcome is not None
+        result = ToolResult(call_id=outcome.calls[0].id, name="theirs", content="42")
+        receive(db, new(str(number + 1), result, previous_id=str(number)))
+    said = exchanges.before(db, stored(db, "4"), 1)
+    assert said[0] == UserMessage(content="1")
+    assert [message.role for message in said[1:]] == [
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
 def test_old_requests_are_forgotten(db: apsw.Connection) -> None:
     """Also the newest of them: nobody writes to a program. Their sessions go, too."""
     receive(db, new("1"))
