@@ -16,6 +16,7 @@ import structlog
 from orchestrator import budgets, replies
 from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import AgentsFile
+from orchestrator.errors import OrchestratorError
 from orchestrator.handoffs import resolve
 from orchestrator.journal import (
     approvals,
@@ -26,6 +27,7 @@ from orchestrator.journal import (
     sessions,
     subagents,
     tasks,
+    toolpins,
     usage,
 )
 from orchestrator.journal.steps import unconfirmed
@@ -46,7 +48,7 @@ HELP = {
     "resume": "AGENT: let it go on",
     "tasks": "what is scheduled",
     "usage": "tokens and cost of today and of the last seven days",
-    "approve": "CODE: let a tool call run that waits for a word",
+    "approve": "CODE: let a tool call run that waits for a word; or a tool that has changed",
     "deny": "CODE: refuse it",
 }
 ALIASES = {"start": "help"}  # what Telegram sends when somebody opens the chat
@@ -270,11 +272,18 @@ class Commands:
     def _decide(self, db: apsw.Connection, command: Command, *, granted: bool) -> str:
         code = command.argument
         found = approvals.decide(db, code, command.by, self._clock(), granted=granted)
-        if found is None:
-            return (
-                f"Nothing waits with the code {code!r}." if code else "Which one? Write its code."
-            )
-        return f"{'Granted' if granted else 'Denied'}: {found.tool}."
+        if found is not None:
+            return f"{'Granted' if granted else 'Denied'}: {found.tool}."
+        if granted and "/" in code:
+            return self._believe(db, command)
+        return f"Nothing waits with the code {code!r}." if code else "Which one? Write its code."
+
+    def _believe(self, db: apsw.Connection, command: Command) -> str:
+        try:
+            toolpins.approve(db, command.argument, command.by, self._clock())
+        except OrchestratorError as error:
+            return str(error)
+        return f"Agents may use {command.argument} as it is now."
 
     def _named(self, db: apsw.Connection, command: Command) -> str | None:
         """The agent that a command names, else the one that answers its chat."""

@@ -26,6 +26,8 @@ PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
 APPROVAL_LIST = "approvals/list"  # → ApprovalList
 APPROVAL_DECIDE = "approvals/decide"  # Word → Done
+TOOL_LIST = "tools/list"  # → PinList
+TOOL_APPROVE = "tools/approve"  # ToolName → Done
 RELOAD = "reload"  # → ReloadReport
 AGENT_PAUSE = "agents/pause"  # AgentName → Done
 AGENT_RESUME = "agents/resume"  # AgentName → Done
@@ -223,6 +225,27 @@ class Word(Camel):
 
     code: str
     granted: bool
+
+
+class PinReport(Camel):
+    """A tool of an MCP server; ``at``, in seconds since the epoch, is when it was believed."""
+
+    name: str
+    changed: bool
+    by: str
+    at: float
+
+
+class PinList(Camel):
+    """Tools by their names for operators, ``server/tool``."""
+
+    tools: tuple[PinReport, ...]
+
+
+class ToolName(Camel):
+    """``server/tool``, or ``server`` for all of its tools."""
+
+    name: str
 
 
 class AgentName(Camel):

@@ -28,9 +28,12 @@ from orchestrator.control import (
     PairedChat,
     PairingList,
     PairingReport,
+    PinList,
+    PinReport,
     ReloadReport,
     StatusReport,
     TaskNumber,
+    ToolName,
     Word,
 )
 from orchestrator.errors import (
@@ -39,7 +42,7 @@ from orchestrator.errors import (
     OrchestratorError,
     UnknownAgentError,
 )
-from orchestrator.journal import deadletters, pairing, runs, tasks
+from orchestrator.journal import deadletters, pairing, runs, tasks, toolpins
 from orchestrator.journal.store import Store
 from orchestrator.pauses import Gate
 from orchestrator.settings import Settings
@@ -54,7 +57,7 @@ class Operations:
     """What the daemon does for its operator.
 
     ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has,
-    ``api_changed`` after the token of the endpoints has.
+    ``api_changed`` after the token of the endpoints has, ``tools_approved`` after pins have.
     """
 
     status: Callable[[], Awaitable[StatusReport]]
@@ -65,6 +68,7 @@ class Operations:
     gate: Gate
     tasks_changed: Callable[[], None]
     api_changed: Callable[[], None]
+    tools_approved: Callable[[], None]
 
 
 class ControlServer:
@@ -115,6 +119,8 @@ class ControlServer:
             control.PAIR_REVOKE: self._revoke,
             control.APPROVAL_LIST: self._approvals,
             control.APPROVAL_DECIDE: self._decide,
+            control.TOOL_LIST: self._tools,
+            control.TOOL_APPROVE: self._approve_tool,
             control.RELOAD: lambda _: self._operations.reload(),
             control.AGENT_PAUSE: self._pause,
             control.AGENT_RESUME: self._resume,
@@ -190,6 +196,22 @@ class ControlServer:
             )
         return Done()
 
+    async def _tools(self, params: JsonValue) -> PinList:
+        del params
+        pins = await self._store.transact(toolpins.every)
+        return PinList(
+            tools=tuple(
+                PinReport(name=pin.name, changed=pin.changed, by=pin.by, at=pin.at / 1000)
+                for pin in pins
+            )
+        )
+
+    async def _approve_tool(self, params: JsonValue) -> Done:
+        name = ToolName.model_validate(params).name
+        done = await self._change(toolpins.approve, name, "operator")
+        self._operations.tools_approved()
+        return done
+
     async def _pause(self, params: JsonValue) -> Done:
         agent_id = AgentName.model_validate(params).agent_id
         if agent_id not in self._supervisor.slots():
@@ -225,11 +247,10 @@ class ControlServer:
         self._operations.tasks_changed()
         return done
 
-    async def _change(
-        self, change: Callable[[apsw.Connection, int, int], None], number: int
-    ) -> Done:
+    async def _change(self, change: Callable[..., object], *what: object) -> Done:
+        """A change of the journal, which is told ``what`` it is of, and when."""
         try:
-            await self._store.transact(change, number, self._clock())
+            await self._store.transact(change, *what, self._clock())
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         self._operations.wake()

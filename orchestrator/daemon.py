@@ -48,6 +48,7 @@ from orchestrator.scheduler import Scheduler
 from orchestrator.sdnotify import Notifier
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
+from orchestrator.toolpins import ToolPins
 from orchestrator.tools import ToolRunner
 from orchestrator.toolservers import ToolServers
 from orchestrator.turnrequest import Services
@@ -100,7 +101,8 @@ class Daemon:
         self._store = store
         self._notifier = Notifier(environ)
         self._configuration = Configuration(settings, environ)
-        self._servers = ToolServers(settings, environ, TOOLS)
+        self._pins = ToolPins(store, self._agents, _now)
+        self._servers = ToolServers(settings, environ, TOOLS, self._pins)
         self._api_channel = ApiChannel(store)
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
 
@@ -134,6 +136,7 @@ class Daemon:
             crashpoints.watch_workers(supervisor.pids)
             await self._configuration.apply(supervisor, self._servers)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
+            self._pins.told = delivery.wake
             desk = self._desk = Desk(self._store, _now)
             gate = self._gate = Gate(self._store, self._agents, self._environ, _now)
 
@@ -194,28 +197,24 @@ class Daemon:
             parts = Parts(services, self._api_channel, dispatcher, configured, health)
             api = self._api = ApiService(parts)
             operations = Operations(
-                administration.status,
-                administration.health,
-                administration.reload,
+                *(administration.status, administration.health, administration.reload),
                 arrived,
                 desk,
                 gate,
                 scheduler.wake,
                 api.wake,
+                self._servers.look_again,
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(server.run, listener)
-            retention = Retention(self._store, self._agents, _now)
-            lasting = (self._servers.run, self._notifier.run, downtime.run, retention.run, api.run)
+            lasting = (self._servers.run, self._notifier.run, downtime.run, api.run)
             driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
-            for work in (*lasting, *driving):
+            for work in (*lasting, *driving, Retention(self._store, self._agents, _now).run):
                 tasks.start_soon(work)
             tasks.start_soon(
-                self._configuration.watch,
-                administration.reload_quietly,
-                scheduler.skills_changed,
+                self._configuration.watch, administration.reload_quietly, scheduler.skills_changed
             )
             for name in self._adapters:
                 tasks.start_soon(delivery.run, name)
@@ -243,6 +242,7 @@ class Daemon:
             dispatcher.stop(stopped)
             self._gate.wake()
             self._desk.wake()
+            self._servers.look_again()
 
         parts = (self._supervisor, self._servers, self._adapters.values(), _now())
         look = partial(status.glance, *parts)

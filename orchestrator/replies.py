@@ -21,6 +21,12 @@ APPROVAL = (
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
+TOOL_CHANGED = (
+    "⚠️ The tool {tool} is not what it was: its MCP server describes it in another way now. No agent"
+    " may use it until you have looked at it and allow it:\n"
+    "/approve {name}, or: orchestrator tools approve {name}"
+)
+TOOL_WITHHELD = "the tool {tool!r} has changed; my operator has to look at it before it is used"
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
 NO_START = (
     "I cannot answer: this agent cannot start with its configuration, perhaps for want of a key."

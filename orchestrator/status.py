@@ -41,6 +41,10 @@ DEMO_HINT = (
     " llmProvider and model in agents.json"
 )
 
+CHANGED = (
+    "the MCP server of {tool} describes it in another way than before, so it is not offered; look"
+    " at it, then: orchestrator tools approve {name}"
+)
 HANDED = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
 
 
@@ -89,6 +93,10 @@ async def report(
         hints=(
             *(f"not ready: {reason}" for reason in health.reasons),
             *hints(configuration, supervisor),
+            *(
+                CHANGED.format(tool=tool, name=name)
+                for tool, name in servers.pins.withheld().items()
+            ),
             *(HANDED.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id) for h in handed),
             *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
         ),

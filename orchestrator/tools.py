@@ -163,8 +163,8 @@ class ToolRunner:
         """The effect in the outside world, and T5."""
         call, tool = begun.call, begun.tool
         if tool is None:
-            text = f"there is no tool {call.name!r} any more; its MCP server is away or was removed"
-            return await self._store.transact(self.journal.refuse, call, text)
+            why = self._servers.why_missing(call.name)
+            return await self._store.transact(self.journal.refuse, call, why)
         log.info("tool_call", tool=call.name, seq=call.seq)
         boundary("effect:before")
         result = (

@@ -14,7 +14,7 @@ import anyio
 import structlog
 from pydantic import JsonValue, ValidationError
 
-from orchestrator import restarts
+from orchestrator import replies, restarts
 from orchestrator.child import Child, Program, first_of, started
 from orchestrator.definitions import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
@@ -28,9 +28,11 @@ from orchestrator.toolhost.wire import (
     ServerSpec,
     ServersSet,
     ServerState,
+    ServerTool,
     ToolAnswer,
     ToolRequest,
 )
+from orchestrator.toolpins import ToolPins
 from thinker.protocol.env import inherited
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
@@ -55,12 +57,14 @@ class ToolServers:
         settings: Settings,
         environ: Mapping[str, str],
         reserved: Collection[str],
+        pins: ToolPins,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - not a secret
     ) -> None:
         env = {**inherited(environ), wire.LOG_VARIABLE: settings.log_level}
         self._program = Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
         self._reserved = reserved
+        self.pins = pins
         self._clock = clock
         self._jitter = jitter
         self._servers: dict[str, McpServer] = {}
@@ -80,12 +84,14 @@ class ToolServers:
         wanted = {name: server for name, server in servers.items() if server.type != "sse"}
         if wanted == self._servers:
             return
-        fresh = {name for name in wanted if wanted[name] != self._servers.get(name)}
+        held = self._servers
+        fresh = {n for n in wanted if n not in held or _spec(n, wanted[n]) != _spec(n, held[n])}
         self._states = {
             name: ServerState(name=name, state="starting") if name in fresh else self._states[name]
             for name in wanted
         }
         self._servers = wanted
+        self.pins.follow({n: self._states[n].tools for n in wanted if wanted[n].pin})
         self._history = restarts.forgiven(self._history)
         self._set_at = self._clock()
         self._unset = True
@@ -98,8 +104,26 @@ class ToolServers:
     async def settled(self) -> None:
         """Wait until each server has connected or failed, for `SETTLE` after a change at most."""
         with anyio.move_on_after(max(0.0, self._set_at + SETTLE - self._clock())):
-            while any(state.state == "starting" for state in self._states.values()):
+            while any(map(self._is_new, self._states.values())):
                 await self._news.wait()
+
+    def _is_new(self, state: ServerState) -> bool:
+        unread = state.state == "connected" and not self.pins.compared(state.name)
+        return unread or state.state == "starting"
+
+    def why_missing(self, name: str) -> str:
+        """What a model is told that calls a tool which is not there."""
+        if name in self.pins.withheld():
+            return replies.TOOL_WITHHELD.format(tool=name)
+        return f"there is no tool {name!r} any more; its MCP server is away or was removed"
+
+    def look_again(self) -> None:
+        """The operator may have approved tools."""
+        self.pins.look_again()
+        self._notify()
+
+    def _usable(self, state: ServerState) -> tuple[ServerTool, ...]:
+        return self.pins.usable(state.name) if self._servers[state.name].pin else state.tools
 
     async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
         """Call a tool; ``key`` is the same whenever the same call is made again.
@@ -209,6 +233,8 @@ class ToolServers:
                 await child.peer.call(wire.SERVERS_SET, message, Accepted, timeout=SET_TIMEOUT)
                 self._child = child
                 self._notify()
+            if await self.pins.read():
+                self._refresh()
             with anyio.move_on_after(wire.HEARTBEAT):
                 await first_of(self._news, child.exited, child.peer.closed)
 
@@ -219,10 +245,12 @@ class ToolServers:
             return
         tools = state.tools if state.state == "connected" else known.tools
         self._states[state.name] = state.model_copy(update={"tools": tools})
+        if self._servers[state.name].pin:
+            self.pins.listed(state.name, tools)
         self._refresh()
 
     def _refresh(self) -> None:
-        listed = {name: state.tools for name, state in self._states.items()}
+        listed = {name: self._usable(state) for name, state in self._states.items()}
         self.tools, problems = catalogue(listed, self._servers, self._reserved)
         for problem in set(problems) - set(self._problems):
             log.warning("mcp_tool_left_out", problem=problem)

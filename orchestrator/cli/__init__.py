@@ -30,6 +30,7 @@ COMMANDS = {
     "pair": "Decide which chats may talk to the bot.",
     "tasks": "List scheduled tasks, run one, switch it on or off.",
     "approvals": "Answer tool calls that wait for a person's word.",
+    "tools": "List the tools of MCP servers, approve one that has changed.",
     "agents": "List the agents, pause one, or put it back to work.",
     "api": "Open the OpenAI-compatible endpoints, or close them.",
     "usage": "Show how many tokens the agents used, and what they cost.",

@@ -127,6 +127,8 @@ class McpServer(ConfigModel):
     """Transport: stdio or http; known from `command` or `url` when absent."""
     trusted: bool = False
     """Whether to believe what it says about its tools: that they only read, or may run twice."""
+    pin: bool = True
+    """Whether a tool that the server describes in another way than before waits for approval."""
     timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)
     """Seconds that one call may take."""
 

@@ -1,5 +1,6 @@
 """One MCP server: connected, followed, connected again when it fails, and called."""
 
+import hashlib
 import math
 import random
 import time
@@ -211,7 +212,17 @@ def _tool(tool: Tool) -> ServerTool:
         parameters=tool.input_schema,
         read_only=hints is not None and hints.read_only_hint is True,
         idempotent=hints is not None and hints.idempotent_hint is True,
+        digest=_digest(tool),
     )
+
+
+def _digest(tool: Tool) -> str:
+    """Of name, title, description, schemas and annotations, whatever their keys' order.
+
+    What only programs look at (``_meta``, icons) may change from list to list.
+    """
+    said = tool.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
+    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _reason(error: BaseException) -> str:

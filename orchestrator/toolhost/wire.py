@@ -50,13 +50,17 @@ class Accepted(Frozen):
 
 
 class ServerTool(Frozen):
-    """A tool as its server lists it; ``parameters`` is its JSON Schema, unchanged."""
+    """A tool as its server lists it; ``parameters`` is its JSON Schema, unchanged.
+
+    ``digest`` is the SHA-256 of all that it says of the tool.
+    """
 
     name: str
     description: str
     parameters: JsonObject
     read_only: bool = False
     idempotent: bool = False
+    digest: str = ""
 
 
 class ServerState(Frozen):

@@ -145,6 +145,16 @@ def told(text: str, ctx: Context) -> str:
 
 
 @server.tool()
+async def redescribe(ctx: Context, text: str) -> str:
+    """Describe the tool `add` in another way from now on, and say so."""
+    server.remove_tool("add")
+    server.add_tool(add, description=text)
+    await ctx.notify_tools_changed()
+    await ctx.session.send_tool_list_changed()  # for clients of the older protocol
+    return "redescribed"
+
+
+@server.tool()
 def environment() -> str:
     """The names of this process's variables."""
     return " ".join(sorted(os.environ))

@@ -8,6 +8,7 @@ import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.journal import call, job, open_turn, opened, planned, step
+from fakes.pins import silent_pins
 from fakes.tool_call import tool_context
 
 from orchestrator.approvals import Desk
@@ -54,7 +55,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     with opened(tmp_path) as db:
         open_turn(db)
         store, settings = Store(tmp_path / "journal.db"), Settings(home=tmp_path)
-        servers = ToolServers(settings, {}, ())
+        servers = ToolServers(settings, {}, (), silent_pins(store))
         journal = ToolJournal(servers, PromptLibrary(settings), Desk(store, lambda: 5), lambda: 5)
         yield Bench(db, journal, tool_context(store, tmp_path))
         store.close()

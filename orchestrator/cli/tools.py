@@ -1,0 +1,49 @@
+"""``orchestrator tools``: tools of MCP servers, and whether they are what they were."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.dial import ask
+from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli.table import table
+from orchestrator.cli.text import printable
+from orchestrator.control import TOOL_APPROVE, TOOL_LIST, Done, PinList, PinReport, ToolName
+
+app = command_group()
+
+
+@app.callback()
+def _group() -> None:
+    """List the tools of MCP servers, approve one that has changed."""
+
+
+@app.command("list")
+def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
+    """List every tool that was seen, and which of them have changed since."""
+    found = ask(settings(home), TOOL_LIST, None, PinList)
+    if as_json:
+        typer.echo(found.model_dump_json(by_alias=True, indent=2))
+        return
+    if not found.tools:
+        typer.echo("no MCP server has listed a tool yet")
+    table(
+        "Tools of MCP servers", ("tool", "state", "approved by", "at (UTC)"), map(_row, found.tools)
+    )
+
+
+def _row(pin: PinReport) -> tuple[object, ...]:
+    at = f"{datetime.fromtimestamp(pin.at, UTC):%Y-%m-%d %H:%M}"
+    return printable(pin.name), "CHANGED, not offered" if pin.changed else "as approved", pin.by, at
+
+
+@app.command()
+def approve(
+    name: Annotated[str, typer.Argument(help="SERVER/TOOL, or SERVER for all of its tools.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Let agents use a tool that has changed, as it is now."""
+    ask(settings(home), TOOL_APPROVE, ToolName(name=name), Done)
+    typer.echo("approved")

@@ -1,0 +1,11 @@
+"""Pins of MCP tools that nobody hears of."""
+
+from orchestrator.definitions import AgentDefinition, AgentsFile
+from orchestrator.journal.store import Store
+from orchestrator.toolpins import ToolPins
+
+
+def silent_pins(store: Store) -> ToolPins:
+    """Pins in a journal; no agent has a chat that is told of changes."""
+    agent = AgentDefinition(agent_id="work", llm_provider="demo")
+    return ToolPins(store, lambda: AgentsFile(agents=(agent,)), lambda: 0)
