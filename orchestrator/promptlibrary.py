@@ -19,7 +19,7 @@ from orchestrator.hosttools.base import DelegatingTool, HostTool
 from orchestrator.journal.steps import Call
 from orchestrator.launch import write_private
 from orchestrator.mcptools import McpTool
-from orchestrator.prompttools import Configured, prompt_tools, registry
+from orchestrator.prompttools import Configured, prompt_tools, registry, switched_on
 from orchestrator.router import Place, match
 from orchestrator.settings import Settings, bundled
 from thinker.protocol.messages import JsonObject, SideEffect
@@ -27,7 +27,8 @@ from thinker.protocol.prompts.bundle import PromptBundle, bundle
 from thinker.protocol.prompts.definition import PromptDefinition
 from thinker.protocol.prompts.environments import Env, Environments
 from thinker.protocol.prompts.files import scan
-from thinker.protocol.prompts.tooluse import INJECTED
+from thinker.protocol.prompts.registry import Registry
+from thinker.protocol.prompts.tooluse import INJECTED, SubagentUse
 
 T = TypeVar("T", bound=HostTool | McpTool)
 _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
@@ -44,6 +45,7 @@ class PromptLibrary:
         self._bundles: Mapping[str, PromptBundle] = {}
         self._tools: Callable[[str, Env], Mapping[str, DelegatingTool]] = lambda _n, _e: {}
         self._instance: Env = {}
+        self._names = Registry({})
         self.definitions = _stored(self._store)
         self.problems: tuple[Problem, ...] = ()
 
@@ -58,7 +60,7 @@ class PromptLibrary:
         needed = {part for name in used if name for part in bundles[name].definitions}
         self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
         self.definitions = {name: current[name] for name in self._bundles}
-        names = registry(current, agents, hooks)
+        names = self._names = registry(current, agents, hooks)
         self._tools = lambda name, environment: dict(
             prompt_tools(current[name], current, names, agents, environment)
         )
@@ -78,10 +80,22 @@ class PromptLibrary:
     def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
         """The prompts and agents that the agent's definition has among its tools, as tools."""
         found = self._bundles.get(agent.prompt or "")
+        return {} if found is None else self._tools(found.name, self._switches(agent, found))
+
+    def immediate(self, agent: AgentDefinition) -> tuple[SubagentUse, ...]:
+        """The subagents that the agent's definition has begun before the first step."""
+        found = self._bundles.get(agent.prompt or "")
         if found is None:
-            return {}
+            return ()
+        switches = self._switches(agent, found)
+        uses = map(self._names.resolve, found.root.tools or ())
+        found_uses = (use for use in uses if isinstance(use, SubagentUse) and use.immediate)
+        return tuple(use for use in found_uses if switched_on(use, switches))
+
+    def _switches(self, agent: AgentDefinition, found: PromptBundle) -> Env:
+        """What switches optional tools on: a definition has the same ones in every chat."""
         known = Environments(instance=self._instance, agent=agent.env, prompt=found.root.env)
-        return self._tools(found.name, known.merged())
+        return known.merged()
 
     def hands_over(self, agent: AgentDefinition, name: str) -> bool:
         """Whether a tool of the agent's definition gives the chat to another agent."""
@@ -121,6 +135,12 @@ class PromptLibrary:
             agent=agent.env,
         )
 
+    def values(self, agent: AgentDefinition, known: Environments) -> Env:
+        """What variables are for the agent's definition; secrets, too."""
+        found = self._bundles.get(agent.prompt or "")
+        prompt = {} if found is None else found.root.env
+        return known.model_copy(update={"prompt": prompt}).merged()
+
     def worded(self, agent: AgentDefinition, known: Environments) -> Environments:
         """What of it may stand in the text of the agent's definition, and leave this process."""
         found = self._bundles.get(agent.prompt or "")
@@ -158,8 +178,7 @@ class PromptLibrary:
         ours, theirs = bundles.get(parent.prompt or ""), bundles.get(child.prompt or "")
         worded = frozenset() if theirs is None else theirs.worded
         secret = frozenset() if ours is None else ours.secret
-        prompt = {} if ours is None else ours.root.env
-        values = known.model_copy(update={"prompt": prompt}).merged()
+        values = self.values(parent, known)
         return {name: values[name] for name in {*names} - (secret & worded) if name in values}
 
     def with_model(self, agent: AgentDefinition, agents: AgentsFile) -> AgentDefinition:

@@ -107,7 +107,7 @@ def prompt_tools(
         agent = agents.agent(entry.name)
         if isinstance(use, HandoffUse) and agent is not None:
             yield use.name, _handoff(agent, use, known.get(agent.prompt or ""))
-        if isinstance(use, SubagentUse) and agent is not None and _open(use, environment):
+        if isinstance(use, SubagentUse) and agent is not None and switched_on(use, environment):
             helper = _helper(agent, use, known.get(agent.prompt or ""))
             if helper.resumable is None:
                 yield use.name, subagent(helper)
@@ -118,7 +118,7 @@ def prompt_tools(
         yield SUBAGENT_MESSAGE, message_tool(living)
 
 
-def _open(use: SubagentUse, environment: Mapping[str, str]) -> bool:
+def switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
     """Whether an entry that is ``optional`` is switched on by the variable that it names."""
     return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
 

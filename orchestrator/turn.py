@@ -12,7 +12,7 @@ import anyio
 import apsw
 import structlog
 
-from orchestrator import replies
+from orchestrator import immediate, replies
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY, Preview
 from orchestrator.embeddings import Equip
@@ -187,6 +187,11 @@ class TurnRunner:
         if obstacle:
             return obstacle
         self._with.gate.reserve(db, self._turn)
+        wanted = self._with.prompts.immediate(definition)
+        if wanted:
+            known = self._environments(definition, turns.origin(db, self._turn.id).address())
+            values = self._with.prompts.values(definition, known)
+            immediate.plan(db, self._with, self._turn, definition, wanted, values)
         return gather(db, self._with, self._turn, definition, meaning)
 
     def _current(self) -> AgentDefinition:

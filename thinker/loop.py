@@ -29,6 +29,7 @@ from thinker.protocol.messages import (
     ToolChoice,
     ToolResult,
     ToolSpec,
+    Usage,
     UserMessage,
 )
 from thinker.protocol.methods import (
@@ -106,7 +107,7 @@ class Loop:
         self._host = host
         self._clock = clock
         self._tools = {tool.name: tool for tool in request.tools}
-        self._offered = request.tools if not request.relax else tuple(map(_relaxed, request.tools))
+        self._offered = arguments.relaxed(request.tools) if request.relax else request.tools
         self._transcript: list[Message] = list(request.messages)
         self._spent = Spent()
         self._used: list[str] = []
@@ -124,7 +125,8 @@ class Loop:
             return self._unmet(hopeless)
         for step in recorded:
             calls = self._planned(step.response)
-            self._spent = self._spent.plus(step.usage)
+            if step.asked:
+                self._count(step.usage, calls)
             seqs = [call.seq for call in step.calls]
             known = {call.seq: call.result for call in step.calls if call.result is not None}
             ended = await self._take(step.response, calls, seqs, known, step.finish)
@@ -180,7 +182,7 @@ class Loop:
             )
         )
         self._prompt = None
-        self._spent = self._spent.plus(usage)
+        self._count(usage, calls)
         known = committed.results | {
             seq: ToolResult(call_id=call.id, name=call.name, content=call.rejected, is_error=True)
             for seq, call in zip(committed.call_seqs, calls, strict=True)
@@ -208,6 +210,11 @@ class Loop:
         last = budget.is_last(self._request.limits, self._spent)
         return plan(message.tool_calls, self._tools, self._demand.choice, last=last)
 
+    def _count(self, usage: Usage, calls: Sequence[PlannedCall]) -> None:
+        """A step was taken: what it has cost, and whether it met the tool choice."""
+        self._spent = self._spent.plus(usage)
+        self._demand = self._demand.after(calls)
+
     async def _take(
         self,
         message: AssistantMessage,
@@ -217,7 +224,6 @@ class Loop:
         finish: str,
     ) -> TurnResult | None:
         """Add a committed response to the transcript; run its calls or end with its text."""
-        self._demand = self._demand.after(calls)
         if message.tool_calls:
             return await self._called(message, calls, seqs, known)
         text = leaked.clean(message.content)
@@ -229,9 +235,8 @@ class Loop:
         if text:
             return self._answered(message, text, finish)
         self._empty += 1
-        if self._empty > EMPTY_RETRIES:
-            return self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
-        return None
+        nothing = self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
+        return nothing if self._empty > EMPTY_RETRIES else None
 
     async def _called(
         self,
@@ -291,7 +296,3 @@ class Loop:
             error=error,
             repaired=repaired,
         )
-
-
-def _relaxed(tool: ToolSpec) -> ToolSpec:
-    return tool.model_copy(update={"parameters": arguments.relax(tool.parameters)})

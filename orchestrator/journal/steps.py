@@ -18,6 +18,7 @@ from thinker.protocol.methods import StepCommit, StepCommitted
 
 HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # not finished means that nothing happened
 ENDED = ("done", "failed", "unknown")
+IMMEDIATE = "immediate"  # stands for the model in a step that none was asked for
 UNKNOWN_OUTCOME = orjson.dumps(  # reliability.md §4.4; what the model is told
     {
         "status": "unknown_outcome",
@@ -107,6 +108,12 @@ def plan(
     changed = commit.prompt and prompts.record(db, commit.turn_id, commit.prompt, now)
     seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
     return StepCommitted(seq=seq, call_seqs=seqs, changed=changed or ())
+
+
+def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
+    """What the calls of a turn are called by whoever made them."""
+    rows = db.execute("SELECT call_id FROM step WHERE turn_id = ? AND kind = 'tool'", (turn_id,))
+    return frozenset(str(call_id) for (call_id,) in rows)
 
 
 def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:

@@ -6,7 +6,7 @@ import apsw
 
 from orchestrator.journal import media, prompts
 from orchestrator.journal.inbox import InboxRow
-from orchestrator.journal.steps import ENDED
+from orchestrator.journal.steps import ENDED, IMMEDIATE
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
@@ -14,14 +14,15 @@ from thinker.protocol.methods import RecordedCall, RecordedStep
 def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
     """A turn's steps as a worker needs them to go on."""
     steps: dict[int, RecordedStep] = {}
-    for seq, kind, parent, result, state, finish, usage in db.execute(
-        "SELECT seq, kind, parent, result, state, finish, usage FROM step"
+    for seq, kind, parent, name, result, state, finish, usage in db.execute(
+        "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
         " WHERE turn_id = ? ORDER BY seq",
         (turn_id,),
     ):
         if kind == "model":
             steps[seq] = RecordedStep(
                 seq=seq,
+                asked=name != IMMEDIATE,
                 response=AssistantMessage.model_validate_json(result),
                 finish=finish,
                 usage=Usage.model_validate_json(usage),

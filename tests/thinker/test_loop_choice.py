@@ -124,3 +124,14 @@ async def test_loop_is_the_same_with_tools_as_text() -> None:
     assert record is not None
     assert [layer.name for layer in record.layers] == ["tool_calls"]
     assert inner.requests[0].system.startswith(record.text)
+
+
+async def test_call_that_no_model_made_meets_no_choice_and_is_no_step() -> None:
+    """What the operator has called before the first step: the model still has to call."""
+    before = MemoryHost(drain_after=1)
+    await run(ScriptedModel(calls(call("a", "add"))), before, AUTO, spec("add"))
+    recorded = tuple(step.model_copy(update={"asked": False}) for step in before.recorded())
+    model = ScriptedModel(calls(call("b", "add")), says("Done."))
+    result = await run(model, before.resumed(recorded), REQUIRED, spec("add"), recorded=recorded)
+    assert [asked.tool_choice for asked in model.requests] == [REQUIRED, AUTO]
+    assert (result.text, result.steps) == ("Done.", 2)

@@ -101,10 +101,11 @@ class RecordedStep(Frozen):
     """One step read back from the journal: the response and, in its order, the calls in it.
 
     ``entered`` are messages that came while the turn ran and were given to its model after this
-    step.
+    step. One that no model was ``asked`` for is what the operator has called before the first.
     """
 
     seq: int
+    asked: bool = True
     response: AssistantMessage
     finish: Finish = "done"
     usage: Usage = Usage()

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -14,13 +14,18 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, ToolSpec
 
 MAX_REF_HOPS = 8  # references to references; real schemas need one
 MAX_PROBLEMS = 3
 MAX_PROBLEM_CHARS = 200
 WHOLE = re.compile(r"[-+]?\d{1,18}")
 DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
+
+
+def relaxed(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    """Tools with schemas that also take what can be coerced."""
+    return tuple(tool.model_copy(update={"parameters": relax(tool.parameters)}) for tool in tools)
 
 
 def relax(schema: JsonObject) -> JsonObject:
