@@ -1,0 +1,75 @@
+"""A process with all its descendants, for bench_peers: started, weighed, and surely ended."""
+
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import anyio
+from anyio.abc import Process
+
+STOP_WITHIN = 10.0  # seconds from SIGTERM to SIGKILL
+GONE = (FileNotFoundError, ProcessLookupError)  # reading of a process that has ended meanwhile
+
+
+@asynccontextmanager
+async def running(
+    command: Sequence[str], env: Mapping[str, str], folder: Path
+) -> AsyncIterator[Process]:
+    """A process that works in a folder and writes its log there; in the end none of it is left."""
+    with (folder / "log").open("w") as log:
+        process = await anyio.open_process(
+            command,
+            env=env,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with anyio.CancelScope(shield=True):
+            await stop(process)
+
+
+async def stop(process: Process) -> None:
+    """End a process and its descendants, by force when they take their time."""
+    family = []
+    for pid in descendants(process.pid):
+        with suppress(ProcessLookupError):
+            family.append(os.pidfd_open(pid))
+    with suppress(ProcessLookupError):
+        process.terminate()
+    with anyio.move_on_after(STOP_WITHIN):
+        await process.wait()
+    for member in family:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(member, signal.SIGKILL)
+        os.close(member)
+    await process.aclose()
+
+
+def descendants(pid: int) -> list[int]:
+    """A process, its children, their children, and so on."""
+    found = [pid]
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(*GONE):
+            for child in listing.read_text("ascii").split():
+                found += descendants(int(child))
+    return found
+
+
+def memory(pid: int) -> dict[str, float]:
+    """Megabytes of a process tree: every process's resident pages, and each page counted once."""
+    sizes = {"Rss": 0, "Pss": 0}
+    for member in descendants(pid):
+        with suppress(*GONE):
+            for line in Path(f"/proc/{member}/smaps_rollup").read_text("ascii").splitlines()[1:]:
+                name, _, size = line.partition(":")
+                if name in sizes:
+                    sizes[name] += int(size.split()[0])
+    return {name: kilobytes / 1024 for name, kilobytes in sizes.items()}
