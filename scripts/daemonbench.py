@@ -26,9 +26,10 @@ WITHIN = 60.0  # seconds for a start, and for each message
 
 @dataclass(frozen=True)
 class Running:
-    """A daemon's control socket, and milliseconds from its start to its readiness."""
+    """A daemon's control socket, its process, and milliseconds from its start to its readiness."""
 
     peer: Peer
+    pid: int
     ready_ms: float
 
     async def ask(self, agent: str, text: str, chat: str = "") -> float:
@@ -51,8 +52,10 @@ async def stub_model() -> AsyncIterator[str]:
     async with await anyio.open_process(STUB, stderr=None) as stub:
         if stub.stdout is None:
             raise SystemExit("the stub has no output")
-        yield f"http://127.0.0.1:{int(await stub.stdout.receive())}/v1"
-        stub.kill()
+        try:
+            yield f"http://127.0.0.1:{int(await stub.stdout.receive())}/v1"
+        finally:
+            stub.kill()
 
 
 @asynccontextmanager
@@ -71,17 +74,20 @@ async def daemon(home: Path, url: str, agents: Sequence[str]) -> AsyncIterator[R
     told = {"ORCHESTRATOR_HOME": str(home), "NOTIFY_SOCKET": str(home / "notify")}
     env = {**os.environ, **told, "OPENAI_API_KEY": "none"}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
+        (home / "notify").unlink(missing_ok=True)  # of an earlier daemon on this home
         notices.bind(told["NOTIFY_SOCKET"])
         start = time.perf_counter()
         with (home / "log").open("w") as log:
             process = await anyio.open_process(DAEMON, env=env, stderr=log)
         async with process:
-            with anyio.fail_after(WITHIN):
-                await _ready(notices)
-            ready = (time.perf_counter() - start) * 1000
-            async with control.connect(Settings.read(env)) as peer:
-                yield Running(peer, ready)
-            process.send_signal(signal.SIGTERM)
+            try:
+                with anyio.fail_after(WITHIN):
+                    await _ready(notices)
+                ready = (time.perf_counter() - start) * 1000
+                async with control.connect(Settings.read(env)) as peer:
+                    yield Running(peer, process.pid, ready)
+            finally:
+                process.send_signal(signal.SIGTERM)
 
 
 async def _ready(notices: socket.socket) -> None:
