@@ -7,8 +7,21 @@ import pytest
 from fakes.model_api import Reply
 from fakes.openai_api import OpenAIApi
 from openai import AsyncOpenAI
+from pydantic import BaseModel
+
+from thinker.models.base import ModelRequest
+from thinker.models.failures import Account
+from thinker.models.openai_chat import request_body
+from thinker.protocol.messages import UserMessage
+from thinker.protocol.providers import PROVIDERS
 
 ASK: Any = {"model": "fake-model", "messages": [{"role": "user", "content": "hello there"}]}
+
+
+class Person(BaseModel):
+    """What an answer has to be."""
+
+    name: str
 
 
 async def test_answers_and_errors_are_what_the_client_expects() -> None:
@@ -30,3 +43,18 @@ async def test_answers_and_errors_are_what_the_client_expects() -> None:
         api.script.append(Reply("slow down", status=429))
         with pytest.raises(openai.RateLimitError, match="slow down"):
             await client.chat.completions.create(**ASK)
+
+
+async def test_schema_of_an_answer_stands_where_the_client_puts_it() -> None:
+    """What we send for a model is what OpenAI's client sends for it, but for the name."""
+    async with (
+        OpenAIApi(lambda _: Reply('{"name": "Ada"}')) as api,
+        AsyncOpenAI(api_key="x", base_url=f"{api.url}/v1", max_retries=0) as client,
+    ):
+        parsed = await client.chat.completions.parse(**ASK, response_format=Person)
+    assert parsed.choices[0].message.parsed == Person(name="Ada")
+    asked = ModelRequest("", (UserMessage(content="hi"),), output=Person.model_json_schema())
+    ours: Any = request_body(Account(PROVIDERS["openai"], "m"), asked)["response_format"]
+    theirs = api.requests[0].body["response_format"]
+    theirs["json_schema"]["name"] = ours["json_schema"]["name"]
+    assert ours == theirs
