@@ -92,6 +92,8 @@ class Agent:
         """Run a turn, or go on with one whose first steps are recorded in it."""
         prepared = self.prepare(turn)
         hooks = self._hooks(turn, prepared.applied)
+        if hooks is not None:
+            await hooks.begin(turn)
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
         messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
         asked = prepared.settings

@@ -6,16 +6,22 @@ A hook is a file ``<home>/hooks/<id>.py``, or an entry point ``<id>`` of the gro
     def filter_messages(state, messages):
         return messages[-20:]
 
-Points: ``after_system_message(state, text)``, ``filter_messages(state, messages)``,
-``prefilter_llm_history(state, messages)``, ``tool_call_started(state, call)``,
-``after_tool_call_success(state, call, result)``, ``after_tool_call_failure(…)``,
-``tool_call_done(state, call, result)``. What one returns replaces the value, None keeps it. They
-run in the listed order. A hook that fails is logged and the last good value is kept; only
-``prefilter_llm_history`` may stop the step, with an exception that has ``block = True``.
+Points: ``after_thread_created(state)`` at the first message of a conversation,
+``after_subagent_created(state)`` in a subagent's own process,
+``after_system_message(state, text)``, ``filter_messages(state, messages)``,
+``prefilter_llm_history(state, messages)``,
+``before_create_message(state, message)`` with what the model answered, before it is stored or
+shown, ``after_create_message(state, message)`` with that and with what people said,
+``tool_call_started(state, call)``, ``after_tool_call_success(state, call, result)``,
+``after_tool_call_failure(…)``, ``tool_call_done(state, call, result)``. What one returns replaces
+the value, None keeps it. They run in the listed order. A hook that fails is logged and the last
+good value is kept; only ``prefilter_llm_history`` may stop the step, with an exception that has
+``block = True``. After a crash a point may come again. Messages never change once they are stored,
+so that no point is about that.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -31,13 +37,20 @@ from thinker import history
 from thinker.errors import FatalModelError
 from thinker.loop import Host
 from thinker.models.base import Model, ModelRequest, ModelResponse
-from thinker.protocol.messages import LayerRecord, Message, ToolResult, UserMessage
+from thinker.protocol.messages import (
+    AssistantMessage,
+    LayerRecord,
+    Message,
+    ToolResult,
+    UserMessage,
+)
 from thinker.protocol.methods import (
     ChatRef,
     PlannedCall,
     RecordedStep,
     StepCommit,
     StepCommitted,
+    TurnRun,
 )
 from thinker.protocol.promptrecord import PromptRecord
 from thinker.skills import Identity, identity
@@ -85,6 +98,16 @@ class Hooks:
     state: HookState
     hooks: tuple[tuple[str, Mapping[str, Any]], ...]
 
+    async def begin(self, turn: TurnRun) -> None:
+        """Tell what is new with this turn, unless another process has told it."""
+        if turn.steps:
+            return
+        if not turn.history and turn.summary is None:
+            kind = "subagent" if turn.recipe == "subagent" else "thread"
+            await self.tell(f"after_{kind}_created")
+        for message in turn.messages:
+            await self.tell("after_create_message", message)
+
     async def prompt(self, record: PromptRecord) -> PromptRecord:
         """The prompt after ``after_system_message``; changed, it is one layer of that name."""
         name = "after_system_message"
@@ -110,25 +133,35 @@ class Hooks:
         found = await self._chain("prefilter_llm_history", given, MESSAGES.validate_python)
         return request if found == given else replace(request, messages=history.repair(found))
 
+    async def answer(self, message: AssistantMessage) -> AssistantMessage:
+        """What the model answered, after ``before_create_message``."""
+        return await self._chain("before_create_message", message, AssistantMessage.model_validate)
+
+    @property
+    def changes_answers(self) -> bool:
+        """Whether an answer may not be shown before it is whole."""
+        return any(self._at("before_create_message"))
+
     async def result(self, call: PlannedCall, result: ToolResult) -> ToolResult:
         """A call's result as the model is to see it; the journal has it as it was."""
         name = "after_tool_call_failure" if result.is_error else "after_tool_call_success"
         changed = await self._chain(name, result, ToolResult.model_validate, call)
-        await self._chain("tool_call_done", changed, _same, call)
+        await self.tell("tool_call_done", call, changed)
         return changed.model_copy(update={"call_id": result.call_id, "name": result.name})
 
-    async def started(self, call: PlannedCall) -> None:
-        """Tell that a call begins."""
-        await self._chain("tool_call_started", call, _same)
+    async def tell(self, point: str, *values: object) -> None:
+        """Call every hook that has this point; what they return means nothing."""
+        for hook, function in self._at(point):
+            try:
+                await _called(function, self.state, *values)
+            except Exception:
+                log.exception("hook_failed", hook=hook, point=point)
 
     async def _chain(
         self, point: str, value: T, read: Callable[[Any], T], *before: PlannedCall
     ) -> T:
         """The value after every hook that has this point."""
-        for hook, functions in self.hooks:
-            function = functions.get(point)
-            if not callable(function):
-                continue
+        for hook, function in self._at(point):
             try:
                 found = await _called(function, self.state, *before, value)
                 value = value if found is None else read(found)
@@ -138,9 +171,14 @@ class Hooks:
                 log.exception("hook_failed", hook=hook, point=point)
         return value
 
+    def _at(self, point: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        for hook, functions in self.hooks:
+            if callable(function := functions.get(point)):
+                yield hook, function
+
 
 class HookedModel:
-    """A model whose requests go through ``prefilter_llm_history`` first."""
+    """A model whose requests and answers go through the hooks."""
 
     def __init__(self, model: Model, hooks: Hooks) -> None:
         self._model = model
@@ -152,8 +190,12 @@ class HookedModel:
         return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask with what the hooks leave of the request."""
-        return await self._model.complete(await self._hooks.request(request))
+        """Ask with what the hooks leave of the request, and answer with what they make of it."""
+        request = await self._hooks.request(request)
+        if self._hooks.changes_answers:
+            request = replace(request, on_text=None)
+        response = await self._model.complete(request)
+        return replace(response, message=await self._hooks.answer(response.message))
 
     async def aclose(self) -> None:
         """Close the model."""
@@ -171,10 +213,11 @@ class HookedHost:
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """T3; remembers which call has which number. Hooks hear of calls that were made with it."""
         committed = await self._host.commit(commit)
+        await self._hooks.tell("after_create_message", commit.response)
         self._calls |= dict(zip(committed.call_seqs, commit.calls, strict=True))
         results = {}
         for seq, result in committed.results.items():
-            await self._hooks.started(self._calls[seq])
+            await self._hooks.tell("tool_call_started", self._calls[seq])
             results[seq] = await self._hooks.result(self._calls[seq], result)
         return committed.model_copy(update={"results": results})
 
@@ -182,13 +225,16 @@ class HookedHost:
         """A call between its hooks; one of an earlier process is known by its result alone."""
         call = self._calls.get(seq)
         if call is not None:
-            await self._hooks.started(call)
+            await self._hooks.tell("tool_call_started", call)
         result = await self._host.call_tool(seq)
         return await self._hooks.result(call or _call_of(result), result)
 
     async def entered(self) -> tuple[UserMessage, ...]:
         """The host's."""
-        return await self._host.entered()
+        messages = await self._host.entered()
+        for message in messages:
+            await self._hooks.tell("after_create_message", message)
+        return messages
 
     def show(self, text: str) -> None:
         """The host's."""
@@ -233,7 +279,3 @@ def _from_package(hook: str) -> Mapping[str, Any]:
         raise LookupError(f"there is no hooks/{hook}.py and no entry point {hook} of {GROUP}")
     loaded = found.load()
     return loaded if isinstance(loaded, Mapping) else vars(loaded)
-
-
-def _same(value: T) -> T:
-    return value

@@ -30,7 +30,7 @@ async def ran(
 ) -> tuple[TurnResult, ScriptedModel, MemoryHost]:
     """A turn with these hooks."""
     model, host = ScriptedModel(*(script or (says("hi"),))), MemoryHost()
-    turn = turn_run("hello", LOOK, history=PAST, **fields)
+    turn = turn_run("hello", LOOK, **{"history": PAST, **fields})
     return await Agent(settings, model).run_turn(turn, host), model, host
 
 
@@ -93,6 +93,44 @@ def after_tool_call_success(state, call, result):
     model = ScriptedModel(calls(call("1", "look", q="x")), says("done"))
     await Agent(write(tmp_path, redact=text), model).run_turn(turn_run("hello", LOOK), Prompt())
     assert model.requests[1].messages[-1].content == "redacted look"
+
+
+async def test_conversation_and_its_messages_are_told_of_once(tmp_path: Path) -> None:
+    """What people say and what the model answers; a turn that goes on tells its past no more."""
+    text = f"""
+def said(line):
+    with open({str(tmp_path / "told")!r}, "a") as file:
+        file.write(line + "\\n")
+def after_thread_created(state):
+    said(f"thread {{state.chat.chat_id}}")
+def after_subagent_created(state):
+    said("subagent")
+def after_create_message(state, message):
+    said(f"{{message.role}} {{message.content}}")
+"""
+    settings = write(tmp_path, tells=text)
+    _, _, host = await ran(settings, calls(call("1", "look", q="x"), text="Hm."), says("hi"))
+    await ran(settings, says("hi"), steps=host.recorded()[:1])
+    await ran(settings, history=())
+    await ran(settings, history=(), recipe="subagent")
+    assert (tmp_path / "told").read_text("utf-8").splitlines() == [
+        *("user hello", "assistant Hm.", "assistant hi"),
+        "assistant hi",
+        *("thread 123456789", "user hello", "assistant hi"),
+        *("subagent", "user hello", "assistant hi"),
+    ]
+
+
+async def test_answer_is_what_hooks_make_of_it_before_anybody_sees_it(tmp_path: Path) -> None:
+    """In the chat and in the journal; nothing of it is shown while it comes."""
+    text = """
+def before_create_message(state, message):
+    return message.model_copy(update={"content": message.content.replace("4111", "****")})
+"""
+    result, model, host = await ran(write(tmp_path, redact=text), says("It is 4111."), stream=True)
+    assert result.text == "It is ****."
+    assert host.commits[0].step.response.content == "It is ****."
+    assert model.requests[0].on_text is None
 
 
 async def test_failed_hook_is_logged_and_the_last_good_value_kept(tmp_path: Path) -> None:

@@ -164,7 +164,6 @@ class TurnRun(Frozen):
     tool_choice: ToolChoice = AUTO
     vector: Vector = b""
     asked: Asked = Asked()
-    first_turn: bool = False
     stream: bool = False
     steer: bool = False  # between two steps, ask for messages that came meanwhile
     started_at: float
