@@ -22,7 +22,7 @@ FACT = {"fact": "User prefers trains.", "category": "preference"}
 async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
     tmp_path: Path,
 ) -> None:
-    """Over a tool call, a new memory and a killed worker; a new skill is named as what changed."""
+    """Over a tool call and a new memory; a new skill is named as what changed."""
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, promptLayout="cached")
         async with running_daemon(tmp_path, config, bot) as daemon:
