@@ -70,7 +70,7 @@ class Delivery:
         while True:
             self._wake[channel] = anyio.Event()
             try:
-                rows = await self._store.transact(outbox.due, channel)
+                rows = self._store.read(outbox.due, channel)
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 await anyio.sleep(STORAGE_RETRY)
@@ -96,9 +96,7 @@ class Delivery:
     async def settled(self) -> None:
         """Wait until nothing that may be sent now is left."""
         for channel in self._adapters:
-            while any(
-                self._delay(row) <= 0 for row in await self._store.transact(outbox.due, channel)
-            ):
+            while any(self._delay(row) <= 0 for row in self._store.read(outbox.due, channel)):
                 await self._wake[channel].wait()
 
     async def _deliver(self, row: OutboxRow) -> None:

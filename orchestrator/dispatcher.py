@@ -94,9 +94,10 @@ class Dispatcher:
         while True:
             self._work = anyio.Event()
             try:
-                chats, cancelled = await self._with.store.transact(
-                    self._look, frozenset(self._lanes), frozenset(self._scopes)
-                )
+                chats, impatient, cancelled = self._with.store.read(self._look)
+                for chat in impatient:
+                    ended = await self._with.store.transact(self._interrupt, chat)
+                    cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 await anyio.sleep(STORAGE_RETRY)
@@ -116,24 +117,23 @@ class Dispatcher:
             self._held.clear()
             self.wake()
 
-    def _look(
-        self, db: apsw.Connection, lanes: frozenset[str], in_hand: frozenset[str]
-    ) -> tuple[list[str], list[str]]:
-        """The chats that have work, and the turns that are cancelled.
-
-        A newer message may end the turn of its chat now.
-        """
+    def _look(self, db: apsw.Connection) -> tuple[list[str], list[str], list[str]]:
+        """The chats that have work, those whose turn a newer message may end, cancelled turns."""
         chats = inbox.chats_with_work(db)
-        ended = [self._interrupted(db, chat) for chat in chats if chat in lanes]
-        cancelled = [*filter(None, ended), *cancellations.cancelled(db, in_hand)]
-        return chats, list(dict.fromkeys(cancelled))
+        impatient = [chat for chat in chats if chat in self._lanes and self._impatient(db, chat)]
+        return chats, impatient, cancellations.cancelled(db, self._scopes)
 
-    def _interrupted(self, db: apsw.Connection, chat: str) -> str | None:
+    def _impatient(self, db: apsw.Connection, chat: str) -> bool:
+        """Whether a message waits in a chat that does not want to wait."""
         row = inbox.oldest_new(db, chat)
         patient = row is None or row.ours or row.kind == inbox.REQUEST
         agent_id = None if row is None or patient else agent_for(db, self._with.agents(), row)
         definition = None if agent_id is None else self._with.agents().agent(agent_id)
-        if definition is None or definition.while_busy != "interrupt":
+        return definition is not None and definition.while_busy == "interrupt"
+
+    def _interrupt(self, db: apsw.Connection, chat: str) -> str | None:
+        """End the chat's turn for the message that waits; the turn's id."""
+        if not self._impatient(db, chat):
             return None
         return cancellations.cancel(db, chat, "a newer message came", self._with.clock())
 

@@ -6,6 +6,7 @@ writes. Messages of a paused agent stay new, its open turns wait between two ste
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import anyio
 import apsw
@@ -16,7 +17,7 @@ from orchestrator.budgets import Verdict
 from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile, find_price
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, pauses, transcript, usage
+from orchestrator.journal import pauses, transcript, turns, usage
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
 from orchestrator.journal.pauses import Pause
@@ -57,7 +58,7 @@ class Gate(Changes):
 
     def admits(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> Pause | None:
         """Before T2: the pause because of which a message has to wait; its chat is told once."""
-        pause = self._check(db, agent_id, "", row.address())
+        pause = self._check(db, agent_id, "", row.address)
         if pause is not None and row.kind == "message":
             pauses.tell(db, pause, row.address(), _told(pause), self._clock())
         return pause
@@ -71,7 +72,7 @@ class Gate(Changes):
             return None
         if usage.is_reserved(db, turn.id):  # there was room for its call, which counts already
             return pauses.find(db, turn.agent_id)
-        return self._check(db, turn.agent_id, turn.id, inbox.of_turn(db, turn.id)[0].address())
+        return self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
 
     def reserve(self, db: apsw.Connection, turn: Turn) -> None:
         """Before a model call: set aside what it may take, unless that was done."""
@@ -87,8 +88,7 @@ class Gate(Changes):
         usd = budgets.cost(find_price(self._agents().prices, commit.model), commit.usage)
         now = self._clock()
         usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
-        origin = inbox.of_turn(db, turn.id)[0].address()
-        pause = self._check(db, turn.agent_id, turn.id, origin)
+        pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
         if transcript.answered(db, turn.id):
             return None
         if pause is None:
@@ -119,8 +119,7 @@ class Gate(Changes):
         """A provider takes no call of the agent: it is paused until a person has acted."""
         definition = self._agents().agent(turn.agent_id)
         if definition is not None:
-            origin = inbox.of_turn(db, turn.id)[0].address()
-            self._trip(db, definition, ACCOUNT, reason, origin)
+            self._trip(db, definition, ACCOUNT, reason, _origin(db, turn))
 
     def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> Verdict | None:
         """What the detector of an agent sees; None when it is off."""
@@ -184,9 +183,9 @@ class Gate(Changes):
     # --- what it rests on ------------------------------------------------------------------
 
     def _check(
-        self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Address
+        self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Callable[[], Address]
     ) -> Pause | None:
-        """The pause that an agent is in, or gets into now."""
+        """The pause that an agent is in, or gets into now, which the chat of origin is told."""
         found = pauses.find(db, agent_id)
         definition = self._agents().agent(agent_id)
         if found is not None or definition is None:
@@ -194,8 +193,8 @@ class Gate(Changes):
         verdict = self.verdict(db, definition)
         over = self._no_room(db, definition, turn_id)
         if verdict is not None and verdict.reason is not None:
-            return self._trip(db, definition, "anomaly", verdict.reason, origin)
-        return None if over is None else self._trip(db, definition, "budget", over, origin)
+            return self._trip(db, definition, "anomaly", verdict.reason, origin())
+        return None if over is None else self._trip(db, definition, "budget", over, origin())
 
     def _trip(
         self,
@@ -227,6 +226,8 @@ class Gate(Changes):
         self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
     ) -> str | None:
         """Why the agent's next call would pass one of its budgets."""
+        if definition.budget is None:
+            return None
         return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
 
     def _over_budget(
@@ -266,6 +267,10 @@ class Gate(Changes):
                 ended = (room and pauses.end(db, pause.agent_id, "budgets", self._clock())) or ended
                 left = left or not room
         return ended, left
+
+
+def _origin(db: apsw.Connection, turn: Turn) -> Address:
+    return turns.origin(db, turn.id).address()
 
 
 def _told(pause: Pause) -> str:

@@ -63,7 +63,9 @@ def needs_approval(tool: str, approvals: Sequence[str]) -> bool:
 def offer(tools: Iterable[ToolSpec], agent: Rules) -> tuple[ToolSpec, ...]:
     """The tools that an agent may use, each with what its calls need."""
     return tuple(
-        tool.model_copy(update={"approval": needs_approval(tool.name, agent.approvals)})
+        tool.model_copy(update={"approval": True})
+        if needs_approval(tool.name, agent.approvals)
+        else tool
         for tool in tools
         if allowed(tool.name, agent.allowed_tools, agent.denied_tools)
     )

@@ -33,7 +33,7 @@ class TaskTurnRunner(TurnRunner):
             self._with.tasks_changed()
 
     async def _attempt(self) -> TurnResult | None:
-        task = await self._with.store.transact(runs.of_turn, self._turn.id)
+        task = self._with.store.read(runs.of_turn, self._turn.id)
         self._spec = task.spec
         if task.spec.direct is not None:
             return await self._call(task.spec.direct)

@@ -46,7 +46,7 @@ class RequestTurnRunner(TurnRunner):
 
     async def run(self) -> None:
         """Like a person's turn."""
-        found = await self._with.store.transact(requests.of_turn, self._turn.id)
+        found = self._with.store.read(requests.of_turn, self._turn.id)
         if found is None:
             raise JournalError(f"turn {self._turn.id} answers no request")
         self._asked = found

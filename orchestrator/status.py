@@ -20,7 +20,8 @@ from orchestrator.control import (
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
 from orchestrator.journal import handoffs, inbox, pauses, playbooks, recent, turns
-from orchestrator.journal.store import StorageFailedError, Store, prove_writable
+from orchestrator.journal.liveness import prove_writable
+from orchestrator.journal.store import StorageFailedError, Store
 from orchestrator.reload import Configuration
 from orchestrator.restarts import WorkerState
 from orchestrator.settings import Settings
@@ -58,7 +59,7 @@ async def report(
     health: HealthReport,
 ) -> StatusReport:
     """The state of everything, at this moment."""
-    counts, open_turns, recent, paused = await store.transact(_journal)
+    counts, open_turns, recent, paused = store.read(_journal)
     handed = await store.transact(handoffs.every)
     missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
     channels = tuple(

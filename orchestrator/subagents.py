@@ -39,7 +39,7 @@ class SubagentTurnRunner(TurnRunner):
 
     async def run(self) -> None:
         """Like a person's turn; its process ends with it."""
-        self._work = await self._with.store.transact(subagents.of_turn, self._turn.id)
+        self._work = self._with.store.read(subagents.of_turn, self._turn.id)
         try:
             await super().run()
         finally:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import apsw
 import structlog
@@ -12,6 +12,7 @@ from orchestrator.approvals import ApprovalNeeded
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import Preview
 from orchestrator.errors import JournalError
+from orchestrator.hosttools.base import ToolContext
 from orchestrator.journal import media, prompts, steering, steps
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
@@ -49,8 +50,9 @@ class JournalHost:
     run: TurnRun | None = None  # what the worker was sent
     wait: Callable[[], Awaitable[bool]] | None = None
 
-    def __post_init__(self) -> None:
-        self._context = tool_context(
+    @cached_property
+    def _context(self) -> ToolContext:
+        return tool_context(
             self.services, self.turn, self.definition, self.address, self.environments
         )
 
@@ -77,7 +79,7 @@ class JournalHost:
             made_of = prompts.Ingredients(self.run.prompt, self.run.tools)
             prompts.keep(db, self.turn.id, now, made_of)
         pause = services.gate.settle(db, self.turn, commit)
-        if pause is None:
+        if pause is None and committed.call_seqs:
             results = services.tools.journal.make(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
         return committed, pause

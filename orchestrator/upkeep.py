@@ -89,9 +89,9 @@ class Upkeep:
     async def _look(self, tasks: TaskGroup) -> float | None:
         """Begin what is due; the seconds until there may be more, None when somebody must wake."""
         now, agents = self._with.clock(), self._agents()
-        due, upcoming = await self._with.store.transact(self._due, agents, now)
+        due, upcoming = self._with.store.read(self._due, agents, now)
         for agent in self._embedding():
-            if await self._with.store.transact(factvectors.lacking, agent.agent_id, 1):
+            if self._with.store.read(factvectors.lacking, agent.agent_id, 1):
                 due.append(Due("embedding", 0, agent))
         for work in due:
             if len(self._busy) == AT_ONCE:

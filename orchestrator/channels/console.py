@@ -61,7 +61,7 @@ class Console(JournalChannel):
 
     async def outcome(self, message_id: str, seconds: float, view: View | None) -> ChatOutcome:
         """What became of a message, waited for at most ``seconds``; ``view`` sees it grow."""
-        row = await self._store.transact(inbox.by_message, self.name, message_id)
+        row = self._store.read(inbox.by_message, self.name, message_id)
         if row is None:
             return ChatOutcome(state="unknown", error="no such message; send it first")
         if view is not None:

@@ -71,7 +71,7 @@ class JournalChannel:
     async def _ended(self, message_id: str, chat_id: str, seconds: float) -> Ended | None:
         """What became of a message; None when it has no end after so many seconds."""
         with anyio.move_on_after(seconds):
-            while (found := await self._store.transact(self._find, message_id)) is None:
+            while (found := self._store.read(self._find, message_id)) is None:
                 with anyio.move_on_after(POLL):
                     await self._changed[chat_id].wait()
             return found

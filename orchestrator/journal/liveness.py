@@ -1,4 +1,4 @@
-"""When the daemon was last seen alive, so that a long absence can be told."""
+"""Signs of life: when the daemon was last seen, and whether it can write."""
 
 import apsw
 
@@ -11,3 +11,11 @@ def seen(db: apsw.Connection, now: int) -> int | None:
         (str(now),),
     )
     return None if before is None else int(before)
+
+
+def prove_writable(db: apsw.Connection, now: int) -> None:
+    """A small write that changes nothing else; ``now`` in milliseconds."""
+    db.execute(
+        "INSERT INTO meta VALUES('checked_at', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
+        (str(now),),
+    )

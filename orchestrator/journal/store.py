@@ -21,6 +21,7 @@ import structlog
 from orchestrator.crashpoints import boundary
 from orchestrator.errors import ExitCode, JournalError, OrchestratorError
 from orchestrator.journal.migrations import migrate
+from orchestrator.journal.reader import Reader
 
 SPACE_RETRY = 2.0  # seconds between two tries to write while the disk is full
 GROUP = 64  # jobs that share a commit at most; reliability.md §0 measured 32 as enough
@@ -66,7 +67,7 @@ class _Job(Generic[T]):
 
 
 class Store:
-    """The open journal. `transact` and `attempt` are the only ways in.
+    """The open journal. `transact`, `attempt` and `read` are the only ways in.
 
     A full disk is waited out: whoever has nothing better to do uses `transact`. ``failure`` is set
     once the disk has failed.
@@ -86,6 +87,7 @@ class Store:
         self._closed = False
         self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._db = open_database(path)
+        self.read = Reader(path)
         self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
         self._thread.start()
 
@@ -148,6 +150,7 @@ class Store:
         self._closed = True
         self._queue.put(None)
         self._thread.join()
+        self.read.close()  # before the other, which leaves no WAL behind if it is the last
         self._db.close()
 
     def _serve(self) -> None:
@@ -224,14 +227,6 @@ def reading(path: Path) -> Iterator[apsw.Connection]:
         raise JournalError(
             f"{path}: the journal cannot be read ({error}); start the daemon once, or restore it"
         ) from error
-
-
-def prove_writable(db: apsw.Connection, now: int) -> None:
-    """A small write that changes nothing else; ``now`` in milliseconds."""
-    db.execute(
-        "INSERT INTO meta VALUES('checked_at', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
-        (str(now),),
-    )
 
 
 def _cannot_open(path: Path, problem: object) -> JournalError:

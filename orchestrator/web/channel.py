@@ -91,7 +91,7 @@ class ApiChannel(JournalChannel):
         give_up = anyio.current_time() + PATIENCE
         while True:
             changed = listener.changed
-            progress, pause = await self._store.transact(_look, request_id, agent_id)
+            progress, pause = self._store.read(_look, request_id, agent_id)
             if progress.outcome is not None:
                 yield progress.outcome
                 return

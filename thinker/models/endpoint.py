@@ -2,11 +2,11 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import anyio
 import orjson
@@ -29,8 +29,6 @@ from thinker.protocol.providers import Provider
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
 LINGER = 0.25  # seconds that the end of a stream may come after its end mark
 AFTER_FINISH = 5.0  # seconds for what may follow a complete answer: usage, the end mark
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,8 @@ class Endpoint:
             headers={"content-type": "application/json", **self.headers},
             timeout=(timeouts.connect, timeouts.total, timeouts.total, timeouts.connect),
         )
-        response = await self._by(first, self.client.send(request, stream=True))
+        with self._within(first):
+            response = await self.client.send(request, stream=True)
         async with aclosing(response):
             if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
                 raise await self._failure(response, min(end, first + timeouts.idle))
@@ -153,39 +152,36 @@ class Endpoint:
         deadline: float,
         end: float,
     ) -> None:
-        chunks = response.aiter_bytes()
         reader = EventReader()
-        size = 0
-        shown = ""
-        while True:
-            try:
-                chunk = await self._by(deadline, _next(chunks))
-            except RetryableModelError:
-                if collector.finished:
-                    return
-                raise
-            size = self._checked(size + len(chunk))
-            for data in reader.feed(chunk) if chunk else reader.close():
-                if data and self._take(collector, data):
-                    chunk = b""
-                    break
+        size, shown, ended = 0, "", False
+        with self._within(deadline, lambda: collector.finished) as scope:
+            async for chunk in response.aiter_bytes():
+                if ended:
+                    continue  # a connection is kept only if its answer was read to the end
+                size = self._checked(size + len(chunk))
+                events = reader.feed(chunk)
+                ended = self._events(collector, events)
                 wait = AFTER_FINISH if collector.finished else self.timeouts.idle
-                deadline = min(end, anyio.current_time() + wait)
-            if on_text is not None and collector.text != shown:
-                shown = collector.text
-                on_text(shown)
-            if not chunk:
-                break
-        await _rest(chunks)
+                if events:
+                    scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
+                if on_text is not None and collector.text != shown:
+                    shown = collector.text
+                    on_text(shown)
+        if not ended:
+            self._events(collector, reader.close())
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
 
+    def _events(self, collector: Collector, events: Sequence[bytes]) -> bool:
+        """Take events in order; true at the one after which nothing follows."""
+        return any(self._take(collector, data) for data in events if data)
+
     async def _read(self, response: HttpResponse, deadline: float) -> bytes:
-        chunks = response.aiter_bytes()
         body = bytearray()
-        while chunk := await self._by(deadline, _next(chunks)):
-            body += chunk
-            self._checked(len(body))
+        with self._within(deadline):
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                self._checked(len(body))
         return bytes(body)
 
     async def _failure(self, response: HttpResponse, deadline: float) -> Exception:
@@ -218,36 +214,26 @@ class Endpoint:
             raise RetryableModelError(f"{name} sent more than {MAX_RESPONSE} bytes")
         return size
 
-    async def _by(self, deadline: float, work: Coroutine[None, None, T]) -> T:
-        """Await ``work`` until ``deadline`` (event-loop time), with our errors for httpx's."""
+    @contextmanager
+    def _within(
+        self, deadline: float, enough: Callable[[], bool] = lambda: False
+    ) -> Iterator[anyio.CancelScope]:
+        """A deadline (event-loop time) that may be moved, with our errors for httpx's.
+
+        A cut is no error when what came before it is ``enough``.
+        """
         provider = self.account.provider
         try:
-            with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
-                return await work
-        except TimeoutError:
-            raise RetryableModelError(f"{provider.name} sent nothing more in time") from None
+            with anyio.CancelScope(deadline=deadline) as scope:
+                yield scope
         except HttpError as error:
+            if enough():
+                return
             hint = "; is it running?" if provider.local else ""
             kind = type(error).__name__
             raise RetryableModelError(f"{provider.name} was not reached ({kind}){hint}") from error
-
-
-async def _next(chunks: AsyncIterator[bytes]) -> bytes:
-    """The next chunk that is not empty; b"" at the end."""
-    async for chunk in chunks:
-        if chunk:
-            return chunk
-    return b""
-
-
-async def _rest(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the end mark, hardly ever anything.
-
-    A connection is kept for the next request only when its answer was read to the end.
-    """
-    with suppress(HttpError), anyio.move_on_after(LINGER):
-        while await _next(chunks):
-            pass
+        if scope.cancelled_caught and not enough():
+            raise RetryableModelError(f"{provider.name} sent nothing more in time")
 
 
 class ProviderModel(ABC):
