@@ -12,7 +12,7 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, replies
+from orchestrator import __version__, handoffs, replies
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
 from orchestrator.journal import cancellations, inbox, runs, subagents, turns
@@ -220,6 +220,7 @@ class Dispatcher:
         if row is None:
             return found
         now = self._with.clock()
+        handoffs.recover(db, self._with.agents(), chat, now)
         agent_id = agent_for(db, self._with.agents(), row)
         if agent_id is None:
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)

@@ -111,6 +111,7 @@ class Agent:
             ),
             temperature=asked.temperature,
             max_output_tokens=asked.max_output_tokens,
+            one_call=turn.asked.one_call,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,

@@ -44,7 +44,7 @@ from thinker.protocol.promptrecord import PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import Demand, unmeetable
 from thinker.toolcalls.execution import execute
-from thinker.toolcalls.plan import plan, recovered
+from thinker.toolcalls.plan import first_call, plan, recovered
 
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
@@ -88,6 +88,7 @@ class LoopRequest:
     contract: Contract | None = None  # what the final text must be
     reasoning: Reasoning | None = None
     max_output_tokens: int | None = None
+    one_call: bool = False  # of each response, as if the model had made no other
     parallel: bool = True  # pure calls of one response may run at once
     cache_key: str = ""  # of the calls whose prompts begin like this turn's
 
@@ -163,6 +164,7 @@ class Loop:
         if response is None:
             return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
         message = recovered(response.message, self._tools, self._spent.steps)
+        message = first_call(message) if self._request.one_call else message
         calls = self._planned(message)
         usage = budget.charged(
             response.usage, lambda: (request.characters, len(message.model_dump_json()))

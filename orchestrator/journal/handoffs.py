@@ -55,7 +55,7 @@ def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> Non
 
 def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
     """Let a chat be answered by the agent that it is routed to, which gets the conversation."""
-    found = [handoff for handoff in every(db) if handoff.chat_key == chat_key]
+    found = in_chat(db, chat_key)
     for handoff in found:
         session = db.execute(
             "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
@@ -67,10 +67,21 @@ def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
     return found
 
 
+def in_chat(db: apsw.Connection, chat_key: str) -> list[Handoff]:
+    """For which agents another one answers a chat now."""
+    return _select(db, "chat_key = ?", chat_key)
+
+
 def every(db: apsw.Connection) -> list[Handoff]:
     """The chats that another agent answers now."""
+    return _select(db, "true")
+
+
+def _select(db: apsw.Connection, where: str, *values: str) -> list[Handoff]:
     rows = db.execute(
-        "SELECT chat_key, routed_id, agent_id FROM handoff WHERE agent_id != routed_id ORDER BY at"
+        "SELECT chat_key, routed_id, agent_id FROM handoff"
+        f" WHERE agent_id != routed_id AND {where} ORDER BY at",
+        values,
     )
     return [Handoff(*map(str, row)) for row in rows]
 

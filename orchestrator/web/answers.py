@@ -128,7 +128,7 @@ class Response:
         fields = question.fields
         asked: JsonObject = {
             "metadata": fields.metadata or {},
-            "parallel_tool_calls": True,
+            "parallel_tool_calls": fields.parallel_tool_calls is not False,
             "temperature": fields.temperature,
             "top_p": None,
             "tools": fields.tools or [],

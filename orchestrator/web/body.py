@@ -34,6 +34,7 @@ class Fields(BaseModel):
     temperature: float | None = Field(None, ge=0, le=2)
     tools: JsonValue = None
     tool_choice: JsonValue = None
+    parallel_tool_calls: StrictBool | None = None
     user: str | None = Field(None, max_length=256)
     metadata: JsonObject | None = None
 
@@ -105,6 +106,7 @@ def read_chat(body: JsonObject) -> Question:
         output_schema=_schema("response_format", form.get("type"), schema),
         temperature=fields.temperature,
         max_output_tokens=fields.max_completion_tokens or fields.max_tokens,
+        one_call=fields.parallel_tool_calls is False,
     )
     return Question(fields, _body(request, asked, stream=bool(fields.stream), store=False))
 
@@ -127,6 +129,7 @@ def read_responses(body: JsonObject) -> Question:
         output_schema=_schema("text.format", form.get("type"), form.get("schema")),
         temperature=fields.temperature,
         max_output_tokens=fields.max_output_tokens,
+        one_call=fields.parallel_tool_calls is False,
     )
     store = fields.store is not False
     return Question(

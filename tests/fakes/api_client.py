@@ -75,8 +75,17 @@ async def endpoints(
     home: Path, model: HeldModel, env: Mapping[str, str] | None = None, **fields: Any
 ) -> AsyncIterator[Endpoints]:
     """A daemon with one agent, and a client that has its token and does not repeat by itself."""
-    token = TokenFile(home / "api-token").make()
     config: JsonObject = {"agents": [agent("work", model, **fields)]}
+    async with endpoints_of(home, config, env) as found:
+        yield found
+
+
+@asynccontextmanager
+async def endpoints_of(
+    home: Path, config: JsonObject, env: Mapping[str, str] | None = None
+) -> AsyncIterator[Endpoints]:
+    """A daemon with this configuration, and such a client."""
+    token = TokenFile(home / "api-token").make()
     async with (
         running_daemon(home, config, env={**ANY_PORT, **(env or {})}) as daemon,
         AsyncOpenAI(api_key=token, base_url=await address(daemon), max_retries=0) as client,

@@ -122,6 +122,22 @@ async def test_calls_are_handed_back_and_their_results_go_on(
         assert report.recent_turns[1].stop_reason == "handed_back"
 
 
+async def test_one_call_at_a_time_is_all_that_a_program_may_ask_for(tmp_path: Path) -> None:
+    """Of several calls in a response the first is handed back; the model is told of no other."""
+
+    def script(_body: dict[str, Any]) -> Reply:
+        cities = ({"city": "Oslo"}, {"city": "Rome"})
+        return Reply(tool_calls=tuple(("get_weather", city) for city in cities))
+
+    async with ScriptedModel(script) as model, endpoints(tmp_path, model) as api:
+        said = api.say("weather?")
+        for parallel, count in ((True, 2), (False, 1)):
+            done = await api.client.chat.completions.create(
+                model="work", messages=said, tools=[CHAT_TOOL], parallel_tool_calls=parallel
+            )
+            assert len(done.choices[0].message.tool_calls or ()) == count
+
+
 async def test_tool_of_the_program_hides_ours_of_its_name(tmp_path: Path) -> None:
     """Ours is not run in its place."""
     model = ScriptedModel(lambda _: Reply(tool_calls=(("get_profile", {}),)))

@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fakes.api_client import ScriptedModel, endpoints_of
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import agent, system
+from fakes.model_api import Reply
 from pydantic import JsonValue
 
 from orchestrator.journal import handoffs, invariants
@@ -140,3 +143,58 @@ async def test_agent_that_takes_over_is_told_what_to_do(tmp_path: Path) -> None:
             said = [m["content"] for m in asked.body["messages"] if m["role"] == "user"]
             assert said[1:] == ["count the whales", "and now?"]
             await settled(daemon, {"work": "home"})
+
+
+async def test_chat_of_an_agent_that_is_gone_goes_back_with_its_history(tmp_path: Path) -> None:
+    """The one that it is routed to answers, and knows what was said meanwhile."""
+    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+        config = home(tmp_path, model)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(CHAT, "!home {}")
+            await bot.reply_in(CHAT, within=20)
+            bot.user_says(CHAT, "to home")
+            assert await bot.reply_in(CHAT, within=20) == "home-model: to home"
+            await settled(daemon, {"work": "home"})
+        agents = config["agents"]
+        assert isinstance(agents, list)
+        async with running_daemon(tmp_path, {**config, "agents": agents[:1]}, bot) as daemon:
+            bot.user_says(CHAT, "and now?")
+            assert await bot.reply_in(CHAT, within=20) == "work-model: and now?"
+            asked = (await model.asked("and now?")).body["messages"]
+            assert "home-model: to home" in [m.get("content") for m in asked]
+            await settled(daemon, {})
+
+
+async def test_two_agents_that_only_hand_over_are_stopped_in_their_turn(tmp_path: Path) -> None:
+    """The fifth time is refused, and whoever has the chat then has to answer."""
+
+    def script(body: dict[str, Any]) -> Reply | None:
+        last = str(body["messages"][-1]["content"])
+        other = "work" if body["model"] == "home-model" else "home"
+        return Reply(last) if "changed hands" in last else Reply(tool_calls=((other, {}),))
+
+    async with (
+        BotApiServer(TOKEN) as bot,
+        ScriptedModel(script) as model,
+        running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
+    ):
+        bot.user_says(CHAT, "hello")
+        told = await bot.reply_in(CHAT, within=40)
+        assert "this chat has changed hands 4 times by now; answer it yourself" in told
+        assert len(model.requests) == 6
+        await settled(daemon, {})
+
+
+async def test_request_of_a_program_is_not_handed_over(tmp_path: Path) -> None:
+    """There is no chat: the agent that was asked is told to do it itself, and answers."""
+    async with CallingModel() as model:
+        config = home(tmp_path, model)
+        config["channels"] = {}
+        async with endpoints_of(tmp_path, config) as api:
+            done = await api.client.chat.completions.create(
+                model="work", messages=api.say("!home {}")
+            )
+            told = str(done.choices[0].message.content)
+            assert "there is no chat here that could be handed over; do it yourself" in told
+            assert {request.body["model"] for request in model.requests} == {"work-model"}
+            await settled(api.daemon, {})

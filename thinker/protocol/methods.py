@@ -117,13 +117,15 @@ class Asked(Frozen):
     """What a program that asks gives a turn beside the conversation (the HTTP endpoints).
 
     ``instructions`` stand at the end of the system prompt, ``output_schema`` is the JSON Schema of
-    the answer; what is None is the agent's own.
+    the answer; what is None is the agent's own. ``one_call``: of one response of the model, the
+    first tool call counts alone.
     """
 
     instructions: tuple[str, ...] = ()
     output_schema: JsonObject | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
+    one_call: bool = False
 
 
 class TurnRun(Frozen):

@@ -28,6 +28,11 @@ def recovered(
     return message.model_copy(update={"content": found.preamble, "tool_calls": (call,)})
 
 
+def first_call(message: AssistantMessage) -> AssistantMessage:
+    """A response as if the model had made one call at most; it may make the others next."""
+    return message.model_copy(update={"tool_calls": message.tool_calls[:1]})
+
+
 def plan(
     calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], choice: ToolChoice, *, last: bool
 ) -> tuple[PlannedCall, ...]:
