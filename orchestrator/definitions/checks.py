@@ -120,7 +120,8 @@ def _fallback(draft: Draft, declared: set[str]) -> None:
 def _reachable(draft: Draft) -> None:
     bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback}
     for number, agent in draft.agents.items():
-        if agent.enabled and agent.agent_id not in bound:
+        meant_as_tool = "as_tool" in agent.model_fields_set
+        if agent.enabled and agent.agent_id not in bound and not meant_as_tool:
             draft.warn(
                 ("agents", number, "agentId"),
                 f"agent '{agent.agent_id}' stands in no binding; only a sender that names it "

@@ -11,6 +11,7 @@ from thinker.protocol.messages import (
     Message,
     ToolCall,
     ToolResult,
+    ToolSpec,
     Usage,
     UserMessage,
 )
@@ -22,7 +23,8 @@ LABEL = (
 )
 ABILITIES = (
     "I can tell the time, remember a fact (`remember that …`), recall what I know "
-    "(`what do you know about …`), list skills and read one (`read skill …`)."
+    "(`what do you know about …`), list skills and read one (`read skill …`), "
+    "and use any other tool that I am offered (`ask NAME: …`)."
 )
 RULE_CHARS = 2000  # how much of a message the rules look at
 CHARS_PER_TOKEN = 4  # the estimate of seed 002
@@ -48,6 +50,10 @@ TIME = re.compile(
 )
 STATEMENT = re.compile(
     r"\b(my(?:\s+\w+){1,4}?\s+(?:is|are)\s+.+|i\s+(?:like|love|prefer|hate)\s+.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+ASK = re.compile(
+    r"^\W*(?:please\s+)?(?:ask|use)\s+(?:the\s+)?([\w-]+)(?:\s+to\b|:)?\s*(.*)",
     re.IGNORECASE | re.DOTALL,
 )
 OWNER = re.compile(r"^my\b", re.IGNORECASE)
@@ -99,13 +105,24 @@ def _answer(request: ModelRequest) -> AssistantMessage:
         return AssistantMessage(content="\n\n".join(map(_report, results)))
     text = request.messages[newest].content.strip() if newest >= 0 else ""
     start = text[:RULE_CHARS]
-    wanted = _wanted_call(start)
+    wanted = _named_call(start, request.tools) or _wanted_call(start)
     if wanted is not None:
         return _call(request, *wanted)
     if LIST_SKILLS.search(start):
         return AssistantMessage(content=_skills(request.system))
     echo = f"You said: {text}\n\n" if text else ""
     return AssistantMessage(content=f"{echo}{ABILITIES}")
+
+
+def _named_call(text: str, tools: Iterable[ToolSpec]) -> tuple[str, JsonObject] | None:
+    """The offered tool that a text asks by its name; what follows is its first input."""
+    found = ASK.match(text)
+    tool = next((tool for tool in tools if found and tool.name == found[1]), None)
+    if found is None or tool is None:
+        return None
+    inputs = tool.parameters.get("properties")
+    first = next(iter(inputs), None) if isinstance(inputs, dict) else None
+    return tool.name, {} if first is None else {first: found[2].strip()}
 
 
 def _wanted_call(text: str) -> tuple[str, JsonObject] | None:

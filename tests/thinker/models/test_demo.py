@@ -165,3 +165,16 @@ async def test_usage_is_estimated_and_an_empty_request_is_answered() -> None:
     assert response.usage.completion == -(-len(response.message.content) // 4)
     assert (model.name, response.model) == ("demo/demo", "demo/demo")
     await model.aclose()
+
+
+async def test_offered_tool_is_called_by_its_name_with_what_follows() -> None:
+    """As its first input; a name that nobody offers is a word like any other."""
+    inputs: JsonObject = {"type": "object", "properties": {"task": {"type": "string"}}}
+    tools = (*TOOLS, ToolSpec(name="researcher", description="", parameters=inputs))
+    for text in ("ask researcher: what time is it?", "Please ask the researcher what time is it?"):
+        (call,) = (await say(text, tools=tools)).tool_calls
+        assert (call.name, call.arguments) == ("researcher", {"task": "what time is it?"})
+    (call,) = (await say("ask somebody what time is it?", tools=tools)).tool_calls
+    assert call.name == "get_time"
+    (call,) = (await say("use get_time", tools=tools)).tool_calls
+    assert (call.name, call.arguments) == ("get_time", {})

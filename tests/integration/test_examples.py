@@ -1,0 +1,48 @@
+"""The examples in config/examples do what they say, with the demo model."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from fakes.control_server import command
+from fakes.daemon import TOKEN, running_daemon
+
+from orchestrator.journal import handoffs
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.settings import bundled
+
+pytestmark = pytest.mark.process
+CHAT = 123
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A copy of the example, as the README has people make it."""
+    return Path(shutil.copytree(bundled("config") / "examples" / "front-desk", tmp_path / "desk"))
+
+
+def test_example_has_nothing_wrong(home: Path) -> None:
+    """Neither its agents nor its prompts; and no warning."""
+    for words in (("check",), ("prompt", "check")):
+        shown = command(home, *words)
+        assert shown.exit_code == 0, shown.stdout
+        assert "warning" not in shown.stdout
+
+
+async def test_newcomer_has_the_chat_handed_over_and_work_done(home: Path) -> None:
+    """In the words that the README gives, without any key."""
+    text = (home / "agents.json").read_text("utf-8")
+    opened = text.replace(
+        '"variables"', '"channels": {"telegram": {"access": "open"}}, "variables"'
+    )
+    (home / "agents.json").write_text(opened.replace('"auto"', '"demo"'), "utf-8")
+    async with BotApiServer(TOKEN) as bot, running_daemon(home, None, bot) as daemon:
+        bot.user_says(CHAT, "ask researcher: what time is it?")
+        assert "The tool answered: It is " in await bot.reply_in(CHAT, within=30)
+        bot.user_says(CHAT, "ask billing: is my bill paid?")
+        assert "You said: is my bill paid?" in await bot.reply_in(CHAT, within=30)
+        await daemon.until(lambda report: report.open_turns == 0)
+        with reading(home / "journal.db") as db:
+            (handed,) = handoffs.every(db)
+        assert (handed.routed_id, handed.agent_id) == ("front-desk", "billing")
