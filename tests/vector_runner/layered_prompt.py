@@ -33,7 +33,7 @@ def _seen(given: Any) -> dict[str, Any]:
     """What can be seen of a prompt, or that it was refused."""
     try:
         prompt = _built(given)
-    except DefinitionError as error:
+    except (DefinitionError, TypeError) as error:  # the latter is Python's, of an unknown section
         return {"error": str(error)}
     return {"text": prompt.text, "cache_key": prompt.cache_key}
 

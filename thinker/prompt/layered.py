@@ -67,9 +67,9 @@ class LayeredPrompt:
         """This prompt with more rows in its table; a row that it has by that name stays.
 
         Raises:
-            DefinitionError: a tool has no name.
+            DefinitionError: they are no tools, or one has no name.
         """
-        return replace(self, sections=with_tools(self.sections, map(_row, tools)))
+        return replace(self, sections=with_tools(self.sections, _rows(tools)))
 
 
 def layered_prompt(
@@ -94,7 +94,7 @@ def layered_prompt(
                 "identity": identity,
                 "communication": communication,
                 "operational_rules": operational_rules,
-                "tools": None if tools is None else [_note(_row(tool)) for tool in tools],
+                "tools": None if tools is None else list(map(_note, _rows(tools))),
                 "domain_knowledge": _plain(domain_knowledge),
                 "safety": safety,
                 "output_format": _plain(output_format),
@@ -162,6 +162,13 @@ def _body(value: object) -> Body | None:
     return Bullets(lines) if lines else None
 
 
+def _rows(tools: Iterable[Tool]) -> list[ToolRow]:
+    # A lone name is iterable, too, letter by letter.
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+        raise DefinitionError(f"the tools of the prompt are a list: {tools!r:.80}")
+    return [_row(tool) for tool in tools]
+
+
 def _row(tool: Tool) -> ToolRow:
     if isinstance(tool, ToolRow):
         row = tool
@@ -169,6 +176,8 @@ def _row(tool: Tool) -> ToolRow:
         row = ToolRow(tool.name, tool.description)
     elif isinstance(tool, str):
         row = ToolRow(tool)
+    elif not isinstance(tool, Mapping):
+        raise DefinitionError(f"a tool of the prompt is a name or has one: {tool!r:.80}")
     else:
         cells = (tool.get(cell) for cell in ("name", "description", "approval"))
         row = ToolRow(*("" if cell is None else str(cell) for cell in cells))

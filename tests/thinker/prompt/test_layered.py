@@ -88,6 +88,10 @@ def test_a_row_stays_one_row() -> None:
         {"identity": "x", "examples": float("nan")},
         {"identity": "x", "tools": [{"description": "no name"}]},
         {"identity": "x", "tools": [""]},
+        {"identity": "x", "tools": [5]},
+        {"identity": "x", "tools": "search"},
+        {"identity": "x", "tools": {"name": "search"}},
+        {"identity": "x", "tools": 5},
     ],
 )
 def test_what_a_section_does_not_take_is_refused(sections: dict[str, object]) -> None:

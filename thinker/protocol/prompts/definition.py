@@ -71,6 +71,8 @@ class Reasoning(Definition):
 
 def _entry(value: object) -> object:
     if isinstance(value, str):
+        if not value.strip():
+            raise PydanticCustomError("non_empty_string", "must not be empty")
         return {"name": value}
     if not isinstance(value, dict | ToolEntry):
         raise PydanticCustomError("string_or_object", "must be a name or an object with a name")

@@ -93,6 +93,8 @@ def test_a_name_decides_what_an_entry_is() -> None:
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
+        ("", ("tools[0]", "non_empty_string")),
+        ("nobody", ("tools[0]", "known_tool")),
         ({"name": "search", "includeErrors": True}, ("tools[0]", "options_not_applicable")),
         ({"name": "summarize", "env": {"A": "1"}}, ("tools[0]", "options_not_applicable")),
         ({"name": "sales", "blocking": True}, ("tools[0].name", "exposed_dual_ai_agent")),
