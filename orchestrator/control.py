@@ -26,17 +26,18 @@ PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
 APPROVAL_LIST = "approvals/list"  # → ApprovalList
 APPROVAL_DECIDE = "approvals/decide"  # Word → Done
+FORGET = "forget"  # Forgettable → Done
 TOOL_LIST = "tools/list"  # → PinList
 TOOL_APPROVE = "tools/approve"  # ToolName → Done
 RELOAD = "reload"  # → ReloadReport
 AGENT_PAUSE = "agents/pause"  # AgentName → Done
 AGENT_RESUME = "agents/resume"  # AgentName → Done
-DLQ_RETRY = "dlq/retry"  # DeadLetter → Done
-DLQ_DROP = "dlq/drop"  # DeadLetter → Done
+DLQ_RETRY = "dlq/retry"  # Numbered → Done
+DLQ_DROP = "dlq/drop"  # Numbered → Done
 API_REFRESH = "api/refresh"  # → Done: the token of the endpoints is another one
-TASK_RUN = "tasks/run"  # TaskNumber → Done
-TASK_ENABLE = "tasks/enable"  # TaskNumber → Done
-TASK_DISABLE = "tasks/disable"  # TaskNumber → Done
+TASK_RUN = "tasks/run"  # Numbered → Done
+TASK_ENABLE = "tasks/enable"  # Numbered → Done
+TASK_DISABLE = "tasks/disable"  # Numbered → Done
 
 
 class Camel(Frozen):
@@ -227,6 +228,14 @@ class Word(Camel):
     granted: bool
 
 
+class Forgettable(Camel):
+    """An agent, or a chat of a channel."""
+
+    agent: str | None = None
+    channel: str | None = None
+    chat: str | None = None
+
+
 class PinReport(Camel):
     """A tool of an MCP server; ``at``, in seconds since the epoch, is when it was believed."""
 
@@ -254,14 +263,8 @@ class AgentName(Camel):
     agent_id: str
 
 
-class DeadLetter(Camel):
-    """A dead message by its inbox id."""
-
-    id: int = Field(ge=1, lt=2**63)
-
-
-class TaskNumber(Camel):
-    """A scheduled task by its number."""
+class Numbered(Camel):
+    """A dead message by its inbox id, or a scheduled task by its number."""
 
     id: int = Field(ge=1, lt=2**63)
 

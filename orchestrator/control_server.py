@@ -21,9 +21,10 @@ from orchestrator.control import (
     ChatSend,
     ChatView,
     ChatWait,
-    DeadLetter,
     Done,
+    Forgettable,
     HealthReport,
+    Numbered,
     PairCode,
     PairedChat,
     PairingList,
@@ -32,7 +33,6 @@ from orchestrator.control import (
     PinReport,
     ReloadReport,
     StatusReport,
-    TaskNumber,
     ToolName,
     Word,
 )
@@ -42,7 +42,8 @@ from orchestrator.errors import (
     OrchestratorError,
     UnknownAgentError,
 )
-from orchestrator.journal import deadletters, pairing, runs, tasks, toolpins
+from orchestrator.journal import deadletters, forgetting, pairing, runs, tasks, toolpins
+from orchestrator.journal.forgetting import Subject
 from orchestrator.journal.store import Store
 from orchestrator.pauses import Gate
 from orchestrator.settings import Settings
@@ -121,6 +122,7 @@ class ControlServer:
             control.APPROVAL_DECIDE: self._decide,
             control.TOOL_LIST: self._tools,
             control.TOOL_APPROVE: self._approve_tool,
+            control.FORGET: self._forget,
             control.RELOAD: lambda _: self._operations.reload(),
             control.AGENT_PAUSE: self._pause,
             control.AGENT_RESUME: self._resume,
@@ -230,6 +232,12 @@ class ControlServer:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return Done()
 
+    async def _forget(self, params: JsonValue) -> Done:
+        subject = Subject(**Forgettable.model_validate(params).model_dump(by_alias=False))
+        if subject.agent in self._supervisor.slots():
+            raise RpcError(FAILED, f"{subject} is in agents.json; take it out first")
+        return await self._change(forgetting.forget, subject)
+
     async def _refresh_api(self, params: JsonValue) -> Done:
         del params
         self._operations.api_changed()
@@ -238,12 +246,12 @@ class ControlServer:
     async def _dead_letter(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
     ) -> Done:
-        return await self._change(change, DeadLetter.model_validate(params).id)
+        return await self._change(change, Numbered.model_validate(params).id)
 
     async def _task(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
     ) -> Done:
-        done = await self._change(change, TaskNumber.model_validate(params).id)
+        done = await self._change(change, Numbered.model_validate(params).id)
         self._operations.tasks_changed()
         return done
 

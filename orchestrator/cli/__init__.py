@@ -32,6 +32,8 @@ COMMANDS = {
     "approvals": "Answer tool calls that wait for a person's word.",
     "tools": "List the tools of MCP servers, approve one that has changed.",
     "agents": "List the agents, pause one, or put it back to work.",
+    "export": "Print everything that is kept of a chat or of an agent.",
+    "forget": "Remove everything of a chat or of an agent.",
     "api": "Open the OpenAI-compatible endpoints, or close them.",
     "usage": "Show how many tokens the agents used, and what they cost.",
     "reload": "Have the daemon read agents.json again, now.",

@@ -13,7 +13,7 @@ from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.table import table
 from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
-from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, DeadLetter, Done
+from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, Done, Numbered
 from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.homelock import locked
 from orchestrator.journal import deadletters
@@ -111,7 +111,7 @@ def _change(
 ) -> None:
     """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
     try:
-        ask(where, method, DeadLetter(id=number), Done)
+        ask(where, method, Numbered(id=number), Done)
     except NotRunningError:
         _letters(where)  # says so where there is no journal, and makes none
         with locked(where), closing(open_database(where.paths.journal)) as db, db:

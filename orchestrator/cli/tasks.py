@@ -13,7 +13,7 @@ from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.table import table
 from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
-from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Done, TaskNumber
+from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Done, Numbered
 from orchestrator.errors import NotRunningError
 from orchestrator.homelock import locked
 from orchestrator.journal import runs, tasks
@@ -142,7 +142,7 @@ def _change(
 ) -> None:
     """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
     try:
-        ask(where, method, TaskNumber(id=number), Done)
+        ask(where, method, Numbered(id=number), Done)
     except NotRunningError:
         with reading(where.paths.journal) as db:  # says so where there is no journal
             tasks.load(db, number)

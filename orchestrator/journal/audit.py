@@ -1,9 +1,12 @@
 """The audit log: decisions about who may do what, chained by hash so that a gap shows."""
 
 import hashlib
+from collections.abc import Collection
 
 import apsw
 import orjson
+
+FORGOTTEN = "(forgotten)"
 
 
 def record(db: apsw.Connection, actor: str, act: str, subject: str, now: int) -> None:
@@ -25,6 +28,26 @@ def verify(db: apsw.Connection) -> int | None:
             return int(row)
         previous = stored
     return None
+
+
+def blank(db: apsw.Connection, names: Collection[str]) -> None:
+    """Take who and what out of the entries by or about these, and chain the log anew.
+
+    What was decided stays, of whom is forgotten.
+    """
+    previous = ""
+    entries = db.execute("SELECT id, at, actor, act, object FROM audit ORDER BY id").fetchall()
+    for row, at, *words in entries:
+        actor, act, subject = map(str, words)
+        if subject in names or subject.partition(":")[0] in names:
+            act, subject = act.partition(":")[0], FORGOTTEN
+        actor = FORGOTTEN if actor in names else actor
+        digest = _digest(previous, at, actor, act, subject)
+        db.execute(
+            "UPDATE audit SET actor = ?, act = ?, object = ?, prev_hash = ?, hash = ? WHERE id = ?",
+            (actor, act, subject, previous, digest, row),
+        )
+        previous = digest
 
 
 def _digest(previous: str, *entry: object) -> str:

@@ -55,10 +55,13 @@ def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str
 
 
 def older(db: apsw.Connection, session_id: int, keep_turns: int) -> Older | None:
-    """The turns before the newest ``keep_turns``; None when there are too few of them."""
-    ((agent_id, summary, after),) = db.execute(
+    """The turns before the newest ``keep_turns``; None when there are too few, or no session."""
+    found = db.execute(
         "SELECT agent_id, summary, summary_upto FROM session WHERE id = ?", (session_id,)
-    )
+    ).fetchone()
+    if found is None:
+        return None
+    agent_id, summary, after = found
     turns = _turns(db, session_id, after)
     if len(turns) < keep_turns + MORE_TURNS:
         return None
@@ -111,11 +114,14 @@ def quiet(
 def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> Stretch | None:
     """The first turns that nobody looked through; None when too little was said in them.
 
-    The session then waits until more is said.
+    The session then waits until more is said. None as well of one that is gone.
     """
-    ((agent_id, after),) = db.execute(
+    found = db.execute(
         "SELECT agent_id, facts_upto FROM session WHERE id = ?", (session_id,)
-    )
+    ).fetchone()
+    if found is None:
+        return None
+    agent_id, after = found
     turns = _turns(db, session_id, after)[:max_turns]
     upto = turns[-1][1] if turns else after
     messages = _messages(db, session_id, after, upto)

@@ -140,6 +140,16 @@ def update(
     return changed
 
 
+def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
+    """Remove the field at a path, with no trace of it, if its value (JSON) is still this one."""
+    profile = get(db, agent_id)
+    held = lookup(profile, keys_of(path))
+    if held is None or _json(held) != value:
+        return
+    body = _json(assign(profile, keys_of(path), None))
+    db.execute("UPDATE profile SET body = ? WHERE agent_id = ?", (body, agent_id))
+
+
 def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[Change]:
     """The last changes, newest first."""
     rows = db.execute(

@@ -271,5 +271,5 @@ CHECKS: Mapping[str, Check] = {
 }
 ELSEWHERE: Mapping[str, str] = {
     "19": "tests/orchestrator/journal/test_golden.py, with journals of every older version",
-    "22": "no chat or agent is deleted in these histories",
+    "22": "tests/orchestrator/journal/test_forgetting.py, with rows of every table",
 }

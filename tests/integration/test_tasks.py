@@ -8,7 +8,7 @@ from fakes.held_model import HeldModel, said, system, two_agents
 from fakes.model_api import Reply
 
 from orchestrator import control
-from orchestrator.control import Done, TaskNumber
+from orchestrator.control import Done, Numbered
 from orchestrator.journal import runs, tasks
 from orchestrator.journal.runs import Run
 from orchestrator.journal.store import reading
@@ -95,7 +95,7 @@ async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
             write_skill(tmp_path, "clock", LONG_AGO, "What time is it?", plan)
             assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
             await ended(daemon, "clock", "ran")
-            await daemon.ask(control.TASK_RUN, TaskNumber(id=1), Done)
+            await daemon.ask(control.TASK_RUN, Numbered(id=1), Done)
             assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
             await daemon.until(
                 lambda _: [r.state for r in history(tmp_path, "clock")] == ["ran"] * 2

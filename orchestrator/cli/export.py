@@ -1,0 +1,44 @@
+"""``orchestrator export``: everything that is kept of a chat or an agent, as JSON lines."""
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from orchestrator.cli.forget import ChatName, chat_named
+from orchestrator.cli.options import Home, command_group, settings
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal import forgetting
+from orchestrator.journal.forgetting import Subject
+from orchestrator.journal.store import reading
+from orchestrator.settings import Settings
+
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.")]
+app = command_group()
+
+
+@app.callback()
+def _group() -> None:
+    """Print everything that is kept of a chat or of an agent."""
+
+
+@app.command()
+def chat(name: ChatName, *, home: Home = None) -> None:
+    """A row of the journal on each line, with its table."""
+    _print(settings(home), chat_named(name))
+
+
+@app.command()
+def agent(name: AgentName, *, home: Home = None) -> None:
+    """A row of the journal on each line, with its table."""
+    _print(settings(home), Subject(agent=name))
+
+
+def _print(where: Settings, subject: Subject) -> None:
+    rows = 0
+    with reading(where.paths.journal) as db:
+        for row in forgetting.export(db, subject):
+            typer.echo(orjson.dumps(row))
+            rows += 1
+    if not rows:
+        raise OrchestratorError(f"the journal has nothing of {subject}")

@@ -1,0 +1,244 @@
+"""A chat of an agent in which everything happened that the journal can keep, by its own functions.
+
+Each text, turn and file handle bears ``mark``, so that whatever is left of it can be found.
+"""
+
+from base64 import b64encode
+from dataclasses import dataclass
+
+import apsw
+from fakes.journal import call, job
+
+from orchestrator.adapter import Attachment, InboundMessage
+from orchestrator.journal import (
+    approvals,
+    digests,
+    factvectors,
+    handoffs,
+    inbox,
+    media,
+    memory,
+    outbox,
+    pairing,
+    pauses,
+    playbooks,
+    profile,
+    prompts,
+    requests,
+    runs,
+    sessions,
+    steps,
+    subagents,
+    tasks,
+    turns,
+    usage,
+)
+from orchestrator.journal.digests import Older, Stretch
+from orchestrator.journal.inbox import Arrival
+from orchestrator.journal.outbox import Address, Part
+from orchestrator.journal.playbooks import Playbook
+from orchestrator.journal.prompts import Ingredients
+from orchestrator.journal.requests import NewRequest
+from orchestrator.journal.subagents import Spec
+from orchestrator.journal.turns import Admission, Turn
+from orchestrator.schedules.specs import Notify, TaskSpec
+from thinker.protocol.background import ExtractedFact
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Image,
+    LayerRecord,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from thinker.protocol.methods import PlannedCall, StepCommit
+from thinker.protocol.promptrecord import PromptRecord
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@dataclass(frozen=True)
+class Life:
+    """Whose life it is: the agent ``agent`` in the Telegram chat ``chat``."""
+
+    db: apsw.Connection
+    agent: str
+    chat: str
+    mark: str
+
+    @property
+    def address(self) -> Address:
+        """The chat."""
+        return Address("telegram", "1", self.chat)
+
+    def live(self) -> None:
+        """Everything, once; every turn has ended in the end."""
+        with job(self.db):
+            pairing.ask(self.db, "telegram", self.chat, self.mark, f"code {self.mark}", 0)
+            pairing.approve(self.db, f"code {self.mark}", 1)
+            turn = self._turn("1", Attachment(f"file-{self.mark}", f"photo of {self.mark}"))
+            self._calls(turn)
+            self._learned(turn)
+            self._subagent(turn)
+            self._end(turn)
+            self._summary(turn)
+            self._handoff()
+            self._task()
+            self._dead()
+            self._request()
+            self._paused()
+            outbox.add_notice(self.db, self.address, f"Agent '{self.agent}' says {self.mark}.", 9)
+            self._deliver()
+
+    def _turn(self, number: str, *attachments: Attachment) -> Turn:
+        message = InboundMessage(
+            channel="telegram",
+            bot_id="1",
+            chat_id=self.chat,
+            message_id=f"{self.mark}-{number}",
+            sender_id=self.chat,
+            text=f"I am {self.mark}",
+            sender_name=self.mark,
+            attachments=attachments,
+        )
+        inbox.ingest(self.db, [Arrival(message)], None, 1)
+        turn = self._admitted(inbox.chat_key("telegram", "1", self.chat, None), number)
+        for item in media.wanted(self.db, turn.id):
+            media.fetched(self.db, item, PNG + self.mark.encode(), 2)
+        return turn
+
+    def _admitted(self, lane: str, number: str, recipe: str = "interactive") -> Turn:
+        row = inbox.oldest_new(self.db, lane)
+        assert row is not None
+        admission = Admission(f"turn-{self.mark}-{number}", self.agent, 1, 15, "1", recipe)
+        turn = turns.admit(self.db, row, admission, 2)
+        assert turn is not None
+        return turn
+
+    def _calls(self, turn: Turn) -> None:
+        """Two calls, one of which somebody approved and that answered with a picture."""
+        calls = [ToolCall(id=f"c{n}-{self.mark}", name="pay") for n in range(2)]
+        commit = StepCommit(
+            turn_id=turn.id,
+            response=AssistantMessage(content=self.mark, tool_calls=tuple(calls)),
+            calls=tuple(
+                PlannedCall(id=made.id, name="pay", arguments={"for": self.mark}) for made in calls
+            ),
+            model="demo/demo",
+            prompt=PromptRecord(layers=(LayerRecord(name="base", text=self.mark),)),
+        )
+        planned = steps.plan(self.db, commit, {}, 1, 3)
+        definition = {"name": self.mark}
+        prompts.keep(self.db, turn.id, 3, Ingredients(dict(definition), ()))
+        usage.settle(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
+        for seq in planned.call_seqs:
+            made = call(self.db, turn.id, seq)
+            code = f"{self.mark}-{seq}"
+            approvals.ask(self.db, made, self.mark, code, 3)
+            approvals.decide(self.db, code, f"telegram:{self.chat}", 4, granted=True)
+            approvals.use(self.db, made, 5)
+            steps.intend(self.db, turn.id, seq, 1, 5)
+            data = b64encode(PNG + f"{self.mark} {seq}".encode()).decode()
+            picture = Image(media_type="image/png", data=data)
+            result = ToolResult(
+                call_id=made.call_id, name="pay", content=self.mark, images=(picture,)
+            )
+            steps.finish(self.db, made, result, 6)
+
+    def _learned(self, turn: Turn) -> None:
+        source = f"turn {turn.id}"
+        memory.store(self.db, self.agent, f"Likes {self.mark}", "preference", source, 6)
+        vector = b"\0\0\x80\x3f" * 8
+        lacking = factvectors.lacking(self.db, self.agent, 1)
+        factvectors.keep(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
+        profile.update(self.db, self.agent, f"pets.{self.mark}", self.mark, source, 6)
+        playbooks.seed(self.db, self.agent, 6)
+        playbook = Playbook(
+            id=0,
+            name=f"about-{self.mark}",
+            description=self.mark,
+            instructions=self.mark,
+            keywords=(self.mark,),
+            priority=1,
+            required_tools=(),
+            enabled=True,
+            source=source,
+            created_at=6,
+        )
+        playbooks.add(self.db, self.agent, playbook, 6)
+
+    def _subagent(self, turn: Turn) -> None:
+        commit = StepCommit(
+            turn_id=turn.id,
+            response=AssistantMessage(tool_calls=(ToolCall(id="s", name="spawn_subagent"),)),
+            calls=(PlannedCall(id="s", name="spawn_subagent", arguments={"task": self.mark}),),
+            model="demo/demo",
+        )
+        (seq,) = steps.plan(self.db, commit, {}, 1, 6).call_seqs
+        made = call(self.db, turn.id, seq)
+        steps.intend(self.db, turn.id, seq, 1, 6)
+        name = subagents.create(self.db, made, self.agent, Spec(), 6)
+        subagents.begin(self.db, made, name, self.address, self.mark, 6, wait=True)
+        work = self._admitted(subagents.LANE + name, "work", "subagent")
+        self._end(work)
+        subagents.end(self.db, work.id, self.mark, 7, failed=False)
+        result = ToolResult(call_id="s", name="spawn_subagent", content=self.mark)
+        steps.finish(self.db, made, result, 7)
+
+    def _end(self, turn: Turn) -> None:
+        turns.reply(self.db, turn, [Part(f"answer of {self.mark}")], "direct", ("done", None), 7)
+
+    def _summary(self, turn: Turn) -> None:
+        said = (UserMessage(content=self.mark),)
+        older = Older(turn.session_id, self.agent, 0, 1, said, None)
+        assert digests.compacted(self.db, older, f"summary of {self.mark}")
+        stretch = Stretch(turn.session_id, self.agent, 0, 1, (turn.id,), said, ())
+        fact = ExtractedFact(fact=f"Was {self.mark}", category="background", confidence=1)
+        assert digests.extracted(self.db, stretch, [fact], 8) == 1
+
+    def _handoff(self) -> None:
+        turn = self._turn("2")
+        handoffs.hand_over(self.db, turn.id, self.agent, 8)
+        self._end(turn)
+
+    def _task(self) -> None:
+        spec = TaskSpec(
+            name=f"task of {self.mark}",
+            instructions=self.mark,
+            trigger={"interval_minutes": 5},
+            timezone="UTC",
+            notify=Notify(channel="telegram", chat_id=self.chat),
+        )
+        task = tasks.add(self.db, self.agent, spec, 8)
+        assert runs.fire(self.db, task.id, 9)
+        tasks.disable(self.db, task.id, 9)
+        self._end(self._admitted(f"{runs.LANE}{self.agent}/{task.id}", "task", "task"))
+        runs.settle(self.db, 10)
+
+    def _dead(self) -> None:
+        turn = self._turn("3")
+        turns.bury(self.db, turn, "died thrice", f"Sorry, {self.mark}", 9)
+
+    def _request(self) -> None:
+        body = requests.Body(messages=(UserMessage(content=self.mark),))
+        new = NewRequest(f"req-{self.mark}", self.agent, body, "digest", self.mark)
+        requests.receive(self.db, new, 9)
+        lane = inbox.chat_key("api", "local", new.id, None)
+        self._end(self._admitted(lane, "request"))
+
+    def _paused(self) -> None:
+        pauses.begin(self.db, self.agent, "operator", "enough", "operator", 9)
+        pause = pauses.find(self.db, self.agent)
+        assert pause is not None
+        pauses.tell(self.db, pause, self.address, f"paused, {self.mark}", 9)
+        pauses.end(self.db, self.agent, "operator", 10)
+
+    def _deliver(self) -> None:
+        """What is due, on every channel, until nothing is."""
+        assert sessions.address(self.db, self.agent, "telegram", self.chat) is not None
+        for channel in ("telegram", "api"):
+            while due := outbox.due(self.db, channel):
+                for row in due:
+                    outbox.sending(self.db, row.id, "sending", 11)
+                    outbox.delivered(self.db, row.id, f"sent-{self.mark}", 11)

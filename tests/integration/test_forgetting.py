@@ -1,0 +1,83 @@
+"""A chat is forgotten by a running daemon: whole or not at all, whatever is killed."""
+
+from pathlib import Path
+
+import pytest
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.held_model import HeldModel, two_agents
+
+from orchestrator import control
+from orchestrator.control import Done, Forgettable
+from orchestrator.journal import forgetting
+from orchestrator.journal.forgetting import Subject
+from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
+from thinker.protocol.peer import PeerClosedError, RpcError
+
+pytestmark = pytest.mark.process
+CHAT = Forgettable(channel="telegram", chat="123")
+
+
+def kept(home: Path) -> int:
+    """How many messages of the chat the journal has."""
+    with reading(home / "journal.db") as db:
+        found = forgetting.count(db, Subject(channel="telegram", chat="123"))
+    return found.get("message", 0)
+
+
+async def forgotten(daemon: RunningDaemon) -> None:
+    """Ask for it."""
+    await daemon.ask(control.FORGET, CHAT, Done)
+
+
+@pytest.mark.parametrize(("place", "left"), [("before", 2), ("after", 0)])
+async def test_death_while_a_chat_is_forgotten_leaves_all_or_nothing(
+    place: str, left: int, tmp_path: Path
+) -> None:
+    """At the commit, and just behind it; the next daemon answers the chat either way."""
+    crash = {
+        "ORCHESTRATOR_CRASH_AT": f"supervisor@forget:{place}#1",
+        "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "boundaries"),
+    }
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model)
+        async with running_daemon(tmp_path, config, bot, crash) as daemon:
+            bot.user_says(123, "remember me")
+            await bot.reply_in(123, within=20)
+            await daemon.until(lambda report: report.open_turns == 0)
+            daemon.killed = True
+            with pytest.raises(PeerClosedError):
+                await forgotten(daemon)
+            await daemon.ended()
+        assert kept(tmp_path) == left
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "who am I?")
+            assert await bot.reply_in(123, within=20) == "work-model: who am I?"
+            await daemon.until(lambda report: report.open_turns == 0)
+            said = [m["content"] for m in model.requests_about("who am I?")[0].body["messages"]]
+            assert ("remember me" in str(said)) is bool(left)
+            await forgotten(daemon)
+            assert kept(tmp_path) == 0
+
+
+async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
+    tmp_path: Path,
+) -> None:
+    """Each with what to do first."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot) as daemon,
+    ):
+        with pytest.raises(RpcError, match="take it out first"):
+            await daemon.ask(control.FORGET, Forgettable(agent="work"), Done)
+        with pytest.raises(RpcError, match="nothing of chat telegram:123"):
+            await forgotten(daemon)
+        go_on = model.hold("take your time")
+        bot.user_says(123, "take your time")
+        await model.asked("take your time")
+        with pytest.raises(RpcError, match="is being answered; wait for the answer"):
+            await forgotten(daemon)
+        go_on.set()
+        assert await bot.reply_in(123, within=20) == "work-model: take your time"
+        await daemon.until(lambda report: report.open_turns == 0)
