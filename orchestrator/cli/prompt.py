@@ -61,7 +61,8 @@ def show(
 ) -> None:
     """Print an agent's system prompt for a --message, or a definition in a --layout.
 
-    No model is called. Layouts: markdown (how agents are sent it), plain, agently_text.
+    No model is called. Layouts: markdown (how agents are sent it), plain, agently_text and
+    agently_messages.
     """
     where = settings(home, config)
     if message is None:

@@ -144,6 +144,7 @@ def _fields(found: PromptBundle) -> dict[str, str]:
             exclude={"name", "prompt"} if name in words else {"name"},
             include={"variables"} if name in words - {found.name} else None,
         ).items()
+        if value not in ([], {})
     }
 
 
@@ -180,13 +181,13 @@ def _since_last_use(where: Settings, name: str) -> tuple[Side, Side]:
     if current is None:
         raise ConfigError(f"agent '{name}' has no prompt definition; name two turns to compare")
     with reading(where.paths.journal) as db:
-        turn_id = prompts.last_use(db, name)
-        if turn_id is None:
+        used = prompts.last_use(db, name)
+        if used is None:
             raise OrchestratorError(
                 f"no turn is kept of an agent or a prompt definition called '{name}'; "
                 "name two turns or definitions to compare"
             )
-        return _turn(db, turn_id), _definition(where, current)
+        return _turn(db, *used), _definition(where, current)
 
 
 def _both(where: Settings, first: str, second: str) -> tuple[Side, Side]:
@@ -203,8 +204,10 @@ def _side(where: Settings, name: str) -> Side:
         return _turn(db, name)
 
 
-def _turn(db: apsw.Connection, name: str) -> Side:
-    recorded = journal.prompts(db, journal.find(db, name))
+def _turn(db: apsw.Connection, name: str, at: int | None = None) -> Side:
+    """What a turn was sent last, or at a time (milliseconds)."""
+    every = journal.prompts(db, journal.find(db, name))
+    recorded = [record for record in every if at in (None, record.at)]
     if not recorded:
         raise OrchestratorError(f"{name}: no model was asked in this turn, or it is not kept")
     newest = recorded[-1]

@@ -64,16 +64,19 @@ def ingredients(db: apsw.Connection, turn_id: str, at: int) -> Ingredients:
     )
 
 
-def last_use(db: apsw.Connection, name: str) -> str | None:
-    """The last turn with a definition: of the agent, or with the definition, of this name."""
+def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
+    """The last turn with a definition: of the agent, or with the definition, of this name.
+
+    With the time at which it was sent that prompt, for a chat may change hands in a turn.
+    """
     found = db.execute(
-        "SELECT turn_id FROM turn_prompt JOIN turn ON turn.id = turn_id"
+        "SELECT turn_id, at FROM turn_prompt JOIN turn ON turn.id = turn_id"
         " JOIN prompt_part ON digest = definition"
         " WHERE agent_id = ?1 OR json_extract(prompt_part.body, '$.name') = ?1"
         " ORDER BY at DESC LIMIT 1",
         (name,),
-    ).get
-    return None if found is None else str(found)
+    ).fetchone()
+    return None if found is None else (str(found[0]), int(found[1]))
 
 
 def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:

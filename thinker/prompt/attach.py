@@ -1,4 +1,4 @@
-"""Step 4, attach tools: what the prompt's table says of them, and what is really offered."""
+"""Step 3, attach tools: what the prompt's table says of them, and what is really offered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

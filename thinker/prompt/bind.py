@@ -1,4 +1,4 @@
-"""Step 3, bind: variables get their values. A secret is for tools alone, never for the text."""
+"""Step 2, bind: variables get their values. A secret is for tools alone, never for the text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

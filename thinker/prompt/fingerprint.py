@@ -1,4 +1,4 @@
-"""Step 7, fingerprint: what tells whether two prompts are the same."""
+"""Step 5, fingerprint: what tells whether two prompts are the same."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Step 6, render: sections as text."""
+"""Step 4, a layout: sections as text."""
 
 import json
 from collections.abc import Callable, Sequence

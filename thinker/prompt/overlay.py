@@ -1,4 +1,4 @@
-"""Step 2, overlay: sections from several places laid over each other by id.
+"""Overlay, for step 3: sections from several places laid over each other by id.
 
 What stands above replaces what has its id below; tables of tools are joined instead, and a row
 that stands below stays, because its author wrote it by hand.

@@ -1,15 +1,17 @@
 """The whole way of a prompt definition, from what its author wrote to what a turn is made with.
 
-lower → overlay → bind → attach tools → render → fingerprint. Each step is a pure function on typed
-values in the module of its name, and every dialect takes the same steps: a plain string, parts with
-includes, layered sections, slots. A dialect is a front end of `lower`, a way to write is a layout.
-`definition.py` applies it to a turn; hooks (`thinker.hooks`) see the outcome: they are not pure.
+lower → bind → attach → a layout → fingerprint. Each step is a pure function on typed values in the
+module of its name, and every dialect takes the same steps: a plain string, parts with includes,
+layered sections, slots. A dialect is a front end of `lower`, a way to write is a layout.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import orjson
+
 from thinker.prompt.agently_blocks import EmptyPromptError
+from thinker.prompt.agently_messages import agently_messages
 from thinker.prompt.agently_text import agently_text
 from thinker.prompt.attach import attach
 from thinker.prompt.bind import bind, for_text
@@ -30,10 +32,20 @@ def _agently_text(sections: Sequence[Section]) -> str:
         raise DefinitionError(str(error.args[0])) from error
 
 
+def _agently_messages(sections: Sequence[Section]) -> str:
+    """Each message as a line of JSON."""
+    try:
+        messages = agently_messages(sections, rich_content=True).messages
+    except EmptyPromptError as error:
+        raise DefinitionError(str(error.args[0])) from error
+    return "\n".join(orjson.dumps(message).decode() for message in messages)
+
+
 LAYOUTS: Mapping[str, Layout] = {
     "markdown": markdown,
     "plain": plain,
     "agently_text": _agently_text,
+    "agently_messages": _agently_messages,
 }
 
 

@@ -18,6 +18,11 @@ prompt:
     identity: {type: include, prompt: who}
     safety: [Ask first.]
 """
+SLOTS = """\
+toolDescription: Translates
+model: inherit
+prompt: {slots: {system: You translate., instruct: [Keep names.]}}
+"""
 
 
 def home(folder: Path) -> Path:
@@ -69,6 +74,9 @@ def test_show_prints_a_definition_with_sizes_and_fingerprint(tmp_path: Path) -> 
     assert hashlib.sha256(text.encode()).hexdigest() in shown
     plain = command(tmp_path, "prompt", "show", "planner", "--layout", "plain", "--json")
     assert json.loads(plain.stdout)["text"] == "You plan.\n\n- Ask first."
+    (tmp_path / "prompts" / "slots.yaml").write_text(SLOTS, "utf-8")
+    messages = command(tmp_path, "prompt", "show", "slots", "--layout", "agently_messages").stdout
+    assert [json.loads(line)["role"] for line in messages.splitlines()[:2]] == ["system", "user"]
 
 
 @pytest.mark.process

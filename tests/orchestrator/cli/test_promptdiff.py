@@ -83,9 +83,10 @@ def test_two_turns_are_compared_from_the_journal_alone(tmp_path: Path) -> None:
     with opened(home(tmp_path)) as db:
         open_turn(db)
         sent(db, "You plan.", 0.4, Ingredients(OLD, (tool({"type": "object"}),)))
+        columns = "agent_id, session_id, recipe, state, epoch, deadline, allowed, code_ver"
         db.execute(
-            "INSERT INTO turn SELECT 't2', agent_id, 'c', session_id, recipe, state, wait,"
-            " epoch, deadline, allowed, code_ver, 9, NULL, NULL, NULL FROM turn"
+            f"INSERT INTO turn(id, chat_key, started_at, {columns})"  # noqa: S608 - of this test
+            f" SELECT 't2', 'c', 9, {columns} FROM turn"
         )
         db.execute("UPDATE turn_prompt SET turn_id = 't2'")
         sent(db, "You plan trips.", 0.3, Ingredients(OLD, (tool({"type": "string"}),)))
@@ -113,7 +114,7 @@ def test_file_is_compared_with_what_the_last_turn_used(tmp_path: Path) -> None:
         sent(db, "You plan.", 0.4, Ingredients(OLD))
     for name in ("work", "planner"):
         shown = command(tmp_path, "prompt", "diff", name).stdout
-        assert shown.startswith("turn t1 → prompt planner: 6 changes\n")
+        assert shown.startswith("turn t1 → prompt planner: 5 changes\n")
         assert "── definition: includeChat: true → false ──" in shown
         assert "── definition: tools: none → {" in shown
         assert "── section text of who ──\n@@ -0,0 +1 @@\n+You plan." in shown

@@ -55,4 +55,4 @@ def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
         assert prompts.ingredients(db, "t1", now) == made_of
     assert db.execute("SELECT count(*) FROM prompt_part").get == 2
     agent_id = turns.load(db, "t1").agent_id
-    assert [prompts.last_use(db, name) for name in ("planner", agent_id)] == ["t1", "t1"]
+    assert [prompts.last_use(db, name) for name in ("planner", agent_id)] == 2 * [("t1", 2)]
