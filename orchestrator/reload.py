@@ -5,16 +5,15 @@ broken file falls back to the last good copy, so that a bad edit cannot brick th
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 import structlog
+from watchfiles import awatch
 
 from orchestrator import definitions
 from orchestrator.definitions import AgentsFile, AgentsFileError, Problem
 from orchestrator.detect import local_servers
-from orchestrator.edits import edits
 from orchestrator.errors import ConfigError
 from orchestrator.launch import Endpoint, prepare, resolve, write_private
 from orchestrator.promptlibrary import PromptLibrary
@@ -24,6 +23,10 @@ from orchestrator.toolservers import ToolServers
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import scan
 
+DEBOUNCE = (
+    400  # milliseconds at most until an edit is told; the journal in the same folder writes on
+)
+STEP = 100  # milliseconds of silence after which it is: an editor writes a file in several steps
 log = structlog.get_logger()
 
 
@@ -124,9 +127,11 @@ class Configuration:
         What is wrong with an edited skill is logged.
         """
         self._scan_skills()
+        stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch_file, on_change)
-            tasks.start_soon(self._watch_skills, on_skill)
+            tasks.start_soon(_set_at_the_end, stopped)
+            tasks.start_soon(self._watch_file, on_change, stopped)
+            tasks.start_soon(self._watch_skills, on_skill, stopped)
             # Tasks begin in order, and a watcher watches before it first waits.
             tasks.start_soon(self._notice_earlier_edit, on_change)
 
@@ -135,18 +140,20 @@ class Configuration:
         if _version(self.path) != self._version:
             await on_change()
 
-    async def _watch_file(self, on_change: Callable[[], Awaitable[None]]) -> None:
+    async def _watch_file(
+        self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event
+    ) -> None:
         files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
         prompts = self._settings.paths.prompts
         folders = {prompts, *(file.parent for file in files)}
-        async for paths in _edits(folders, recursive=False):
+        async for paths in _edits(folders, stopped, recursive=False):
             if any(path in files or path.parent == prompts for path in paths):
                 await on_change()
 
-    async def _watch_skills(self, on_skill: Callable[[], None]) -> None:
+    async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
         folders = {self._settings.paths.skills, self._settings.paths.personas}
         # Any edit: a file in a new folder may be written before the folder is watched.
-        async for _ in _edits(folders, recursive=True):
+        async for _ in _edits(folders, stopped, recursive=True):
             self._scan_skills()
             on_skill()
 
@@ -194,13 +201,24 @@ def _version(path: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-async def _edits(folders: Iterable[Path], *, recursive: bool) -> AsyncIterator[set[Path]]:
+async def _set_at_the_end(stopped: anyio.Event) -> None:
+    """Set the event when the daemon stops: the watcher's thread looks at nothing else."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stopped.set()
+
+
+async def _edits(
+    folders: Iterable[Path], stopped: anyio.Event, *, recursive: bool
+) -> AsyncIterator[set[Path]]:
     """The paths that changed, edit by edit."""
     try:
-        async with aclosing(edits(folders, recursive=recursive)) as found:
-            async for paths in found:
-                yield paths
-    except OSError as error:
+        async for changes in awatch(
+            *folders, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
+        ):
+            yield {Path(path) for _, path in changes}
+    except OSError as error:  # a folder is gone, or the kernel's limit of watches is reached
         log.error(  # noqa: TRY400 - the text says it all
             "edits_not_noticed",
             problem=f"{error}; run 'orchestrator reload' after an edit",
