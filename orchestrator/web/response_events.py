@@ -5,7 +5,7 @@ events are those of the seed's stream; beside them stand those that OpenAI's own
 put an answer together (items and parts that begin and end).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from orchestrator.journal.requests import HandedCall
@@ -42,11 +42,16 @@ class ResponseHead:
 
 @dataclass
 class _Message:
-    """An item of text that is being written."""
+    """An item of text that is being written, piece by piece."""
 
     item_id: str
     index: int
-    text: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.pieces)
 
     def part(self) -> JsonObject:
         """Its one part."""
@@ -96,7 +101,7 @@ class ResponseStream:
             part = {**self._place(message), "part": message.part()}
             events.append(self._event("content_part.added", part))
         message = self._message
-        message.text += delta
+        message.pieces.append(delta)
         fields: JsonObject = {**self._place(message), "delta": delta, "logprobs": []}
         return (*events, self._event("output_text.delta", fields))
 

@@ -1,6 +1,7 @@
 """Providers' streams as they come in, and our own as they go out."""
 
 import re
+from collections import defaultdict
 from typing import Any
 
 import orjson
@@ -60,10 +61,20 @@ FRAME = st.builds(
     (OPENAI | ANTHROPIC).map(orjson.dumps) | st.sampled_from((b"[DONE]", b"{", b"")),
     st.sampled_from((b"\n\n", b"\r\n\r\n", b"\n", b"")),
 )
+SAID = st.text(min_size=1, max_size=300)
+GROWING = st.one_of(  # what long answers are made of
+    SAID.map(lambda text: {"choices": [{"delta": {"content": text}}]}),
+    SAID.map(lambda text: {"choices": [{"delta": {"tool_calls": [_argument(text)]}}]}),
+    SAID.map(lambda text: {"type": "content_block_delta", "delta": {"text": text}}),
+).map(lambda event: b"data: " + orjson.dumps(event) + b"\n\n")
 STEPS = st.lists(
     st.text(max_size=5) | st.sampled_from(("call", "close", "usage", "fail", "complete")),
     max_size=12,
 )
+
+
+def _argument(text: str) -> Any:
+    return {"index": 0, "id": "1", "function": {"name": "add", "arguments": text}}
 
 
 def check_streams(given: tuple[list[bytes], list[int], list[str]]) -> None:
@@ -108,14 +119,14 @@ def _check_response(steps: list[str]) -> None:
     last = events[-1]
     if last["type"] == "response.failed":
         return
-    written: dict[str, str] = {}
+    written: defaultdict[str, list[str]] = defaultdict(list)
     for data in events:
         if data["type"].endswith(".delta"):
-            written[data["item_id"]] = written.get(data["item_id"], "") + data["delta"]
+            written[data["item_id"]].append(data["delta"])
     for item in last["response"]["output"]:
         whole = item.get("arguments") or "".join(part["text"] for part in item.get("content", ()))
         assert item["status"] == "completed"
-        assert written.get(item["id"], "") == whole
+        assert "".join(written[item["id"]]) == whole
 
 
 def _step(stream: ResponseStream, step: str) -> Events:
@@ -149,6 +160,6 @@ def _sized(frame: bytes, size: int) -> Any:
 
 TARGETS = {
     "streams": Target(
-        st.tuples(st.lists(FRAME, max_size=8), CUTS, STEPS), check_streams, FRAME, _sized
+        st.tuples(st.lists(FRAME, max_size=8), CUTS, STEPS), check_streams, FRAME | GROWING, _sized
     )
 }

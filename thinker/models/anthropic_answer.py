@@ -9,6 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from thinker.models.arguments import tool_call, unique_ids
 from thinker.models.base import ModelResponse
+from thinker.models.growing import Growing
 from thinker.protocol.messages import AssistantMessage, Usage
 
 FINISH: Mapping[str, Literal["done", "length", "refused"]] = {
@@ -76,7 +77,7 @@ class _OpenCall:
 
     id: str
     name: str
-    arguments: str = ""
+    arguments: Growing = field(default_factory=Growing)
 
 
 @dataclass
@@ -85,13 +86,18 @@ class AnthropicAnswer:
 
     provider: str
     model: str
-    text: str = ""
     finished: bool = False
-    _thinking: str = ""
+    _said: Growing = field(default_factory=Growing)
+    _thinking: Growing = field(default_factory=Growing)
     _calls: dict[int, _OpenCall] = field(default_factory=dict)
     _stop: str = ""
     _id: str = ""
     _counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The answer's text so far."""
+        return self._said.text
 
     def feed(self, data: bytes) -> bool:
         """Take a whole response or an event; true at ``message_stop``.
@@ -117,10 +123,10 @@ class AnthropicAnswer:
             self._message(event.message)
         if event.content_block is not None:
             self._block(event.index, event.content_block)
-        self.text += event.delta.text
-        self._thinking += event.delta.thinking
+        self._said.add(event.delta.text)
+        self._thinking.add(event.delta.thinking)
         if event.delta.partial_json and event.index in self._calls:
-            self._calls[event.index].arguments += event.delta.partial_json
+            self._calls[event.index].arguments.add(event.delta.partial_json)
         if event.delta.stop_reason is not None:
             self._stop = event.delta.stop_reason
             self.finished = True
@@ -134,11 +140,12 @@ class AnthropicAnswer:
             self._block(index, block)
 
     def _block(self, index: int, block: _Block) -> None:
-        self.text += block.text
-        self._thinking += block.thinking
+        self._said.add(block.text)
+        self._thinking.add(block.thinking)
         if block.type == "tool_use":
             given = orjson.dumps(block.input).decode() if block.input else ""
-            self._calls[index] = _OpenCall(block.id, block.name, given)
+            call = self._calls[index] = _OpenCall(block.id, block.name)
+            call.arguments.add(given)
 
     def _count(self, usage: _Usage) -> None:
         self._counts.update(usage.model_dump(exclude_none=True))
@@ -152,10 +159,10 @@ class AnthropicAnswer:
             message=AssistantMessage(
                 content=self.text,
                 tool_calls=tuple(
-                    tool_call(call_id, call.name, call.arguments, whole=finish != "length")
+                    tool_call(call_id, call.name, call.arguments.text, whole=finish != "length")
                     for call_id, call in zip(ids, calls, strict=True)
                 ),
-                reasoning=self._thinking or None,
+                reasoning=self._thinking.text or None,
             ),
             usage=self._usage(),
             finish=finish,

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.arguments import tool_call, unique_ids
 from thinker.models.base import ModelResponse
+from thinker.models.growing import Growing
 from thinker.protocol.messages import AssistantMessage, Usage
 
 
@@ -83,7 +84,7 @@ class _OpenCall:
     index: int
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    arguments: Growing = field(default_factory=Growing)
 
 
 @dataclass
@@ -92,14 +93,19 @@ class OpenAIAnswer:
 
     provider: str
     model: str
-    text: str = ""
     finished: bool = False
-    _reasoning: str = ""
-    _refusal: str = ""
+    _said: Growing = field(default_factory=Growing)
+    _reasoning: Growing = field(default_factory=Growing)
+    _refusal: Growing = field(default_factory=Growing)
     _finish: str = ""
     _id: str = ""
     _usage: Usage = field(default_factory=Usage)
     _calls: list[_OpenCall] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The answer's text so far."""
+        return self._said.text
 
     def feed(self, data: bytes) -> bool:
         """Take a whole response or a chunk; true at the mark ``[DONE]``.
@@ -122,9 +128,9 @@ class OpenAIAnswer:
     def _choice(self, choice: _Choice) -> None:
         part = choice.delta or choice.message
         if part is not None:
-            self.text += part.content or ""
-            self._reasoning += part.reasoning_content or part.reasoning or ""
-            self._refusal += part.refusal or ""
+            self._said.add(part.content)
+            self._reasoning.add(part.reasoning_content or part.reasoning)
+            self._refusal.add(part.refusal)
             for call in part.tool_calls or ():
                 self._call(call, new=part is choice.message)
         if choice.finish_reason == "error":
@@ -141,7 +147,7 @@ class OpenAIAnswer:
             self._calls.append(call)
         call.id = call.id or part.id or ""
         call.name = call.name or function.name or ""
-        call.arguments += function.arguments or ""
+        call.arguments.add(function.arguments)
 
     def _continued(self, part: _Call, function: _Function) -> _OpenCall | None:
         """The call that a streamed part goes on with; None when it starts one.
@@ -161,15 +167,15 @@ class OpenAIAnswer:
         calls = sorted((call for call in self._calls if call.name), key=lambda call: call.index)
         ids = unique_ids([call.id for call in calls])
         cut = self._finish == "length"
-        refused = self._finish == "content_filter" or bool(self._refusal)
+        refused = self._finish == "content_filter" or bool(self._refusal.text)
         return ModelResponse(
             message=AssistantMessage(
-                content=self.text or self._refusal,
+                content=self.text or self._refusal.text,
                 tool_calls=tuple(
-                    tool_call(call_id, call.name, call.arguments, whole=not cut)
+                    tool_call(call_id, call.name, call.arguments.text, whole=not cut)
                     for call_id, call in zip(ids, calls, strict=True)
                 ),
-                reasoning=self._reasoning or None,
+                reasoning=self._reasoning.text or None,
             ),
             usage=self._usage,
             finish="length" if cut else "refused" if refused else "done",
