@@ -228,6 +228,7 @@ def _check_size(db: apsw.Connection, agent_id: str) -> None:
         )
 
 
+@lru_cache(maxsize=1024)  # every turn reads all of its agent's
 def _read(row: tuple[Any, ...]) -> Playbook:
     number, name, description, instructions, keywords, priority, tools, enabled, source, at = row
     return Playbook(
