@@ -43,12 +43,22 @@ class Crasher:
             place = f"{name}#{self._counts[name]}"
             workers = self.workers()
             victim = self._victims.get(place)
-            killed = {None: [], WORKER: workers}.get(victim, [os.getpid()])
+            own = [os.getpid()] if victim not in {None, WORKER} else []
+            killed = [pid for pid in workers if _kill(pid)] if victim == WORKER else own
             if self._log is not None:
                 with self._log.open("a", encoding="utf-8") as file:
                     file.write(" ".join([place, str(len(workers)), *map(str, killed)]) + "\n")
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
+            for pid in own:
+                _kill(pid)
+
+
+def _kill(pid: int) -> bool:
+    """Whether there was still a process to kill: a worker may just have ended."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 _crasher = Crasher(os.environ)
