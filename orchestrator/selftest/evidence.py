@@ -18,7 +18,7 @@ WARNING = "⚠️"  # begins what the daemon adds to a reply
 LATE = "⚠️ I couldn't confirm that this reached you"  # begins a quote of an earlier reply
 OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
 TERMINAL = ("done", "dead", "cancelled")
-Row = TypeVar("Row", "Inbox", "Turn", "Step", "Out", "Approval", "Run")
+Row = TypeVar("Row", "Inbox", "Turn", "Step", "Out", "Approval", "Run", "Task")
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,15 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Task:
+    """A row of ``task``; times in milliseconds."""
+
+    name: str
+    state: str
+    created_at: int
+
+
+@dataclass(frozen=True)
 class Journal:
     """The journal at one moment. ``violations`` are those of `orchestrator.journal.invariants`."""
 
@@ -112,7 +121,7 @@ class Journal:
     outbox: tuple[Out, ...] = ()
     approvals: tuple[Approval, ...] = ()
     runs: tuple[Run, ...] = ()
-    upcoming: tuple[str, ...] = ()  # names of tasks that are still to run
+    tasks: tuple[Task, ...] = ()
     offset: int = 0
     epoch: int = 0
     facts: tuple[str, ...] = ()
@@ -126,7 +135,8 @@ class Journal:
         open_rows = [row.text for row in self.inbox if row.state not in TERMINAL]
         open_turns = [turn.state for turn in self.turns if turn.state in ("running", "replied")]
         open_out = [row.body[:20] for row in self.outbox if row.state in OPEN_OUTBOX]
-        tasks = [*self.upcoming, *(run.name for run in self.runs if run.state == "due")]
+        tasks = [task.name for task in self.tasks if task.state == "active"]
+        tasks += [run.name for run in self.runs if run.state == "due"]
         if not (open_rows or open_turns or open_out or tasks):
             return ""
         return f"messages {open_rows}, turns {open_turns}, outbox {open_out}, tasks {tasks}"
@@ -233,9 +243,7 @@ def _journal(db: apsw.Connection, *, check: bool) -> Journal:
             "SELECT name, scheduled_at, task_run.state, inbox_id, task_run.created_at, ended_at"
             " FROM task_run JOIN task ON task.id = task_id ORDER BY 2",
         ),
-        upcoming=tuple(
-            str(name) for (name,) in db.execute("SELECT name FROM task WHERE state = 'active'")
-        ),
+        tasks=_rows(db, Task, "SELECT name, state, created_at FROM task"),
         offset=int(offset or 0),
         epoch=int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0),
         facts=tuple(str(fact) for (fact,) in db.execute("SELECT fact FROM fact")),

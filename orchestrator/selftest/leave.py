@@ -31,11 +31,15 @@ def runs_of(evidence: Evidence, name: str) -> int:
 
 
 def fired(evidence: Evidence) -> Iterator[str]:
-    """17: each instant counts once, and of those that passed together the newest runs."""
+    """17: each instant counts once, and of those that passed together the newest runs.
+
+    An instant that had passed when the plan was made was never due.
+    """
+    planned_at = {task.name: task.created_at for task in evidence.journal.tasks}
     for name, step in planned_by(evidence).items():
         schedule = json.loads(step.args or "{}")["schedule"]
         runs = [run for run in evidence.journal.runs if run.name == name]
-        wanted = timetable.instants(schedule)
+        wanted = [at for at in timetable.instants(schedule) if at > planned_at.get(name, 0)]
         found = [run.scheduled_at for run in runs]
         if sorted(found) != wanted:
             yield f"{name} was due at {wanted}, and the journal has {found}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.selftest import timetable
-from orchestrator.selftest.evidence import Approval, Death, Evidence, Journal, Run, Step
+from orchestrator.selftest.evidence import Approval, Death, Evidence, Journal, Run, Step, Task
 from orchestrator.selftest.leave import allowed, fired
 from orchestrator.selftest.ledger import Event
 from orchestrator.selftest.scenario import Script, scenario
@@ -85,6 +85,15 @@ def test_what_was_fired_and_allowed_as_it_should_is_no_violation() -> None:
 def test_task_that_fired_too_often_or_not_at_all_is_named(evidence: Evidence) -> None:
     """Each instant has one row, the newest of a downtime runs, and each run is seen once."""
     assert list(fired(evidence)) != []
+
+
+def test_instant_that_passed_before_the_planning_is_not_missed() -> None:
+    """A plan may be made late; from then on every instant counts."""
+    late = replace(TASK.journal, runs=RUNS[1:], tasks=(Task("two", "done", FIRST + 1),))
+    shown = replace(TASK, journal=late, events=SHOWN[1:])
+    assert list(fired(shown)) == []
+    early = replace(late, tasks=(Task("two", "done", FIRST - 1),))
+    assert list(fired(replace(shown, journal=early))) != []
 
 
 def test_instants_that_come_while_a_run_goes_on_may_all_be_skipped() -> None:
