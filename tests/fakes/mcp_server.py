@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import time
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated
@@ -58,11 +57,10 @@ def picture() -> list[object]:
 
 
 @server.tool()
-async def slow(seconds: float) -> str:
-    """Have an effect, then take a while."""
+async def slow() -> None:
+    """Have an effect, then take for ever."""
     happen("slow")
-    await anyio.sleep(seconds)
-    return "done"
+    await anyio.sleep_forever()
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -84,7 +82,7 @@ def crash() -> str:
 @server.tool()
 def hang() -> str:
     """Answer nothing any more, whoever asks."""
-    time.sleep(600)
+    signal.pause()
     return ""
 
 

@@ -73,7 +73,7 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
 async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
     """SIGTERM ends the daemon in its drain time; what the tool did is told as unsure (F17)."""
     env = {"ORCHESTRATOR_DRAIN_SECONDS": "0.5"}
-    said = '!wild_slow {"seconds": 600}'
+    said = "!wild_slow {}"
     async with BotApiServer(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, {"wild": entry(tmp_path, "wild")})
         async with running_daemon(tmp_path, config, bot, env) as daemon:

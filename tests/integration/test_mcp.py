@@ -122,7 +122,7 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
     ):
         await daemon.until(connected("wild"))
         (host,) = running(tmp_path, "orchestrator.toolhost")
-        bot.user_says(1, '!wild_slow {"seconds": 60}')
+        bot.user_says(1, "!wild_slow {}")
         await daemon.logged("tool_call", tool="wild_slow")
         with anyio.fail_after(20):
             while not effects(tmp_path, "wild"):

@@ -227,7 +227,7 @@ async def test_nothing_is_left_when_the_daemon_is_cancelled(tmp_path: Path, mode
     pid_file = tmp_path / "pid"
     code = f"""
 import subprocess
-child = subprocess.Popen([{sys.executable!r}, "-c", "import time; time.sleep(600)"])
+child = subprocess.Popen([{sys.executable!r}, "-c", "import signal; signal.pause()"])
 open({str(pid_file)!r}, "w").write(str(child.pid))
 {READY}
 wire.recv(1)

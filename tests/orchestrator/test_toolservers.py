@@ -107,14 +107,14 @@ async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
 async def test_call_that_takes_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path) -> None:
     """What may run again is tried three times, and then has failed."""
     async with running(tmp_path, Clock(), timeoutSeconds=1) as servers:
-        assert await result(servers, "s_slow", {"seconds": 60}) is None
+        assert await result(servers, "s_slow", {}) is None
         answered = await result(servers, "s_add", {"a": 1, "b": 1})
         assert answered is not None
         assert answered.content == "2"
         slow = servers.tools["s_slow"]
         pure = slow.spec.model_copy(update={"side_effect": SideEffect.PURE})
         servers.tools = {"s_slow": replace(slow, spec=pure)}
-        failed = await result(servers, "s_slow", {"seconds": 60})
+        failed = await result(servers, "s_slow", {})
         assert failed is not None
         assert failed.content == "the tool failed: no answer in 1 seconds"
         assert effects(tmp_path, "s") == ["slow"] * 4

@@ -178,7 +178,7 @@ async def test_turn_far_over_its_deadline_has_its_worker_aborted(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The stack dump says where it hangs; the turn's owner hears that the worker is lost."""
-    code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport time; time.sleep(600)"
+    code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport signal; signal.pause()"
     with anyio.fail_after(20):
         async with started(program(tmp_path, code)) as worker:
             worker.turn_grace = 0.0
@@ -195,12 +195,12 @@ async def test_stubborn_worker_is_killed_with_its_group(tmp_path: Path) -> None:
     """It ignores end-of-file and SIGTERM; its child would outlive it."""
     pid_file = tmp_path / "pid"
     code = f"""
-import signal, subprocess, time
+import signal, subprocess
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen([{sys.executable!r}, "-c", "import time; time.sleep(600)"])
+child = subprocess.Popen([{sys.executable!r}, "-c", "import signal; signal.pause()"])
 open({str(pid_file)!r}, "w").write(str(child.pid))
 {READY}
-time.sleep(600)
+signal.pause()
 """
     with anyio.fail_after(20):
         async with started(program(tmp_path, code)) as worker:

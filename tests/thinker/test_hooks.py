@@ -174,7 +174,8 @@ async def test_hook_that_hangs_costs_its_time_and_no_more(
 ) -> None:
     """The turn goes on without it."""
     monkeypatch.setattr(module, "SECONDS", 0.01)
-    text = "import anyio\nasync def filter_messages(state, messages):\n    await anyio.sleep(60)"
+    waits = "await anyio.sleep_forever()"
+    text = f"import anyio\nasync def filter_messages(state, messages):\n    {waits}"
     with capture_logs() as logged:
         result, _, _ = await ran(write(tmp_path, slow=text))
     assert result.text == "hi"

@@ -192,10 +192,10 @@ async def test_worker_dies_with_its_parent_though_the_socket_stays_open() -> Non
     ours, theirs = socket.socketpair()
     fds = (ours.fileno(), theirs.fileno())
     parent = (
-        "import subprocess, sys, time\n"
+        "import signal, subprocess\n"
         f"child = subprocess.Popen({WORKER!r}, pass_fds={fds!r})\n"
         "print(child.pid, flush=True)\n"
-        "time.sleep(1000)\n"
+        "signal.pause()\n"
     )
     env = {**inherited(os.environ), "THINKER_PEER_FD": str(fds[1])}
     argv = (sys.executable, "-P", "-c", parent)

@@ -144,7 +144,7 @@ async def checks_of_both(fake: Watched, folder: Path) -> None:
     before = len(fake.states)
     await fake.call("grow", {})
     await fake.until(lambda state: "added" in {tool.name for tool in state.tools}, before)
-    assert await refused(fake.call("slow", {"seconds": 60}, 0.2)) == LOST
+    assert await refused(fake.call("slow", {}, 0.2)) == LOST
     before = len(fake.states)
     assert await refused(fake.call("crash", {})) == LOST
     await fake.until(lambda state: state.state == "failed", before)
@@ -198,11 +198,11 @@ async def test_server_that_ignores_every_signal_is_killed_with_its_children(tmp_
     """Neither end-of-file nor SIGTERM impresses it."""
     flag = tmp_path / "fake.txt"
     code = f"""
-import os, signal, time
+import os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = os.fork()
 open({str(flag)!r}, "a").write(str(os.getpid()) + "\\n")
-time.sleep(600)
+signal.pause()
 """
     async with watched(program(code)):
         while len(pids := effects(tmp_path, "fake")) < 2:
