@@ -117,6 +117,7 @@ def message_tool(helpers: Mapping[str, Helper]) -> DelegatingTool:
             names = ", ".join(known) or "none"
             raise ToolFailure(f"there is no subagent {reference!r} here; there are: {names}")
         told = _message(call.arguments)
+        room_for_one(db, context.agent_id)
         return _begin(db, context, call, helper, reference, spec.name, told)
 
     properties: JsonObject = {
@@ -138,6 +139,7 @@ def _create(
     name: str,
     told: str,
 ) -> str | None:
+    room_for_one(db, context.agent_id)  # before anything is written: a refusal leaves nothing
     lives = helper.resumable
     spec = Spec(
         agent=helper.use.name,
@@ -163,7 +165,6 @@ def _begin(
     told: str,
 ) -> str | None:
     """What the call comes to at once: None when it waits."""
-    room_for_one(db, context.agent_id)
     wait = helper.use.blocking
     subagents.begin(db, call, subagent_id, context.address, told, context.now, wait=wait)
     return None if wait else INITIATED.format(name=name, id=subagent_id)

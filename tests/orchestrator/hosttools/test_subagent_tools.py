@@ -7,18 +7,29 @@ import pytest
 from fakes.journal import CLASSES, job
 from pydantic import JsonValue
 
+from orchestrator.hosttools.agents import Helper, create_tool, message_tool
 from orchestrator.hosttools.base import ToolContext, ToolFailure
 from orchestrator.hosttools.subagents import SPAWN_SUBAGENT
 from orchestrator.journal import steps, subagents
 from orchestrator.journal.steps import Call
 from orchestrator.journal.subagents import Run
-from thinker.protocol.messages import AssistantMessage, ToolCall
+from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
+from thinker.protocol.prompts.tooluse import (
+    SUBAGENT_CREATE,
+    SUBAGENT_MESSAGE,
+    Resumable,
+    SubagentUse,
+)
 
 
 def wanted(db: apsw.Connection, **arguments: JsonValue) -> Call:
     """A committed call of the tool in turn t1."""
-    name = SPAWN_SUBAGENT.spec.name
+    return of_tool(db, SPAWN_SUBAGENT.spec.name, arguments)
+
+
+def of_tool(db: apsw.Connection, name: str, arguments: JsonObject) -> Call:
+    """A committed call of a tool in turn t1."""
     commit = StepCommit(
         turn_id="t1",
         response=AssistantMessage(tool_calls=(ToolCall(id="c", name=name),)),
@@ -150,3 +161,24 @@ def test_bad_argument_is_named(
     with pytest.raises(ToolFailure, match=words):
         outcome(db, context, call)
     assert not SPAWN_SUBAGENT.begun(db, call)
+
+
+def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """It is committed with what its call has written: that must be nothing."""
+    use = SubagentUse(name="home", blocking=False, resumable=Resumable(receives_messages="side_a"))
+    helpers = {"home": Helper(use, "Helps.", None, 5)}
+    given: JsonObject = {"agent": "home", "message": "count", "attachments": [], "name": "Ann"}
+    first, second = (of_tool(db, SUBAGENT_CREATE, given) for _ in range(2))
+    with job(db):
+        create_tool(helpers).outcome(db, context, first)
+    (living,) = subagents.living(db, "work", context.address.chat_key)
+    for number in range(4):
+        outcome(db, context, wanted(db, task=f"count {number}", wait=False))
+    more = of_tool(db, SUBAGENT_MESSAGE, {**given, "referenceId": living})
+    for tool, call in ((create_tool(helpers), second), (message_tool(helpers), more)):
+        with job(db), pytest.raises(ToolFailure, match="Max 5 concurrent subagents"):
+            tool.outcome(db, context, call)
+    assert list(subagents.living(db, "work", context.address.chat_key)) == [living]
+    assert subagents.open_count(db, "work") == 5
