@@ -16,7 +16,6 @@ from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.protocol.messages import UserMessage
-from thinker.protocol.net import open_client
 from thinker.protocol.providers import PROVIDERS
 
 pytestmark = pytest.mark.process
@@ -29,7 +28,7 @@ TEXT = "Zwei Wörter, ein \U0001f600 und noch mehr davon."
 async def test_answer_cut_at_any_byte_is_whole_or_asked_for_again(*, streamed: bool) -> None:
     """In the head, in the middle of JSON or of a character: never half an answer (F36)."""
     async with OpenAIApi(lambda _: Reply(TEXT)) as api, FaultProxy(api.url) as proxy:
-        model = OpenAIChat(PROVIDERS["groq"], "m", f"{proxy.url}/v1", "gsk-key", open_client)
+        model = OpenAIChat(PROVIDERS["groq"], "m", f"{proxy.url}/v1", "gsk-key")
         on_text = (lambda _: None) if streamed else None
         request = ModelRequest("", (UserMessage(content="hello"),), on_text=on_text)
         whole, failed = 0, 0
@@ -50,9 +49,7 @@ async def test_hang_before_the_headers_is_given_up_and_the_next_try_answers() ->
     """The first token has its own deadline, and a late one in time is taken (F35)."""
     timeouts = ModelTimeouts(connect=5, first_token=0.2, idle=5, total=5)
     async with OpenAIApi(lambda _: Reply(TEXT)) as api, FaultProxy(api.url) as proxy:
-        model = OpenAIChat(
-            PROVIDERS["groq"], "m", f"{proxy.url}/v1", "gsk-key", open_client, timeouts
-        )
+        model = OpenAIChat(PROVIDERS["groq"], "m", f"{proxy.url}/v1", "gsk-key", timeouts=timeouts)
         request = ModelRequest("", (UserMessage(content="hello"),), on_text=lambda _: None)
         proxy.spoil("chat/completions", fault=HANG)
         with anyio.fail_after(5):

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
@@ -20,7 +19,7 @@ from thinker.models.structured import Structured
 from thinker.models.tooltext import with_tools
 from thinker.models.vision import Sighted, sees
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.net import HttpTransport, open_client
+from thinker.protocol.net import HttpTransport
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def choose_embeddings(
     if not settings.embeddings_model:
         return None
     # Most agents have none, and their processes do without what reads its answers.
-    from thinker.models.embeddings import TIMEOUTS, EmbeddingModel  # noqa: PLC0415 - see above
+    from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
     agent = f"agents.json: agent {settings.agent_id!r}"
     name, own_url = settings.embeddings_provider, settings.embeddings_base_url
@@ -100,11 +99,8 @@ def choose_embeddings(
         )
     url = _address(agent, own_url) if own_url else provider.base_url
     key = _key(agent, provider, environ, needed=not own_url)
-    client = partial(
-        open_client, connect=TIMEOUTS.connect, read=TIMEOUTS.total, transport=transport
-    )
     model, dimensions = settings.embeddings_model, settings.embeddings_dimensions
-    return EmbeddingModel(provider, model, dimensions, url, key, client)
+    return EmbeddingModel(provider, model, dimensions, url, key, transport)
 
 
 def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
@@ -149,11 +145,8 @@ def _model(
     url = _address(agent, own_url) if own_url else provider.base_url
     key = _key(agent, provider, environ, needed=not own_url)
     timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
-    client = partial(
-        open_client, connect=timeouts.connect, read=timeouts.total, transport=transport
-    )
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
-    found = adapter(provider, model, url, key, client, timeouts)
+    found = adapter(provider, model, url, key, transport, timeouts)
     beside_tools = provider.output_beside_tools and not own_url
     structured = Structured(found, settings.structured_output, beside_tools=beside_tools)
     return with_tools(structured, settings.tool_calls)

@@ -1,6 +1,6 @@
 """What texts mean, as vectors, from any server that speaks OpenAI's ``/embeddings``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
@@ -11,7 +11,7 @@ from thinker.models.endpoint import Endpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embedded
 from thinker.protocol.messages import AssistantMessage, JsonObject, Usage
-from thinker.protocol.net import HttpClient
+from thinker.protocol.net import HttpTransport
 from thinker.protocol.providers import Provider
 from thinker.protocol.vectors import packed
 
@@ -64,7 +64,7 @@ class _Vectors:
 
 
 class EmbeddingModel:
-    """One model of an endpoint, whose client it owns; ``dimensions`` 0 are the model's own."""
+    """One model of an endpoint, ``dimensions`` 0 are the model's own."""
 
     def __init__(
         self,
@@ -73,12 +73,12 @@ class EmbeddingModel:
         dimensions: int,
         base_url: str,
         api_key: str,
-        open_client: Callable[[], HttpClient],
+        transport: HttpTransport | None = None,
     ) -> None:
         account = Account(provider, model, api_key)
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         url = f"{base_url.rstrip('/')}/embeddings"
-        self._endpoint = Endpoint(account, url, headers, open_client, TIMEOUTS)
+        self._endpoint = Endpoint(account, url, headers, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions
@@ -98,5 +98,5 @@ class EmbeddingModel:
         return Embedded(model=self.name, usage=usage, vectors=tuple(answer.vectors))
 
     async def aclose(self) -> None:
-        """Close the client."""
+        """Close the connections."""
         await self._endpoint.aclose()

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import Protocol
 
@@ -23,7 +24,7 @@ from thinker.models.failures import (
     stated_error,
 )
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.net import HttpClient, HttpError, HttpResponse
+from thinker.protocol.net import HttpError, HttpResponse, HttpTransport, Poster
 from thinker.protocol.providers import Provider
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
@@ -78,23 +79,27 @@ class Endpoint:
     account: Account
     url: str
     headers: dict[str, str] = field(repr=False)
-    open_client: Callable[[], HttpClient]
+    transport: HttpTransport | None = None  # instead of the network
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
     clock: Callable[[], float] = time.time  # for a Retry-After that is a date
     _takes_temperature: bool = field(default=True, init=False)
-    _client: HttpClient | None = field(default=None, init=False)
 
-    @property
-    def client(self) -> HttpClient:
-        """The client, opened when it is first needed: an agent may wait long for that."""
-        if self._client is None:
-            self._client = self.open_client()
-        return self._client
+    @cached_property
+    def poster(self) -> Poster:
+        """Made when it is first needed: an agent may wait long for that."""
+        timeouts = self.timeouts
+        return Poster(
+            self.url,
+            self.headers,
+            connect=timeouts.connect,
+            read=timeouts.total,
+            transport=self.transport,
+        )
 
     async def aclose(self) -> None:
-        """Close the client if there is one."""
-        if self._client is not None:
-            await self._client.aclose()
+        """Close the connections if there are any."""
+        if "poster" in vars(self):
+            await self.poster.aclose()
 
     async def ask(
         self, body: JsonObject, new_collector: Callable[[], Collector], on_text: OnText | None
@@ -122,71 +127,69 @@ class Endpoint:
         start = anyio.current_time()
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
-        request = self.client.build_request(
-            "POST",
-            self.url,
-            content=orjson.dumps(body),
-            headers={"content-type": "application/json", **self.headers},
-            timeout=(timeouts.connect, timeouts.total, timeouts.total, timeouts.connect),
-        )
-        with self._within(first):
-            response = await self.client.send(request, stream=True)
-        async with aclosing(response):
-            if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
-                raise await self._failure(response, min(end, first + timeouts.idle))
-            if streams and "json" not in response.headers.get("content-type", ""):
-                await self._read_stream(response, collector, on_text, first, end)
-            else:
-                data = await self._read(response, end)
-                self._take(collector, data)
-                if not collector.finished:
-                    raise self._unreadable(data)
+        with self._within(first, lambda: collector.finished) as scope:
+            response = await self.poster.post(orjson.dumps(body))
+            async with aclosing(response):
+                if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+                    scope.deadline = end + timeouts.idle
+                    raise await self._failure(response, min(end, first + timeouts.idle))
+                if streams and "json" not in response.headers.get("content-type", ""):
+                    await self._read_stream(response, collector, on_text, scope, end)
+                else:
+                    scope.deadline = end
+                    await self._read_whole(response, collector)
+        if not collector.finished:
+            raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
         return collector.response(headers.get("x-request-id") or headers.get("request-id") or "")
+
+    async def _read_whole(self, response: HttpResponse, collector: Collector) -> None:
+        data = await self._read(response)
+        self._take(collector, data)
+        if not collector.finished:
+            raise self._unreadable(data)
 
     async def _read_stream(
         self,
         response: HttpResponse,
         collector: Collector,
         on_text: OnText | None,
-        deadline: float,
+        scope: anyio.CancelScope,
         end: float,
     ) -> None:
         reader = EventReader()
         size, shown, ended = 0, "", False
-        with self._within(deadline, lambda: collector.finished) as scope:
-            async for chunk in response.aiter_bytes():
-                if ended:
-                    continue  # a connection is kept only if its answer was read to the end
-                size = self._checked(size + len(chunk))
-                events = reader.feed(chunk)
-                ended = self._events(collector, events)
-                wait = AFTER_FINISH if collector.finished else self.timeouts.idle
-                if events:
-                    scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
-                if on_text is not None and collector.text != shown:
-                    shown = collector.text
-                    on_text(shown)
+        async for chunk in response.aiter_bytes():
+            if ended:
+                continue  # a connection is kept only if its answer was read to the end
+            size = self._checked(size + len(chunk))
+            events = reader.feed(chunk)
+            ended = self._events(collector, events)
+            wait = AFTER_FINISH if collector.finished else self.timeouts.idle
+            if events:
+                scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
+            # A view of what is whole would come just before the whole.
+            if on_text is not None and not ended and collector.text != shown:
+                shown = collector.text
+                on_text(shown)
         if not ended:
             self._events(collector, reader.close())
-        if not collector.finished:
-            raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
 
     def _events(self, collector: Collector, events: Sequence[bytes]) -> bool:
         """Take events in order; true at the one after which nothing follows."""
         return any(self._take(collector, data) for data in events if data)
 
-    async def _read(self, response: HttpResponse, deadline: float) -> bytes:
+    async def _read(self, response: HttpResponse) -> bytes:
         body = bytearray()
-        with self._within(deadline):
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                self._checked(len(body))
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            self._checked(len(body))
         return bytes(body)
 
     async def _failure(self, response: HttpResponse, deadline: float) -> Exception:
         try:
-            body = await self._read(response, deadline)
+            with self._within(deadline):
+                body = await self._read(response)
         except RetryableModelError:
             body = b""
         complaint = stated_error(body) or Complaint(body.decode("utf-8", "replace"))
@@ -237,7 +240,7 @@ class Endpoint:
 
 
 class ProviderModel(ABC):
-    """One model of a provider that is reached over HTTP. It owns the client that it opens."""
+    """One model of a provider that is reached over HTTP; ``transport`` replaces the network."""
 
     def __init__(
         self,
@@ -245,12 +248,12 @@ class ProviderModel(ABC):
         model: str,
         base_url: str,
         api_key: str,
-        open_client: Callable[[], HttpClient],
+        transport: HttpTransport | None = None,
         timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     ) -> None:
         self._account = Account(provider, model, api_key)
         url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
-        self._endpoint = Endpoint(self._account, url, headers, open_client, timeouts)
+        self._endpoint = Endpoint(self._account, url, headers, transport, timeouts)
 
     @property
     def name(self) -> str:
@@ -266,7 +269,7 @@ class ProviderModel(ABC):
         return await self._endpoint.ask(self._body(request), self._collector, request.on_text)
 
     async def aclose(self) -> None:
-        """Close the client."""
+        """Close the connections."""
         await self._endpoint.aclose()
 
     @abstractmethod

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from functools import partial
 
 import anyio
 import httpx
@@ -14,7 +13,6 @@ from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.protocol.messages import UserMessage
-from thinker.protocol.net import open_client
 from thinker.protocol.providers import PROVIDERS
 
 STREAM = {"content-type": "text/event-stream"}
@@ -54,9 +52,9 @@ async def ask(
         bodies.append(json.loads(request.content))
         return next(queue)
 
-    client = partial(open_client, transport=httpx.MockTransport(answer))
+    transport = httpx.MockTransport(answer)
     model = OpenAIChat(
-        PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", client, timeouts
+        PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", transport, timeouts
     )
     request = ModelRequest(
         system="",

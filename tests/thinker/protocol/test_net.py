@@ -1,9 +1,52 @@
 """The one door to the HTTP client."""
 
+import asyncio
+from contextlib import aclosing, suppress
+
+import anyio
 import httpx
 import pytest
 
-from thinker.protocol.net import NOT_SENT, open_client
+from thinker.protocol.net import NOT_SENT, HttpError, Poster, open_client
+
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=b\r\n\r\nok"
+
+
+class Listener:
+    """A web server that answers everything alike and keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+        self.connections = 0
+        self.ended = anyio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, to its end."""
+        self.connections += 1
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert await reader.readexactly(2) == b"{}"
+                self.heads.append(head.decode().lower())
+                writer.write(ANSWER)
+        writer.close()
+        await writer.wait_closed()
+        self.ended.set()
+
+
+async def posted(url: str, times: int = 1) -> Listener:
+    """What a listener on this URL's ``{}`` is sent by as many posts, read to their ends."""
+    listener = Listener()
+    async with await asyncio.start_server(listener.serve, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        poster = Poster(url.format(address), {"authorization": "k"}, connect=5.0, read=5.0)
+        with anyio.fail_after(5):
+            for _ in range(times):
+                async with aclosing(await poster.post(b"{}")) as response:
+                    assert await response.aread() == b"ok"
+            await poster.aclose()
+            await listener.ended.wait()
+    return listener
 
 
 async def test_client_has_a_bound_for_every_wait_and_follows_no_redirect() -> None:
@@ -27,3 +70,44 @@ async def test_request_that_was_never_sent_is_known_as_such(url: str) -> None:
     async with open_client(connect=5.0) as client:
         with pytest.raises(NOT_SENT):
             await client.post(url)
+
+
+async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
+    """Each is whole in itself, with the headers of a client."""
+    sent = await posted("http://{}/v1", 2)
+    assert sent.connections == 1
+    first, second = sent.heads
+    assert first == second
+    assert first.startswith("post /v1 http/1.1\r\n")
+    assert first.endswith("\r\ncontent-length: 2\r\n\r\n")
+    assert "content-type: application/json\r\nauthorization: k\r\n" in first
+    assert "user-agent: python-httpx/" in first
+
+
+async def test_a_password_in_the_address_is_sent_as_a_client_sends_it() -> None:
+    """Servers behind a basic authentication stay reachable."""
+    sent = await posted("http://user:word@{}/v1")
+    assert "authorization: basic dxnlcjp3b3jk\r\n" in sent.heads[0]
+
+
+async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by any program: an agent's own environment may name one."""
+    listener = Listener()
+    async with await asyncio.start_server(listener.serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+        poster = Poster("http://model.invalid/v1", {}, connect=5.0, read=5.0)
+        with anyio.fail_after(5):
+            async with aclosing(await poster.post(b"{}")) as response:
+                assert response.status_code == 200
+            await poster.aclose()
+            await listener.ended.wait()
+    assert listener.heads[0].startswith("post http://model.invalid/v1 http/1.1\r\n")
+
+
+async def test_nobody_listening_is_an_error_of_the_client() -> None:
+    """The one kind of error that callers know."""
+    poster = Poster("http://127.0.0.1:1/v1", {}, connect=5.0, read=5.0)
+    with pytest.raises(HttpError):
+        await poster.post(b"{}")
+    await poster.aclose()
