@@ -37,6 +37,7 @@ from thinker.protocol.prompts.problem import DefinitionError
 from thinker.protocol.prompts.rendering import PromptRender
 
 Contents = Mapping[str, str]
+Definitions = Mapping[str, PromptDefinition]
 
 
 class Change(Camel):
@@ -180,6 +181,7 @@ def _since_last_use(where: Settings, name: str) -> tuple[Side, Side]:
     current = name if agent is None else agent.prompt
     if current is None:
         raise ConfigError(f"agent '{name}' has no prompt definition; name two turns to compare")
+    known = library(where, file).definitions
     with reading(where.paths.journal) as db:
         used = prompts.last_use(db, name)
         if used is None:
@@ -187,19 +189,18 @@ def _since_last_use(where: Settings, name: str) -> tuple[Side, Side]:
                 f"no turn is kept of an agent or a prompt definition called '{name}'; "
                 "name two turns or definitions to compare"
             )
-        return _turn(db, *used), _definition(where, current)
+        return _turn(db, *used), _definition(known, current)
 
 
 def _both(where: Settings, first: str, second: str) -> tuple[Side, Side]:
-    sides = (_side(where, first), _side(where, second))
-    return sides[0], sides[1]
-
-
-def _side(where: Settings, name: str) -> Side:
-    """What a name means: a definition or its file, else a turn."""
     known = library(where, load(where.agents_file(), os.environ).file).definitions
+    return _side(where, known, first), _side(where, known, second)
+
+
+def _side(where: Settings, known: Definitions, name: str) -> Side:
+    """What a name means: a definition or its file, else a turn."""
     if name in known or Path(name).suffix in files.ENDINGS:
-        return _definition(where, name)
+        return _definition(known, name)
     with reading(where.paths.journal) as db:
         return _turn(db, name)
 
@@ -223,13 +224,12 @@ def _turn(db: apsw.Connection, name: str, at: int | None = None) -> Side:
     return Side(title, found, of_turn(newest.prompt, found, made_of.tools))
 
 
-def _definition(where: Settings, name: str) -> Side:
+def _definition(known: Definitions, name: str) -> Side:
     """A definition by its name or its file.
 
     Raises:
         ConfigError: there is none that can be used.
     """
-    known = dict(library(where, load(where.agents_file(), os.environ).file).definitions)
     if Path(name).suffix in files.ENDINGS:
         file = files.load(Path(name))
         if file.definition is None:
@@ -242,7 +242,7 @@ def _definition(where: Settings, name: str) -> Side:
     return Side(f"prompt {name}", _bundle(known, name))
 
 
-def _bundle(known: Mapping[str, PromptDefinition], name: str) -> PromptBundle:
+def _bundle(known: Definitions, name: str) -> PromptBundle:
     try:
         return bundle(known, name)
     except DefinitionError as error:
