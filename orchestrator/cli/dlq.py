@@ -1,24 +1,19 @@
 """``orchestrator dlq``: messages that kept ending their agent's process and were given up."""
 
-import time
-from collections.abc import Callable
-from contextlib import closing
 from typing import Annotated
 
-import apsw
 import typer
 
-from orchestrator.cli.dial import ask
+from orchestrator.cli.offline import change
 from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.table import table
 from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
-from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, Done, Numbered
-from orchestrator.errors import NotRunningError, OrchestratorError
-from orchestrator.homelock import locked
+from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, Numbered
+from orchestrator.errors import OrchestratorError
 from orchestrator.journal import deadletters
 from orchestrator.journal.inbox import InboxRow
-from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.store import reading
 from orchestrator.settings import Settings
 
 Number = Annotated[
@@ -95,27 +90,15 @@ def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
 @app.command()
 def retry(number: Number, *, home: Home = None) -> None:
     """Put a message back into its chat's line, for a fresh turn."""
-    _change(settings(home), DLQ_RETRY, deadletters.retry, number)
+    change(settings(home), DLQ_RETRY, Numbered(id=number), deadletters.retry, number)
     typer.echo(f"message {number} is in line again")
 
 
 @app.command()
 def drop(number: Number, *, home: Home = None) -> None:
     """End a message for good; its trace stays."""
-    _change(settings(home), DLQ_DROP, deadletters.drop, number)
+    change(settings(home), DLQ_DROP, Numbered(id=number), deadletters.drop, number)
     typer.echo(f"message {number} is dropped")
-
-
-def _change(
-    where: Settings, method: str, change: Callable[[apsw.Connection, int, int], None], number: int
-) -> None:
-    """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
-    try:
-        ask(where, method, Numbered(id=number), Done)
-    except NotRunningError:
-        _letters(where)  # says so where there is no journal, and makes none
-        with locked(where), closing(open_database(where.paths.journal)) as db, db:
-            change(db, number, time.time_ns() // 1_000_000)
 
 
 def _letters(where: Settings) -> list[InboxRow]:

@@ -1,23 +1,20 @@
 """``orchestrator forget``: everything of a chat or an agent, gone."""
 
 import shutil
-import time
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dial import ask
+from orchestrator.cli.offline import change
 from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.control import FORGET, Done, Forgettable
+from orchestrator.control import FORGET, Forgettable
 from orchestrator.definitions import load
-from orchestrator.errors import NotRunningError, OrchestratorError
-from orchestrator.homelock import locked
+from orchestrator.errors import OrchestratorError
 from orchestrator.journal import forgetting
 from orchestrator.journal.forgetting import Subject
-from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.store import reading
 from orchestrator.settings import Settings
 
 ChatName = Annotated[str, typer.Argument(metavar="CHAT", help="Channel and id: telegram:123.")]
@@ -84,15 +81,6 @@ def _forget(where: Settings, subject: Subject, files: Sequence[Path] = (), *, ye
     if not yes:
         typer.confirm("Remove all of it, for good?", abort=True)
     if found:
-        _remove(where, subject)
+        params = Forgettable(agent=subject.agent, channel=subject.channel, chat=subject.chat)
+        change(where, FORGET, params, forgetting.forget, subject)
     typer.echo(f"{subject} is forgotten")
-
-
-def _remove(where: Settings, subject: Subject) -> None:
-    """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
-    params = Forgettable(agent=subject.agent, channel=subject.channel, chat=subject.chat)
-    try:
-        ask(where, FORGET, params, Done)
-    except NotRunningError:
-        with locked(where), closing(open_database(where.paths.journal)) as db, db:
-            forgetting.forget(db, subject, time.time_ns() // 1_000_000)

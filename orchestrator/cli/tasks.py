@@ -1,27 +1,20 @@
 """``orchestrator tasks``: what is scheduled, and what became of it."""
 
-import time
-from collections.abc import Callable
-from contextlib import closing
 from typing import Annotated
 
-import apsw
 import typer
 
-from orchestrator.cli.dial import ask
+from orchestrator.cli.offline import change
 from orchestrator.cli.options import AsJson, Home, command_group, settings
 from orchestrator.cli.table import table
 from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
-from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Done, Numbered
-from orchestrator.errors import NotRunningError
-from orchestrator.homelock import locked
+from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Numbered
 from orchestrator.journal import runs, tasks
-from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.store import reading
 from orchestrator.journal.tasks import Task
 from orchestrator.schedules.text import describe, local_time
 from orchestrator.schedules.times import ScheduleError
-from orchestrator.settings import Settings
 
 Number = Annotated[
     int, typer.Argument(metavar="ID", help="The number that the list shows.", min=1, max=2**63 - 1)
@@ -119,35 +112,22 @@ def history(
 @app.command()
 def run(number: Number, *, home: Home = None) -> None:
     """Run a task now, beside its schedule."""
-    _change(settings(home), TASK_RUN, runs.run_now, number)
+    change(settings(home), TASK_RUN, Numbered(id=number), runs.run_now, number)
     typer.echo(f"task {number} is in line; see 'orchestrator tasks history {number}'")
 
 
 @app.command()
 def enable(number: Number, *, home: Home = None) -> None:
     """Switch a task on, with its failures forgotten."""
-    _change(settings(home), TASK_ENABLE, tasks.enable, number)
+    change(settings(home), TASK_ENABLE, Numbered(id=number), tasks.enable, number)
     typer.echo(f"task {number} is on")
 
 
 @app.command()
 def disable(number: Number, *, home: Home = None) -> None:
     """Switch a task off until it is enabled."""
-    _change(settings(home), TASK_DISABLE, tasks.disable, number)
+    change(settings(home), TASK_DISABLE, Numbered(id=number), tasks.disable, number)
     typer.echo(f"task {number} is off")
-
-
-def _change(
-    where: Settings, method: str, change: Callable[[apsw.Connection, int, int], None], number: int
-) -> None:
-    """Ask the daemon; where none runs, change the journal ourselves, as its only owner."""
-    try:
-        ask(where, method, Numbered(id=number), Done)
-    except NotRunningError:
-        with reading(where.paths.journal) as db:  # says so where there is no journal
-            tasks.load(db, number)
-        with locked(where), closing(open_database(where.paths.journal)) as db, db:
-            change(db, number, time.time_ns() // 1_000_000)
 
 
 def _schedule(task: Task) -> str:
