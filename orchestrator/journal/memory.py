@@ -11,7 +11,6 @@ from orchestrator.journal import factvectors, fulltext
 from orchestrator.journal.factsafety import secret_in
 from orchestrator.journal.factvectors import Meaning
 from thinker.protocol.background import Category
-from thinker.protocol.methods import Memory
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
@@ -151,19 +150,6 @@ def find(
         near = factvectors.nearest(db, agent_id, meaning, POOL * limit, until)
         ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
     return _load(db, agent_id, [number for number, _ in ranked[:limit]])
-
-
-def search(
-    db: apsw.Connection,
-    agent_id: str,
-    text: str,
-    limit: int,
-    until: int = FOREVER,
-    meaning: Meaning | None = None,
-) -> list[Memory]:
-    """What `find` finds, as it is shown to the model."""
-    found = find(db, agent_id, text, limit, until, meaning)
-    return [Memory(fact=fact.fact, category=fact.category) for fact in found]
 
 
 def _check(fact: str) -> None:

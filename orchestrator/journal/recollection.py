@@ -38,8 +38,9 @@ def recollect(
     means, if that is known.
     """
     known = [item for item in playbooks.every(db, agent_id, globs) if item.created_at <= until]
+    facts = memory.find(db, agent_id, text, MEMORIES, until, meaning)
     return Recollection(
-        memories=tuple(memory.search(db, agent_id, text, MEMORIES, until, meaning)),
+        memories=tuple(Memory(fact=fact.fact, category=fact.category) for fact in facts),
         profile_prompt=profile.system_prompt(db, agent_id),
         playbooks=playbooks.records(known),
         skills=playbooks.listed(known),

@@ -28,7 +28,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def found(db: apsw.Connection, text: str, agent_id: str = "work", limit: int = 5) -> list[str]:
     """The facts that fit a text."""
-    return [item.fact for item in memory.search(db, agent_id, text, limit)]
+    return [item.fact for item in memory.find(db, agent_id, text, limit)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         return
-    memory.search(db, "work", text, 5)
+    memory.find(db, "work", text, 5)
 
 
 def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> None:

@@ -111,11 +111,11 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: apsw.Connec
 
     with pytest.raises(RuntimeError), job(db):
         steps.finish_local(db, note, broken, 1, 2)
-    assert (states(db), memory.search(db, "work", "tea", 5)) == ({"note": "planned"}, [])
+    assert (states(db), memory.find(db, "work", "tea", 5)) == ({"note": "planned"}, [])
     with job(db):
         steps.finish_local(db, note, effect, 1, 2)
     assert states(db) == {"note": "done"}
-    assert len(memory.search(db, "work", "tea", 5)) == 1
+    assert len(memory.find(db, "work", "tea", 5)) == 1
     with pytest.raises(FencedError):
         steps.finish_local(db, note, effect, 1, 3)
 
