@@ -22,9 +22,8 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
     question that waits for a person is withdrawn. Its preview is closed by
     `turns.close_preview`, once nobody shows it any more.
     """
-    turn_id = db.execute(
-        "SELECT id FROM turn WHERE chat_key = ? AND state IN('running','waiting')", (chat_key,)
-    ).get
+    query = f"SELECT id FROM turn WHERE chat_key = ? AND {turns.OPEN}"
+    turn_id = db.execute(query, (chat_key,)).get
     if not isinstance(turn_id, str):
         return None
     turn = turns.load(db, turn_id)
