@@ -101,8 +101,6 @@ class Daemon:
         self._store = store
         self._notifier = Notifier(environ)
         self._configuration = Configuration(settings, environ)
-        self._pins = ToolPins(store, self._agents, _now)
-        self._servers = ToolServers(settings, environ, TOOLS, self._pins)
         self._api_channel = ApiChannel(store)
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
 
@@ -134,9 +132,10 @@ class Daemon:
         async with anyio.create_task_group() as tasks:
             supervisor = self._supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
             crashpoints.watch_workers(supervisor.pids)
-            await self._configuration.apply(supervisor, self._servers)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
-            self._pins.told = delivery.wake
+            pins = ToolPins(self._store, self._agents, _now, delivery.wake)
+            servers = self._servers = ToolServers(self._settings, self._environ, TOOLS, pins)
+            await self._configuration.apply(supervisor, servers)
             desk = self._desk = Desk(self._store, _now)
             gate = self._gate = Gate(self._store, self._agents, self._environ, _now)
 
@@ -152,7 +151,7 @@ class Daemon:
                 scheduler.wake()
 
             prompts = self._configuration.prompts
-            tools = ToolRunner(self._store, self._servers, prompts, tasks, desk, _now, called)
+            tools = ToolRunner(self._store, servers, prompts, tasks, desk, _now, called)
             ends = self._ends = Changes()
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
@@ -186,7 +185,7 @@ class Daemon:
             administration = self._administration = Administration(
                 services,
                 self._configuration,
-                self._servers,
+                servers,
                 self._adapters,
                 dispatcher,
                 scheduler,
@@ -194,8 +193,9 @@ class Daemon:
                 self._notifier,
             )
             configured, health = self._configuration.changed, administration.health
-            parts = Parts(services, self._api_channel, dispatcher, configured, health)
-            api = self._api = ApiService(parts)
+            api = self._api = ApiService(
+                Parts(services, self._api_channel, dispatcher, configured, health)
+            )
             operations = Operations(
                 *(administration.status, administration.health, administration.reload),
                 arrived,
@@ -203,13 +203,13 @@ class Daemon:
                 gate,
                 scheduler.wake,
                 api.wake,
-                self._servers.look_again,
+                servers.look_again,
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
             tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(server.run, listener)
-            lasting = (self._servers.run, self._notifier.run, downtime.run, api.run)
+            lasting = (servers.run, self._notifier.run, downtime.run, api.run)
             driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
             for work in (*lasting, *driving, Retention(self._store, self._agents, _now).run):
                 tasks.start_soon(work)

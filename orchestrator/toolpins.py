@@ -28,15 +28,19 @@ class ToolPins:
     """
 
     def __init__(
-        self, store: Store, agents: Callable[[], AgentsFile], clock: Callable[[], int]
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        clock: Callable[[], int],
+        told: Callable[[], None],
     ) -> None:
         self._store = store
         self._agents = agents
         self._clock = clock
+        self._told = told
         self._lists: dict[str, tuple[ServerTool, ...]] = {}
         self._unread: set[str] = set()  # servers whose newest list was not compared with the pins
         self._believed: dict[str, frozenset[str]] = {}  # digests by server
-        self.told: Callable[[], None] = lambda: None
 
     def follow(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
         """These are the servers with pins, and what each of them lists now."""
@@ -85,7 +89,7 @@ class ToolPins:
             for tool in changed:
                 log.warning("mcp_tool_changed", server=server, tool=tool)
             if changed:
-                self.told()
+                self._told()
         return news
 
     def _look(

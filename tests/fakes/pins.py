@@ -8,4 +8,4 @@ from orchestrator.toolpins import ToolPins
 def silent_pins(store: Store) -> ToolPins:
     """Pins in a journal; no agent has a chat that is told of changes."""
     agent = AgentDefinition(agent_id="work", llm_provider="demo")
-    return ToolPins(store, lambda: AgentsFile(agents=(agent,)), lambda: 0)
+    return ToolPins(store, lambda: AgentsFile(agents=(agent,)), lambda: 0, lambda: None)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.pins import silent_pins
 
 from orchestrator.adapter import InboundMessage
 from orchestrator.definitions import AgentDefinition, AgentsFile
@@ -43,8 +44,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(store: Store) -> None:
     """Until it is approved, and whatever the server lists beside it."""
     told: list[str] = []
-    pins = ToolPins(store, agents, lambda: 0)
-    pins.told = lambda: told.append("told")
+    pins = ToolPins(store, agents, lambda: 0, lambda: told.append("told"))
     hello = InboundMessage("telegram", "b", "1", "1", "1", "hello")
     await store.transact(inbox.ingest, [Arrival(hello)], None, 0)  # so that the bot is known
     pins.follow({"files": (tool("a"),)})
@@ -72,7 +72,7 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
 
 async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store) -> None:
     """The catalogue takes the first, so the first is compared."""
-    pins = ToolPins(store, agents, lambda: 0)
+    pins = silent_pins(store)
     pins.follow({"files": (tool("a"),)})
     await pins.read()
     pins.listed("files", (tool("x"), tool("a")))
