@@ -22,12 +22,15 @@ from typing import NoReturn
 import anyio
 import orjson
 
-from thinker import worker
-from thinker.protocol import logs, methods
-from thinker.protocol.env import unpacked
-from thinker.protocol.methods import Forked, Ready, Reaped
-from thinker.protocol.peer import FAILED
-from thinker.rehearsal import rehearse
+from thinker.protocol.extras import without
+
+with without("rich", "click"):  # structlog and httpx take them along, for colours of their own
+    from thinker import worker
+    from thinker.protocol import logs, methods
+    from thinker.protocol.env import unpacked
+    from thinker.protocol.methods import Forked, Ready, Reaped
+    from thinker.protocol.peer import FAILED
+    from thinker.rehearsal import rehearse
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h

@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import daemon
 from orchestrator.cli.options import Config, Home, command_group, settings
+from thinker.protocol.extras import without
+
+with without("rich", "click"):  # structlog and httpx take them along: a tenth of the daemon's start
+    from orchestrator import daemon
 
 app = command_group()
 
