@@ -1,10 +1,12 @@
 """Which model servers listen on this machine, for ``"llmProvider": "auto"``."""
 
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
 import anyio
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.launch import Endpoint
-from thinker.protocol.net import HttpError, HttpTransport, open_client
 from thinker.protocol.providers import PROVIDERS, Provider
 
 PROBE_TIMEOUT = 0.5  # seconds; a local server answers at once or is not there
@@ -18,24 +20,43 @@ class _Models(BaseModel):
     data: list[_Model]
 
 
-async def local_servers(transport: HttpTransport | None = None) -> tuple[Endpoint, ...]:
-    """The local servers that answer and have a model, in the order of the provider table."""
+async def local_servers(
+    providers: Iterable[Provider] = PROVIDERS.values(),
+) -> tuple[Endpoint, ...]:
+    """The local servers that answer and have a model, in the order of ``providers``."""
+    local = [provider for provider in providers if provider.local]
     found: dict[str, Endpoint] = {}
 
     async def probe(provider: Provider) -> None:
-        async with open_client(
-            connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT, transport=transport
-        ) as client:
-            try:
-                answer = await client.get(f"{provider.base_url}/models")
-                models = _Models.model_validate_json(answer.content).data
-            except (HttpError, ValidationError):
-                return
-            if models:
-                found[provider.name] = Endpoint(provider.name, models[0].id)
+        if await _listens(provider.base_url) and (model := await _first_model(provider.base_url)):
+            found[provider.name] = Endpoint(provider.name, model)
 
     async with anyio.create_task_group() as tasks:
-        for provider in PROVIDERS.values():
-            if provider.local:
-                tasks.start_soon(probe, provider)
-    return tuple(found[name] for name in PROVIDERS if name in found)
+        for provider in local:
+            tasks.start_soon(probe, provider)
+    return tuple(found[provider.name] for provider in local if provider.name in found)
+
+
+async def _listens(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        with anyio.fail_after(PROBE_TIMEOUT):
+            stream = await anyio.connect_tcp(parts.hostname or "", parts.port or 80)
+    except OSError:
+        return False
+    await stream.aclose()
+    return True
+
+
+async def _first_model(url: str) -> str:
+    """The model that a server names first; empty when it names none."""
+    # Loading the HTTP client and the certificates is a fifth of a start, mostly for nobody.
+    from thinker.protocol.net import HttpError, open_client  # noqa: PLC0415 - see above
+
+    async with open_client(connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT) as client:
+        try:
+            answer = await client.get(f"{url}/models")
+            models = _Models.model_validate_json(answer.content).data
+        except (HttpError, ValidationError):
+            return ""
+    return models[0].id if models else ""

@@ -5,8 +5,6 @@ from contextlib import AsyncExitStack
 from orchestrator.adapter import Adapter
 from orchestrator.channels.agent_ports import AgentPorts
 from orchestrator.channels.console import Console
-from orchestrator.channels.telegram import Telegram
-from orchestrator.channels.telegram_api import BotApi
 from orchestrator.journal.store import Store
 from orchestrator.reload import Configuration
 from orchestrator.settings import Settings
@@ -26,6 +24,10 @@ async def open_channels(
     adapters: dict[str, Adapter] = {console.name: console, ports.name: ports}
     token = settings.telegram_bot_token
     if token is not None and configuration.file.channels.telegram.enabled:
+        # With the HTTP client and Markdown that it brings a sixth of a start.
+        from orchestrator.channels.telegram import Telegram  # noqa: PLC0415 - see above
+        from orchestrator.channels.telegram_api import BotApi  # noqa: PLC0415 - see above
+
         api = await stack.enter_async_context(
             BotApi(token.get_secret_value(), settings.telegram_api_url)
         )
