@@ -194,6 +194,8 @@ class Delivery:
     ) -> None:
         """Send the first words as a message and edit it while the answer grows."""
         text = await preview.longer_than(PREVIEW_START - 1)
+        if not preview.begin():
+            return
         with anyio.CancelScope(shield=True):  # the row must say whether a message exists
             message_id = await self._begin(adapter, turn_id, address, text)
         if message_id is None:
@@ -232,6 +234,7 @@ class Preview:
         self.text = ""
         self._changed = anyio.Event()
         self._open = True
+        self._begun = False
         self.view: Callable[[str], None] | None = None
 
     def show(self, text: str) -> None:
@@ -242,6 +245,16 @@ class Preview:
         if self.view is not None:
             self.view(text)
         self._changed.set()
+
+    def begin(self) -> bool:
+        """Its chat is about to see it; false when that is too late."""
+        self._begun = self._open
+        return self._begun
+
+    def withdraw(self) -> bool:
+        """Show nothing any more, unless its chat has begun to see it; whether it has not."""
+        self._open = self._open and self._begun
+        return not self._begun
 
     def close(self) -> None:
         """Show nothing any more."""

@@ -81,7 +81,7 @@ class RequestTurnRunner(TurnRunner):
             }
         )
 
-    def _reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
         """T6: what it came to is noted for whoever asks, now or again."""
         turn, now = self._turn, self._with.clock()
         cancellations.cancel_awaited(db, turn.id, now)

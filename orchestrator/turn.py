@@ -89,7 +89,8 @@ class TurnRunner:
             self._over = self._with.supervisor.stopping
             result = None if self._over else ended(replies.GONE)
         except WorkerLostError as error:
-            await self._worker_died(error)
+            if not await self._ended_with_its_worker():
+                await self._worker_died(error)
         except QuarantinedError as error:
             result = await self._quarantined(error)
         except WorkerError as error:
@@ -100,15 +101,30 @@ class TurnRunner:
             else:
                 log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
                 result = ended(replies.BROKEN, str(error))
-        if result is not None and result.stop_reason is StopReason.ACCOUNT:
+        return None if self._over or result is None else await self._final(result)
+
+    async def _final(self, result: TurnResult) -> TurnResult | None:
+        """What a worker came to, unless the turn goes on later, or in another one."""
+        if result.stop_reason is StopReason.ACCOUNT:
             await self._with.store.transact(self._with.gate.refused, self._turn, result.text)
             self._over = await self._waits.for_resume()
             return None
-        if result is not None and result.stop_reason is StopReason.DRAINED:
-            await self._with.store.transact(usage.release, self._turn.id)
-            self._over = self._with.supervisor.stopping
+        if result.stop_reason is StopReason.DRAINED:
+            if not await self._ended_with_its_worker():
+                await self._with.store.transact(usage.release, self._turn.id)
+                self._over = self._with.supervisor.stopping
             return None
         return result
+
+    async def _ended_with_its_worker(self) -> bool:
+        """Whether the last attempt came to T6, even if its worker did not live to hear of it."""
+        last = None if self._host is None else self._host.last
+        if last is None or self._over:
+            return self._over
+        turn = await self._with.store.transact(turns.load, self._turn.id)
+        if turn.state in ("replied", "closed"):
+            self.replied(last, None)
+        return self._over
 
     async def _quarantined(self, error: QuarantinedError) -> TurnResult | None:
         """What becomes of the turn while no worker of its agent may be started."""
@@ -154,7 +170,7 @@ class TurnRunner:
     ) -> JournalHost:
         known = self._environments(definition, address)
         self._host = JournalHost(
-            self._with, self._turn, definition, address, self._waits, known, preview
+            self._with, self._turn, definition, address, self._waits, self, known, preview
         )
         return self._host
 
@@ -221,8 +237,11 @@ class TurnRunner:
 
     async def _finish(self, result: TurnResult) -> None:
         """T6."""
+        self.replied(result, await self._with.store.transact(self.reply, result))
+
+    def replied(self, result: TurnResult, channel: str | None) -> None:
+        """After T6: whoever waits for it is told."""
         services, turn = self._with, self._turn
-        channel = await services.store.transact(self._reply, result)
         self._over = True
         log.info(
             "turn_replied",
@@ -235,7 +254,7 @@ class TurnRunner:
         services.delivery.wake(channel)
         services.session_grew()
 
-    def _reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
         """The inside of T6; which channel has something to send, None if that may be any."""
         services, turn = self._with, self._turn
         cancellations.cancel_awaited(db, turn.id, services.clock())

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Protocol
 
 import apsw
 import structlog
@@ -25,11 +26,21 @@ from orchestrator.turnrequest import Services, agent_for, tool_context
 from orchestrator.waits import Waits
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import StepCommit, StepCommitted, TurnRun
+from thinker.protocol.methods import StepCommit, StepCommitted, TurnResult, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 from thinker.protocol.prompts.environments import Environments
 
 log = structlog.get_logger()
+
+
+class Ending(Protocol):
+    """Who ends a turn."""
+
+    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
+        """The inside of T6; which channel has something to send, None if that may be any."""
+
+    def replied(self, result: TurnResult, channel: str | None) -> None:
+        """After T6."""
 
 
 @dataclass
@@ -37,7 +48,7 @@ class JournalHost:
     """Keeps a turn's journal during one attempt (`orchestrator.worker.TurnHost`).
 
     ``wait`` is what the turn has to wait for before the next one, once a request was refused
-    because of that.
+    because of that. ``last`` is what the turn ends with, once its last step has come.
     """
 
     services: Services
@@ -45,10 +56,12 @@ class JournalHost:
     definition: AgentDefinition
     address: Address
     waits: Waits
+    ending: Ending
     environments: Environments
     preview: Preview | None = None
     run: TurnRun | None = None  # what the worker was sent
     wait: Callable[[], Awaitable[bool]] | None = None
+    last: TurnResult | None = None
 
     @cached_property
     def _context(self) -> ToolContext:
@@ -57,9 +70,16 @@ class JournalHost:
         )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3, fenced by the epoch. An agent that is paused with it goes no step further."""
+        """T3, fenced by the epoch. An agent that is paused with it goes no step further.
+
+        The step that ends the turn ends it here, unless its chat already sees the answer grow.
+        """
+        last = commit.ends
+        if last is not None and self.preview is not None and not self.preview.withdraw():
+            last = None
+        self.last = last
         try:
-            committed, pause = await self.services.store.transact(self._plan, commit)
+            committed, pause, channel = await self.services.store.transact(self._plan, commit, last)
         except JournalError as error:
             raise _refusal(error) from error
         turn = self.turn  # of which the tasks of the wire know nothing
@@ -67,12 +87,16 @@ class JournalHost:
             self.services.tools.made(committed.results)
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
+            if last is not None:
+                self.ending.replied(last, channel)
         if pause is not None:
             self.wait = self.waits.for_resume
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
         return committed
 
-    def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
+    def _plan(
+        self, db: apsw.Connection, commit: StepCommit, last: TurnResult | None
+    ) -> tuple[StepCommitted, Pause | None, str | None]:
         services, now = self.services, self.services.clock()
         committed = steps.plan(db, commit, services.tools.classes(), services.epoch, now)
         if commit.prompt is not None and self.run is not None:
@@ -82,7 +106,7 @@ class JournalHost:
         if pause is None and committed.call_seqs:
             results = services.tools.journal.make(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
-        return committed, pause
+        return committed, pause, None if last is None else self.ending.reply(db, last)
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""

@@ -15,7 +15,8 @@ from thinker import compaction, facts, history
 from thinker.budget import Limits
 from thinker.errors import FatalModelError
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
-from thinker.loop import Host, Loop, LoopRequest
+from thinker.host import Host
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
 from thinker.playbooks import Matcher, merged, required_tools

@@ -8,7 +8,6 @@ again: a resumed turn and a turn whose model failed half-way are the same case.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import anyio
 import structlog
@@ -18,6 +17,7 @@ from thinker.answers.verdict import Accepted, Contract
 from thinker.budget import Limits, Spent
 from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, ModelError
+from thinker.host import Host
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 from thinker.protocol.messages import (
@@ -36,7 +36,6 @@ from thinker.protocol.methods import (
     PlannedCall,
     RecordedStep,
     StepCommit,
-    StepCommitted,
     StopReason,
     TurnResult,
 )
@@ -49,25 +48,6 @@ from thinker.toolcalls.plan import first_call, plan, recovered
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
 
 log = structlog.get_logger()
-
-
-class Host(Protocol):
-    """Who keeps the turn: the supervisor, or nobody when a worker is run by hand."""
-
-    async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3: make a response and its calls durable."""
-
-    async def call_tool(self, seq: int) -> ToolResult:
-        """Run a committed call and return its durable result."""
-
-    async def entered(self) -> tuple[UserMessage, ...]:
-        """What people said since the last step, durably part of this turn from now on."""
-
-    def show(self, text: str) -> None:
-        """Show the answer so far; nothing depends on it."""
-
-    def draining(self) -> bool:
-        """Whether to stop at the next step boundary."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +151,8 @@ class Loop:
         )
         if request.reasoning is not None and not request.reasoning.recorded:
             message = message.model_copy(update={"reasoning": None})
+        self._count(usage, calls)
+        last = self._final(message, response.finish)
         committed = await self._host.commit(
             StepCommit(
                 turn_id=self._request.turn_id,
@@ -181,10 +163,12 @@ class Loop:
                 model=response.model or self._model.name,
                 request_id=response.request_id,
                 prompt=self._prompt and self._prompt.below("tool_calls", response.tool_block),
+                ends=last,
             )
         )
         self._prompt = None
-        self._count(usage, calls)
+        if last is not None:
+            return last
         known = committed.results | {
             seq: ToolResult(call_id=call.id, name=call.name, content=call.rejected, is_error=True)
             for seq, call in zip(committed.call_seqs, calls, strict=True)
@@ -228,14 +212,14 @@ class Loop:
         """Add a committed response to the transcript; run its calls or end with its text."""
         if message.tool_calls:
             return await self._called(message, calls, seqs, known)
-        text = leaked.clean(message.content)
-        if finish == "refused":
-            return self._result(StopReason.REFUSED, text or ENDINGS[StopReason.REFUSED])
+        last = self._final(message, finish)
+        if last is not None:
+            return last
         if self._demand.choice.demands:
             self._transcript += [message, UserMessage(content=self._demand.reminder)]
             return self._unmet() if self._demand.failed else None
-        if text:
-            return self._answered(message, text, finish)
+        if self._request.contract is not None and leaked.clean(message.content):
+            return self._judged(message, self._request.contract, finish)
         self._empty += 1
         nothing = self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
         return nothing if self._empty > EMPTY_RETRIES else None
@@ -262,13 +246,22 @@ class Loop:
         self._transcript += [message, *map(history.capped, results)]
         return self._unmet() if self._demand.failed else None
 
-    def _answered(self, message: AssistantMessage, text: str, finish: str) -> TurnResult | None:
-        """End with the answer; one that its contract does not take is asked for again."""
-        contract = self._request.contract
-        if contract is None:
-            cut = finish == "length"
-            reason = StopReason.LENGTH if cut else self._reason()
-            return self._result(reason, text + (CUT if cut else ""))
+    def _final(self, message: AssistantMessage, finish: str) -> TurnResult | None:
+        """What the turn ends with, if that is clear from a response alone; it is kept with it."""
+        text = leaked.clean(message.content)
+        if finish == "refused" and not message.tool_calls:
+            return self._result(StopReason.REFUSED, text or ENDINGS[StopReason.REFUSED])
+        open_ = message.tool_calls or self._demand.choice.demands or self._request.contract
+        if open_ or not text:
+            return None
+        cut = finish == "length"
+        reason = StopReason.LENGTH if cut else self._reason()
+        return self._result(reason, text + (CUT if cut else ""))
+
+    def _judged(
+        self, message: AssistantMessage, contract: Contract, finish: str
+    ) -> TurnResult | None:
+        """End with an answer that its contract takes; another one is asked for again."""
         verdict = contract.judge(message.content, whole=finish != "length")
         if isinstance(verdict, Accepted):
             return self._result(self._reason(), verdict.text, repaired=verdict.repaired)

@@ -67,6 +67,23 @@ async def test_worker_killed_while_it_streams_leaves_one_message(tmp_path: Path)
         assert bot.texts(123) == [answer]
 
 
+async def test_worker_killed_as_its_last_step_is_kept_is_not_missed(tmp_path: Path) -> None:
+    """The answer is on disk with that step: it is sent, and nobody is asked for it again."""
+    env = {"ORCHESTRATOR_CRASH_AT": "worker@plan:before#1", "ORCHESTRATOR_CRASH_LOG": "reached"}
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot, env) as daemon,
+    ):
+        bot.user_says(123, "hello")
+        assert await bot.reply_in(123) == "work-model: hello"
+        await daemon.logged("worker_ended", agent_id="work")
+        await daemon.until(lambda report: report.open_turns == 0)
+        assert len(model.requests_about("hello")) == 1
+        assert bot.texts(123) == ["work-model: hello"]
+    assert not [line for line in daemon.log if line["event"] == "turn_lost_its_worker"]
+
+
 async def test_message_that_kills_every_process_is_given_up_and_the_chat_goes_on(
     tmp_path: Path,
 ) -> None:

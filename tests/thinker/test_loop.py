@@ -51,6 +51,7 @@ async def test_text_is_the_answer_and_is_committed_first() -> None:
     (committed,) = host.commits
     assert committed.step.response.content == "Hello."
     assert (committed.step.model, committed.step.prompt) == (NAME, PROMPT)
+    assert committed.step.ends == result
     asked = model.requests[0]
     assert (asked.system, asked.tool_choice, asked.temperature) == ("You help.", AUTO, 0.4)
 
@@ -63,6 +64,13 @@ async def test_result_of_a_call_reaches_the_model() -> None:
     assert (result.text, result.steps, result.tools_used) == ("2", 2, ("add",))
     assert model.requests[1].messages[2:] == (ToolResult(call_id="a", name="add", content="add"),)
     assert [committed.step.prompt for committed in host.commits] == [PROMPT, None]
+
+
+async def test_only_the_step_that_nothing_can_follow_says_that_it_ends_the_turn() -> None:
+    """After calls the model is asked again, and after nothing once more."""
+    model, host = ScriptedModel(calls(call("a", "add", x=1)), says(""), says("2")), MemoryHost()
+    result = await run(model, host, request(spec("add")))
+    assert [committed.step.ends for committed in host.commits] == [None, None, result]
 
 
 async def test_coerced_arguments_are_what_is_committed() -> None:

@@ -181,22 +181,6 @@ class PlannedCall(Frozen):
     rejected: str | None = None
 
 
-class StepCommit(Frozen):
-    """T3: a model response and every tool call in it, before any of them runs.
-
-    ``response`` is verbatim; ``calls`` are its calls in the same order.
-    """
-
-    turn_id: str
-    response: AssistantMessage
-    calls: tuple[PlannedCall, ...] = ()
-    finish: Finish = "done"
-    usage: Usage = Usage()
-    model: str = ""
-    request_id: str = ""
-    prompt: PromptRecord | None = None  # sent with the first step of a process's run
-
-
 class StepCommitted(Frozen):
     """The step's journal number and, in the order of its calls, theirs.
 
@@ -242,6 +226,24 @@ class TurnResult(Frozen):
     tools_used: tuple[str, ...] = ()
     error: str | None = None
     repaired: bool = False
+
+
+class StepCommit(Frozen):
+    """T3: a model response and every tool call in it, before any of them runs.
+
+    ``response`` is verbatim; ``calls`` are its calls in the same order. One that ``ends`` the turn
+    may be made durable together with T6.
+    """
+
+    turn_id: str
+    response: AssistantMessage
+    calls: tuple[PlannedCall, ...] = ()
+    finish: Finish = "done"
+    usage: Usage = Usage()
+    model: str = ""
+    request_id: str = ""
+    prompt: PromptRecord | None = None  # sent with the first step of a process's run
+    ends: TurnResult | None = None
 
 
 class TurnDelta(Frozen):
