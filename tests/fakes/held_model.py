@@ -1,12 +1,17 @@
-"""A model on loopback whose answers a test can hold back, and wait for."""
+"""A model on loopback whose answers a test can hold back and wait for, and who asks it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import anyio
 from anyio.abc import SocketStream
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.model_api import Received, Reply
 from fakes.openai_api import OpenAIApi
 
+from orchestrator.selftest.bot_api import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 WITHIN = 15.0  # seconds until a daemon has started a worker and asked
@@ -86,3 +91,16 @@ def two_agents(model: HeldModel, **work: Any) -> JsonObject:
         ],
         "channels": {"telegram": {"access": "open"}},
     }
+
+
+@asynccontextmanager
+async def held_daemon(
+    home: Path,
+) -> AsyncIterator[tuple[BotApiServer, HeldModel, RunningDaemon]]:
+    """A Telegram, a model, and a daemon with `two_agents` between them."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(home, two_agents(model), bot) as daemon,
+    ):
+        yield bot, model, daemon

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, processes, run_to_its_end, running_daemon
-from fakes.held_model import HeldModel, two_agents
+from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.mcp_config import SERVER, effects, entry
 
 from orchestrator.errors import ExitCode
@@ -24,11 +24,7 @@ GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be 
 
 async def test_frozen_worker_is_replaced_and_its_turn_goes_on_once(tmp_path: Path) -> None:
     """SIGSTOP in the middle of a turn: killed for its silence, resumed in a new process (F5)."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("slow")
         bot.user_says(123, "slow")
         await model.asked("slow")
@@ -122,11 +118,7 @@ def used(pid: int) -> int:
 
 async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Path) -> None:
     """No worker can be started meanwhile; nothing is lost and nothing ends (F26)."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, _, daemon):
         await daemon.until(lambda report: report.ready)
         pid = daemon.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.daemon import TOKEN, running_daemon
 from fakes.fault_proxy import LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut, late
-from fakes.held_model import HeldModel, agent, two_agents
+from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
 
 from orchestrator import control
@@ -75,11 +75,7 @@ async def test_repeated_reordered_and_jumping_updates_are_answered_once_each(
     tmp_path: Path,
 ) -> None:
     """The same update three times, older ones after newer ones, numbers that begin again."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, _, daemon):
         first = bot.user_says(123, "first")
         assert await bot.reply_in(123, within=15) == "work-model: first"
         second = bot.user_says(123, "second")
@@ -97,11 +93,7 @@ async def test_repeated_reordered_and_jumping_updates_are_answered_once_each(
 async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path: Path) -> None:
     """The wait that Telegram asks for holds the rest back; no part is lost or doubled (F50)."""
     long = "\n\n".join(f"{number} " + "word " * 700 for number in range(3))
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(Reply(long))
         bot.break_next("sendMessage", Fault(), too_many(1))
         bot.user_says(123, "at length")
@@ -114,11 +106,7 @@ async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path
 
 async def test_blocked_bot_is_a_permanent_failure_of_that_chat_alone(tmp_path: Path) -> None:
     """403 in the middle of a turn: the row ends, nothing is tried again, others go on (F53)."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("gone")
         bot.user_says(123, "gone")
         await model.asked("gone")
@@ -161,11 +149,7 @@ async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_pat
 
     An edit after the answer changes nothing.
     """
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         answer = "Here is the first half of what I have to say, and here is the rest of it."
         model.script.append(Reply(answer, fault="drip"))
         bot.user_says(123, "tell me", message_id=50)

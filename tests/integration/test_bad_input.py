@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
-from fakes.held_model import HeldModel, agent, two_agents
+from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.selftest.bot_api import LOST_ANSWER, BotApiServer, too_many
@@ -31,11 +31,7 @@ async def test_updates_of_every_form_are_confirmed_and_the_next_message_is_answe
     tmp_path: Path,
 ) -> None:
     """What cannot be read is skipped, once; a giant is told so; a sticker is told to the model."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, _, daemon):
         for update in UNWELCOME:
             bot.push(update if isinstance(update, dict) else {"message": update})
         bot.user_says(123, None)
@@ -57,11 +53,7 @@ async def test_updates_of_every_form_are_confirmed_and_the_next_message_is_answe
 
 async def test_same_update_delivered_twice_is_answered_once(tmp_path: Path) -> None:
     """Telegram repeats what it is not sure about; the inbox knows it."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         number = bot.user_says(123, "once")
         assert await bot.reply_in(123, within=15) == "work-model: once"
         bot.deliver_again(number)
@@ -87,11 +79,7 @@ STUMBLES = {
 
 async def test_model_that_stumbles_is_asked_again(tmp_path: Path) -> None:
     """One bad answer costs a moment, not the reply."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         for text, reply in STUMBLES.items():
             model.script.append(reply)
             bot.user_says(123, text)
@@ -108,11 +96,7 @@ async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works
         "limited": [Reply("wait", status=429, headers={"retry-after": "3600"})],
         "outage": [Reply("down", status=503, headers=NOW)] * 4,
     }
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         for text, replies in failures.items():
             model.script.extend(replies)
             bot.user_says(123, text)
@@ -163,11 +147,7 @@ async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path:
 
 async def test_telegram_that_fails_loses_and_doubles_no_reply(tmp_path: Path) -> None:
     """A rate limit, and an answer that got lost on the way: one message each."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, _, daemon):
         bot.break_next("sendMessage", too_many(1))
         bot.break_next("editMessageText", LOST_ANSWER)
         bot.user_says(123, "one")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
-from fakes.held_model import HeldModel, agent, system, two_agents
+from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 
 from orchestrator import control
 from orchestrator.control import PairCode, PairedChat, PairingList
@@ -15,11 +15,7 @@ pytestmark = pytest.mark.process
 
 async def test_each_chat_is_answered_by_its_agent_with_its_own_prompt(tmp_path: Path) -> None:
     """Bindings decide; neither agent sees the other's prompt."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         bot.user_says(123, "one")
         bot.user_says(456, "two")
         assert await bot.reply_in(123, within=15) == "work-model: one"
@@ -36,11 +32,7 @@ async def test_each_chat_is_answered_by_its_agent_with_its_own_prompt(tmp_path: 
 
 async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
     """A bot that nobody writes to is heard all the same: its first poll need not end."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (_, _, daemon):
         report = await daemon.until(lambda report: report.ready)
     assert {channel.name: channel.state for channel in report.channels} == {
         "api": "ok",
@@ -53,11 +45,7 @@ async def test_daemon_is_ready_before_anybody_wrote(tmp_path: Path) -> None:
 
 async def test_messages_of_a_chat_wait_in_line_and_other_chats_do_not(tmp_path: Path) -> None:
     """The second message is asked about after the first was answered; a third chat meanwhile."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot),
-    ):
+    async with held_daemon(tmp_path) as (bot, model, _):
         gate = model.hold("first")
         bot.user_says(123, "first")
         bot.user_says(123, "second")

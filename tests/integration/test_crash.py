@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.daemon import TOKEN, processes, run_to_its_end, running_daemon
-from fakes.held_model import HeldModel, two_agents
+from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.selftest.bot_api import BotApiServer
@@ -22,11 +22,7 @@ GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be 
 
 async def test_worker_killed_between_two_steps_goes_on_where_it_was(tmp_path: Path) -> None:
     """A new process has the recorded step, calls no tool again, and there is one reply."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(
             Reply(tool_calls=(("store_fact", FACT), ("send_message", {"message": "stored"})))
         )
@@ -50,11 +46,7 @@ async def test_worker_killed_between_two_steps_goes_on_where_it_was(tmp_path: Pa
 async def test_worker_killed_while_it_streams_leaves_one_message(tmp_path: Path) -> None:
     """The preview that the dead process began becomes the reply of the next one."""
     answer = "Here is the first half of what I have to say, and here is the rest of it."
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(Reply(answer, fault="drip"))
         bot.user_says(123, "tell me")
         await bot.called("sendMessage", within=15)
@@ -88,11 +80,7 @@ async def test_message_that_kills_every_process_is_given_up_and_the_chat_goes_on
     tmp_path: Path,
 ) -> None:
     """After three deaths the user is told, and the next message is answered."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         model.hold("poison")
         bot.user_says(123, "poison")
         bot.user_says(123, "still there?")
@@ -181,11 +169,7 @@ async def test_sigterm_ends_in_time_and_the_open_turn_is_answered_next_time(
 
 async def test_sigterm_waits_for_the_step_in_hand(tmp_path: Path) -> None:
     """The drain time is there to be used: the answer that comes in it is sent, then exit 0."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("nearly done")
         bot.user_says(123, "nearly done")
         await model.asked("nearly done")
@@ -198,11 +182,7 @@ async def test_sigterm_waits_for_the_step_in_hand(tmp_path: Path) -> None:
 
 async def test_second_daemon_on_a_home_is_turned_away(tmp_path: Path) -> None:
     """Exit 75 with the reason; the first one does not notice."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot),
-    ):
+    async with held_daemon(tmp_path) as (bot, _, _):
         code, said = await run_to_its_end(tmp_path, bot=bot)
         assert (code, "another daemon runs on" in said) == (75, True)
         bot.user_says(123, "alive?")

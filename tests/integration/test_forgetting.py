@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
-from fakes.held_model import HeldModel, two_agents
+from fakes.held_model import HeldModel, held_daemon, two_agents
 
 from orchestrator import control
 from orchestrator.control import Done, Forgettable
@@ -64,11 +64,7 @@ async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
     tmp_path: Path,
 ) -> None:
     """Each with what to do first."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         with pytest.raises(RpcError, match="take it out first"):
             await daemon.ask(control.FORGET, Forgettable(agent="work"), Done)
         with pytest.raises(RpcError, match="nothing of chat telegram:123"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, holds, processes, running_daemon
-from fakes.held_model import HeldModel, agent, two_agents
+from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 
 from orchestrator import control
 from orchestrator.control import AgentName, Done
@@ -48,11 +48,7 @@ async def test_worker_has_no_secret_but_its_own_key_and_the_log_has_none(
 
 async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     """Conversations and prompts are nobody else's; the control socket least of all."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot),
-    ):
+    async with held_daemon(tmp_path) as (bot, _, _):
         bot.user_says(123, "hi")
         await bot.reply_in(123, within=15)
         found = open_to_others(tmp_path)
@@ -65,11 +61,7 @@ async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_wait
     tmp_path: Path,
 ) -> None:
     """Five failures stop the tries; the chat is told; mended and resumed, it is answered."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, _, daemon):
         obstacle = tmp_path / "agent-prompts" / "work.txt"
         (obstacle / "in the way").mkdir(parents=True)
         bot.user_says(123, "anybody?")

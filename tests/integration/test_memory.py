@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, running_daemon
-from fakes.held_model import HeldModel, system, two_agents
+from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.selftest.bot_api import BotApiServer
@@ -24,11 +24,7 @@ PERSONA: JsonObject = {"path": "persona.system_prompt", "value": "You are a butl
 
 async def test_playbook_stored_by_a_tool_is_matched_at_the_next_message(tmp_path: Path) -> None:
     """Changed and deleted likewise; its missing tool is shown by the status."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         for name, arguments, text in (
             ("store_skill", TEA, "learn"),
             ("update_skill", {"name": "tea", "instructions": "1. Ask."}, "one sencha"),

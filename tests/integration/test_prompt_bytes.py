@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, running_daemon
-from fakes.held_model import HeldModel, system, two_agents
+from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 from fakes.seed_prompt import ZONE, minutes, shown, write_skill
 
@@ -80,11 +80,7 @@ async def test_system_prompt_is_base_and_layers_in_order(tmp_path: Path) -> None
 
 async def test_skill_added_while_running_is_matched_at_the_next_message(tmp_path: Path) -> None:
     """No restart, and no message in between, is needed; a mended one is live as well."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         bot.user_says(123, "a flight please")
         await bot.reply_in(123, within=15)
         pid = await daemon.pid("work")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, run_to_its_end, running_daemon, write_config
-from fakes.held_model import HeldModel, agent, system, two_agents
+from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 from pydantic import JsonValue
 
 from orchestrator import control
@@ -34,11 +34,7 @@ def with_third(model: HeldModel, **work: object) -> JsonObject:
 
 async def test_edit_during_a_turn_loses_nothing_and_spares_the_unchanged(tmp_path: Path) -> None:
     """Changed agents go at a step boundary, added ones answer, the others keep their process."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         gates = [model.hold("long"), model.hold("other")]
         bot.user_says(123, "long")
         bot.user_says(456, "other")
@@ -66,11 +62,7 @@ async def test_removed_agent_finishes_and_its_chat_goes_where_it_is_bound_now(
     tmp_path: Path,
 ) -> None:
     """The turn in hand ends as it began; the next message has another agent."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold("long")
         bot.user_says(123, "long")
         await model.asked("long")
@@ -92,11 +84,7 @@ async def test_broken_edit_is_refused_with_its_line_and_the_old_one_goes_on(
     tmp_path: Path,
 ) -> None:
     """Status names file and line; a mended file is taken without a restart."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         text = json.dumps(two_agents(model), indent=1)
         broken = text.replace('"channels"', 'oops "channels"')
         daemon.write(broken)
@@ -124,11 +112,7 @@ EDITS: dict[str, JsonObject] = {
 
 async def test_every_kind_of_bad_edit_is_refused_by_name(tmp_path: Path) -> None:
     """Wrong types, unknown names, paths as ids: each is named, none changes what runs."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         for words, edit in EDITS.items():
             daemon.write(two_agents(model) | edit)
             answer = await daemon.ask(control.RELOAD, None, ReloadReport)

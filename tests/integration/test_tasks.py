@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
-from fakes.held_model import HeldModel, said, system, two_agents
+from fakes.held_model import HeldModel, held_daemon, said, system, two_agents
 from fakes.model_api import Reply
 
 from orchestrator import control
@@ -120,11 +120,7 @@ async def test_model_schedules_a_task_that_may_not_send(tmp_path: Path) -> None:
 
 async def test_slow_task_holds_up_nobody(tmp_path: Path) -> None:
     """Neither the chat that it will write to nor another task."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        HeldModel() as model,
-        running_daemon(tmp_path, two_agents(model), bot) as daemon,
-    ):
+    async with held_daemon(tmp_path) as (bot, model, daemon):
         await introduce(bot)
         gate = model.hold("slow")
         write_skill(tmp_path, "slow", LONG_AGO, "slow")
