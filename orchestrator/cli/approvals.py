@@ -1,14 +1,13 @@
 """``orchestrator approvals``: calls that wait for a person's word."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
-from orchestrator.cli.text import printable
+from orchestrator.cli.table import listing
+from orchestrator.cli.text import minute, printable
 from orchestrator.control import (
     APPROVAL_DECIDE,
     APPROVAL_LIST,
@@ -31,20 +30,17 @@ def _group() -> None:
 def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the calls that wait."""
     found = ask(settings(home), APPROVAL_LIST, None, ApprovalList)
-    if as_json:
-        typer.echo(found.model_dump_json(by_alias=True, indent=2))
-        return
-    if not found.approvals:
-        typer.echo("nothing waits")
-    table(
+    listing(
+        found,
         "Approvals",
         ("code", "agent", "chat", "tool", "arguments", "why", "until (UTC)"),
-        (_row(item) for item in found.approvals),
+        map(_row, found.approvals),
+        empty="nothing waits",
+        as_json=as_json,
     )
 
 
 def _row(item: ApprovalReport) -> tuple[object, ...]:
-    until = f"{datetime.fromtimestamp(item.expires, UTC):%Y-%m-%d %H:%M}"
     return (
         item.code,
         item.agent_id,
@@ -52,7 +48,7 @@ def _row(item: ApprovalReport) -> tuple[object, ...]:
         item.tool,
         printable(item.arguments),
         item.reason,
-        until,
+        minute(item.expires),
     )
 
 

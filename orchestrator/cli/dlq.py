@@ -6,7 +6,7 @@ import typer
 
 from orchestrator.cli.offline import change
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
+from orchestrator.cli.table import listing
 from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
 from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, Numbered
@@ -54,16 +54,13 @@ def _group() -> None:
 def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the messages that were given up."""
     letters = _letters(settings(home))
-    if as_json:
-        found = LetterList(letters=tuple(map(_report, letters)))
-        typer.echo(found.model_dump_json(by_alias=True, indent=2))
-        return
-    if not letters:
-        typer.echo("no message was given up")
-    table(
+    listing(
+        LetterList(letters=tuple(map(_report, letters))),
         "Dead letters",
         ("id", "received (UTC)", "channel", "chat", "agent", "deaths", "why"),
-        (_row(letter) for letter in letters),
+        map(_row, letters),
+        empty="no message was given up",
+        as_json=as_json,
     )
 
 

@@ -1,14 +1,13 @@
 """``orchestrator pair``: admission of chats that asked for it."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
-from orchestrator.cli.text import printable
+from orchestrator.cli.table import listing
+from orchestrator.cli.text import minute, printable
 from orchestrator.control import (
     PAIR_APPROVE,
     PAIR_LIST,
@@ -32,20 +31,18 @@ def _group() -> None:
 def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the chats that asked to be let in, and what was decided."""
     found = ask(settings(home), PAIR_LIST, None, PairingList)
-    if as_json:
-        typer.echo(found.model_dump_json(by_alias=True, indent=2))
-        return
-    if not found.pairings:
-        typer.echo("no chat has asked yet")
-    table(
+    listing(
+        found,
         "Pairings",
         ("channel", "chat", "name", "state", "code", "asked (UTC)"),
-        (_row(item) for item in found.pairings),
+        map(_row, found.pairings),
+        empty="no chat has asked yet",
+        as_json=as_json,
     )
 
 
 def _row(item: PairingReport) -> tuple[object, ...]:
-    asked = f"{datetime.fromtimestamp(item.created_at, UTC):%Y-%m-%d %H:%M}"
+    asked = minute(item.created_at)
     return (item.channel, item.chat_id, item.name, item.state, item.code, asked)
 
 

@@ -6,7 +6,7 @@ import typer
 
 from orchestrator.cli.offline import change
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
+from orchestrator.cli.table import listing, table
 from orchestrator.cli.text import printable
 from orchestrator.cli.trace import moment
 from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Numbered
@@ -73,16 +73,13 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the scheduled tasks of all agents."""
     with reading(settings(home).paths.journal) as db:
         found = tasks.listed(db)
-    if as_json:
-        reports = TaskList(tasks=tuple(map(_report, found)))
-        typer.echo(reports.model_dump_json(by_alias=True, indent=2))
-        return
-    if not found:
-        typer.echo("nothing is scheduled")
-    table(
+    listing(
+        TaskList(tasks=tuple(map(_report, found))),
         "Tasks",
         ("id", "agent", "name", "schedule", "state", "next", "failures", "why"),
-        (_row(task) for task in found),
+        map(_row, found),
+        empty="nothing is scheduled",
+        as_json=as_json,
     )
 
 

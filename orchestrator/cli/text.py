@@ -1,5 +1,6 @@
 """Text for people: safe to show, and with the right plural."""
 
+from datetime import UTC, datetime
 from unicodedata import category
 
 
@@ -14,6 +15,11 @@ def printable(text: str) -> str:
         else char
         for char in text
     )
+
+
+def minute(seconds: float) -> str:
+    """A time (seconds since the epoch) for people, in UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 def count(number: int, noun: str) -> str:

@@ -1,14 +1,13 @@
 """``orchestrator tools``: tools of MCP servers, and whether they are what they were."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.dial import ask
 from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
-from orchestrator.cli.text import printable
+from orchestrator.cli.table import listing
+from orchestrator.cli.text import minute, printable
 from orchestrator.control import TOOL_APPROVE, TOOL_LIST, Done, PinList, PinReport, ToolName
 
 app = command_group()
@@ -23,19 +22,19 @@ def _group() -> None:
 def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
     """List every tool that was seen, and which of them have changed since."""
     found = ask(settings(home), TOOL_LIST, None, PinList)
-    if as_json:
-        typer.echo(found.model_dump_json(by_alias=True, indent=2))
-        return
-    if not found.tools:
-        typer.echo("no MCP server has listed a tool yet")
-    table(
-        "Tools of MCP servers", ("tool", "state", "approved by", "at (UTC)"), map(_row, found.tools)
+    listing(
+        found,
+        "Tools of MCP servers",
+        ("tool", "state", "approved by", "at (UTC)"),
+        map(_row, found.tools),
+        empty="no MCP server has listed a tool yet",
+        as_json=as_json,
     )
 
 
 def _row(pin: PinReport) -> tuple[object, ...]:
-    at = f"{datetime.fromtimestamp(pin.at, UTC):%Y-%m-%d %H:%M}"
-    return printable(pin.name), "CHANGED, not offered" if pin.changed else "as approved", pin.by, at
+    state = "CHANGED, not offered" if pin.changed else "as approved"
+    return printable(pin.name), state, pin.by, minute(pin.at)
 
 
 @app.command()
