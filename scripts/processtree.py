@@ -10,6 +10,8 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
+from orchestrator.selftest.processes import descendants
+
 STOP_WITHIN = 10.0  # seconds from SIGTERM to SIGKILL
 GONE = (FileNotFoundError, ProcessLookupError)  # reading of a process that has ended meanwhile
 
@@ -39,7 +41,7 @@ async def running(
 async def stop(process: Process) -> None:
     """End a process and its descendants, by force when they take their time."""
     family = []
-    for pid in descendants(process.pid):
+    for pid in (process.pid, *descendants(process.pid)):
         with suppress(ProcessLookupError):
             family.append(os.pidfd_open(pid))
     with suppress(ProcessLookupError):
@@ -53,20 +55,10 @@ async def stop(process: Process) -> None:
     await process.aclose()
 
 
-def descendants(pid: int) -> list[int]:
-    """A process, its children, their children, and so on."""
-    found = [pid]
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(*GONE):
-            for child in listing.read_text("ascii").split():
-                found += descendants(int(child))
-    return found
-
-
 def memory(pid: int) -> dict[str, float]:
     """Megabytes of a process tree: every process's resident pages, and each page counted once."""
     sizes = {"Rss": 0, "Pss": 0}
-    for member in descendants(pid):
+    for member in (pid, *descendants(pid)):
         with suppress(*GONE):
             for line in Path(f"/proc/{member}/smaps_rollup").read_text("ascii").splitlines()[1:]:
                 name, _, size = line.partition(":")

@@ -1,6 +1,7 @@
 """What is alive of a daemon: known by ``HOME`` in the environment, which all children inherit."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -23,11 +24,13 @@ def of_home(home: Path) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """The children of a process, dead ones that it did not reap included."""
-    try:
-        return [int(child) for child in (PROC / f"{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """The children of all threads of a process, dead ones that it did not reap included."""
+    found: list[int] = []
+    with suppress(OSError):  # it has ended meanwhile
+        for thread in (PROC / f"{pid}/task").iterdir():
+            with suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def descendants(pid: int) -> list[int]:

@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from orchestrator import control
 from orchestrator.control import StatusReport
 from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.processes import of_home
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import Params
@@ -217,15 +218,10 @@ def write_config(home: Path, config: JsonObject | str) -> None:
 
 def processes(home: Path) -> dict[int, tuple[str, ...]]:
     """Every living process with this HOME, with its argv."""
-    mark = b"HOME=" + bytes(home)
     found = {}
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
-                argv = (folder / "cmdline").read_bytes().decode().split("\0")
-                found[int(folder.name)] = tuple(argv[:-1])
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue  # it ended meanwhile, or is another user's
+    for pid in of_home(home):
+        with suppress(OSError):  # it ended meanwhile
+            found[pid] = tuple(Path(f"/proc/{pid}/cmdline").read_text("utf-8").split("\0")[:-1])
     return found
 
 
