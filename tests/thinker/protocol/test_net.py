@@ -1,12 +1,16 @@
 """The one door to the HTTP client."""
 
 import asyncio
+import ssl
 from contextlib import aclosing, suppress
+from pathlib import Path
 
 import anyio
 import httpx
 import pytest
+from fakes.certificate import certificate
 
+from thinker.protocol import net
 from thinker.protocol.net import NOT_SENT, HttpError, Poster, open_client
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=b\r\n\r\nok"
@@ -34,12 +38,12 @@ class Listener:
         self.ended.set()
 
 
-async def posted(url: str, times: int = 1) -> Listener:
-    """What a listener on this URL's ``{}`` is sent by as many posts, read to their ends."""
+async def posted(url: str, times: int = 1, tls: ssl.SSLContext | None = None) -> Listener:
+    """What a listener on this URL's port is sent by as many posts, read to their ends."""
     listener = Listener()
-    async with await asyncio.start_server(listener.serve, "127.0.0.1", 0) as server:
-        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        poster = Poster(url.format(address), {"authorization": "k"}, connect=5.0, read=5.0)
+    async with await asyncio.start_server(listener.serve, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        poster = Poster(url.format(port), {"authorization": "k"}, connect=5.0, read=5.0)
         with anyio.fail_after(5):
             for _ in range(times):
                 async with aclosing(await poster.post(b"{}")) as response:
@@ -74,7 +78,7 @@ async def test_request_that_was_never_sent_is_known_as_such(url: str) -> None:
 
 async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
     """Each is whole in itself, with the headers of a client."""
-    sent = await posted("http://{}/v1", 2)
+    sent = await posted("http://127.0.0.1:{}/v1", 2)
     assert sent.connections == 1
     first, second = sent.heads
     assert first == second
@@ -84,9 +88,24 @@ async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
     assert "user-agent: python-httpx/" in first
 
 
+async def test_a_server_with_a_certificate_is_reached_if_it_is_the_one_that_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is compared with the address."""
+    signed = certificate(tmp_path)
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(signed)
+    ours = ssl.create_default_context(cafile=str(signed))
+    monkeypatch.setattr(net, "tls_context", lambda: ours)
+    sent = await posted("https://localhost:{}/v1", 2, theirs)
+    assert (sent.connections, len(sent.heads)) == (1, 2)
+    with pytest.raises(HttpError, match="not valid for"):
+        await posted("https://127.0.0.1:{}/v1", 1, theirs)
+
+
 async def test_a_password_in_the_address_is_sent_as_a_client_sends_it() -> None:
     """Servers behind a basic authentication stay reachable."""
-    sent = await posted("http://user:word@{}/v1")
+    sent = await posted("http://user:word@127.0.0.1:{}/v1")
     assert "authorization: basic dxnlcjp3b3jk\r\n" in sent.heads[0]
 
 
