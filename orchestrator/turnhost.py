@@ -78,8 +78,12 @@ class JournalHost:
         if last is not None and self.preview is not None and not self.preview.withdraw():
             last = None
         self.last = last
+        transact, pause, channel = self.services.store.transact, None, None
         try:
-            committed, pause, channel = await self.services.store.transact(self._plan, commit, last)
+            if last is None:
+                committed, pause = await transact(self._plan, commit)
+            else:
+                committed, channel = await transact(self._reply, commit, last)
         except JournalError as error:
             raise _refusal(error) from error
         turn = self.turn  # of which the tasks of the wire know nothing
@@ -94,9 +98,14 @@ class JournalHost:
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
         return committed
 
-    def _plan(
-        self, db: apsw.Connection, commit: StepCommit, last: TurnResult | None
-    ) -> tuple[StepCommitted, Pause | None, str | None]:
+    def _reply(
+        self, db: apsw.Connection, commit: StepCommit, last: TurnResult
+    ) -> tuple[StepCommitted, str | None]:
+        """T3 and T6; nobody pauses an agent for what it has answered."""
+        committed, _ = self._plan(db, commit)
+        return committed, self.ending.reply(db, last)
+
+    def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
         services, now = self.services, self.services.clock()
         committed = steps.plan(db, commit, services.tools.classes(), services.epoch, now)
         if commit.prompt is not None and self.run is not None:
@@ -106,7 +115,7 @@ class JournalHost:
         if pause is None and committed.call_seqs:
             results = services.tools.journal.make(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
-        return committed, pause, None if last is None else self.ending.reply(db, last)
+        return committed, pause
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""

@@ -24,8 +24,8 @@ PLACES = (
     "plan:after#1",
     "begin:before#1",
     "begin:after#1",
-    "plan:before#2",
     "reply:before#1",
+    "reply:after#1",
 )
 KILLS = [f"{who}@{place}" for who in ("supervisor", "worker") for place in PLACES]
 

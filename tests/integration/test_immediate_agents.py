@@ -61,7 +61,7 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
         assert db.execute("SELECT count(*) FROM subagent_run").get == runs
 
 
-@pytest.mark.parametrize("kill", ["", "supervisor@plan:after#1", "supervisor@reply:before#1"])
+@pytest.mark.parametrize("kill", ["", "supervisor@reply:after#1", "supervisor@reply:before#1"])
 async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: str) -> None:
     """It is told the message; its result is no step of the limit; it works once, whoever dies."""
     died = {"ORCHESTRATOR_CRASH_AT": kill, "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes")}
