@@ -29,6 +29,7 @@ from thinker.protocol.methods import (
     TurnSteer,
 )
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
+from thinker.protocol.standing import NOT_KEPT, Told
 
 Answer = TypeVar("Answer", bound=Frozen)
 ASK_GRACE = 15.0  # seconds beyond what the child gives its model
@@ -59,6 +60,7 @@ class Worker(Child):
     turns: dict[str, TurnHost] = field(default_factory=dict)
     turn_grace: float = TURN_GRACE  # seconds
     embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
+    told: Told = field(default_factory=Told)
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
@@ -77,12 +79,7 @@ class Worker(Child):
         self.turns[run.turn_id] = host
         boundary("run_turn:before")
         try:
-            result = await self.peer.call(
-                methods.TURN_RUN,
-                run,
-                TurnResult,
-                timeout=max(0.0, run.deadline - now) + self.turn_grace,
-            )
+            result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
         except anyio.get_cancelled_exc_class():
             self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
             raise
@@ -97,6 +94,16 @@ class Worker(Child):
             del self.turns[run.turn_id]
         boundary("run_turn:after")
         return result
+
+    async def _run(self, run: TurnRun, seconds: float) -> TurnResult:
+        call = partial(self.peer.call, methods.TURN_RUN, result=TurnResult, timeout=seconds)
+        try:
+            return await call(self.told.shortened(run))
+        except RpcError as error:
+            if error.code != NOT_KEPT:
+                raise
+        self.told.forget()
+        return await call(self.told.shortened(run))
 
     async def ask(self, method: str, params: Frozen, result: type[Answer]) -> Answer:
         """Let the child's model do what belongs to no turn.

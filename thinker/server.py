@@ -45,6 +45,7 @@ from thinker.protocol.peer import (
 )
 from thinker.protocol.promptrecord import PromptRecord
 from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
+from thinker.protocol.standing import Kept
 
 GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
 SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
@@ -99,6 +100,7 @@ class Server:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        self._kept = Kept()
         self._running: dict[anyio.CancelScope, str] = {}  # to the turn's id
         self._draining = False
         self.requests: dict[str, RequestHandler] = {
@@ -128,7 +130,7 @@ class Server:
             peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=len(self._running)))
 
     async def _run(self, params: JsonValue) -> TurnResult:
-        turn = TurnRun.model_validate(params)
+        turn = self._kept.whole(TurnRun.model_validate(params))
         if self.peer is None:
             raise RpcError(CANCELLED, "the worker is not serving yet")
         host = RemoteHost(self.peer, turn, lambda: self._draining)

@@ -26,6 +26,7 @@ from thinker.protocol import methods
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
 from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.standing import NOT_KEPT
 
 pytestmark = pytest.mark.process
 
@@ -80,6 +81,26 @@ async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) ->
         async with started(real_spec(tmp_path)) as worker:
             names = variables(worker.pid)
     assert names - {"THINKER_PEER_FD"} == set(worker.spec.env)
+
+
+async def test_worker_that_does_not_keep_what_turns_share_is_sent_it_again(tmp_path: Path) -> None:
+    """No turn fails, or runs without its tools, for that."""
+    code = f"""{READY}{ANSWERS}
+def answer(frame):
+    run, answer = frame["params"], {{"id": frame["id"]}}
+    if run["kept"]:
+        answer["error"] = {{"code": {NOT_KEPT}, "message": ""}}
+    else:
+        names = [tool["name"] for tool in run["tools"]]
+        answer["result"] = {{"text": str(names), "stop_reason": "done"}}
+    return json.dumps(answer).encode() + b"\\n"
+serve(answer)
+"""
+    with anyio.fail_after(20):
+        async with started(program(tmp_path, code)) as worker:
+            for number in range(3):
+                run = turn(f"t{number}", "hello", GET_TIME.spec)
+                assert (await worker.run_turn(run, MemoryHost(), 0.0)).text == "['get_time']"
 
 
 @BOTH_MODES

@@ -142,6 +142,7 @@ class TurnRun(Frozen):
     cached layout, ``context`` is what the newest message of this turn was already sent with (None:
     nothing was sent yet), ``offered`` are the tools of the session's turn before.
     ``messages`` may be empty when ``history`` ends with results of what whoever asked has run.
+    ``keep`` and ``kept`` are numbers of `thinker.protocol.standing`.
     """
 
     turn_id: str
@@ -170,6 +171,8 @@ class TurnRun(Frozen):
     steer: bool = False  # between two steps, ask for messages that came meanwhile
     started_at: float
     deadline: float
+    keep: int = 0
+    kept: int = 0
 
 
 class PlannedCall(Frozen):
