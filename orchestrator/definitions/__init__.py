@@ -12,7 +12,6 @@ from orchestrator.definitions.file import (
     McpServer,
     ModelReference,
     TelegramChannel,
-    schema,
 )
 from orchestrator.definitions.loading import LoadedConfig, load, parse
 from orchestrator.definitions.problems import AgentsFileError, Problem
@@ -39,5 +38,4 @@ __all__ = [
     "find_price",
     "load",
     "parse",
-    "schema",
 ]

@@ -31,7 +31,6 @@ class ConfigModel(BaseModel):
         populate_by_name=True,
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
     )
 
 

@@ -1,9 +1,8 @@
 """agents.json as a whole: agents, bindings, channels, tool servers (design §5)."""
 
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
-from pydantic.json_schema import GenerateJsonSchema
 
 from orchestrator.definitions.agent import AgentDefinition, ProviderName
 from orchestrator.definitions.costs import Price
@@ -19,10 +18,8 @@ from orchestrator.definitions.fields import (
     Text,
     Variables,
 )
-from thinker.protocol.messages import JsonObject
 
 MAX_CALL = 900  # seconds that a tool may take (reliability.md §4.6)
-SCHEMA_ID = "urn:orchestrator:agents-schema:1"
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 
 
@@ -184,19 +181,3 @@ class AgentsFile(ConfigModel):
     def agent(self, agent_id: str) -> AgentDefinition | None:
         """The agent of this id, enabled or not."""
         return next((agent for agent in self.agents if agent.agent_id == agent_id), None)
-
-
-class _Dialect(GenerateJsonSchema):
-    """JSON Schema 2020-12 without the titles that pydantic makes from attribute names."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401 - pydantic's type
-        """Never: the field's key says it."""
-        del schema
-        return False
-
-
-def schema() -> JsonObject:
-    """The JSON Schema of agents.json, for editors; `scripts/schema` writes it to config/."""
-    body = AgentsFile.model_json_schema(by_alias=True, schema_generator=_Dialect)
-    head = {"$schema": GenerateJsonSchema.schema_dialect, "$id": SCHEMA_ID}
-    return cast("JsonObject", head | body)
