@@ -55,7 +55,7 @@ def test_markdown_without_front_matter_is_a_text_to_include(tmp_path: Path) -> N
     ("name", "text", "problem"),
     [
         ("a.yaml", "a: &x 1\nb: *x", "line 1: anchors, aliases and tags are refused"),
-        ("a.yaml", "a: [", "line 1: "),
+        ("a.yaml", "a: [", "line 2: "),
         ("a.yaml", "- 1", "the file must be 'field: value' lines"),
         ("a.json", "[1]", "Input should be an object; mend it"),
         ("a.json", "{", "Invalid JSON"),
