@@ -19,21 +19,24 @@ def scripts() -> dict[int, str]:
 
 
 def migrate(db: apsw.Connection) -> None:
-    """Bring the schema up to date; each migration commits with its number.
+    """Bring the schema up to date, in one transaction with its number: in whole or not at all.
 
     Raises:
         JournalError: the file was written by a newer version of this program.
     """
     known = scripts()
     version = db.execute("PRAGMA user_version").get
-    if version > max(known):
+    newest = max(known)
+    if version > newest:
         raise JournalError(
-            f"the journal has schema {version}, this version knows {max(known)}; "
+            f"the journal has schema {version}, this version knows {newest}; "
             "install the newer version again or restore a backup made before it"
         )
-    for number in sorted(number for number in known if number > version):
-        with db:
+    if version == newest:
+        return
+    with db:
+        for number in range(version + 1, newest + 1):
             db.execute(known[number])
-            db.execute(f"PRAGMA user_version={number:d}")
-            boundary("migrate:before")
-        boundary("migrate:after")
+        db.execute(f"PRAGMA user_version={newest:d}")
+        boundary("migrate:before")
+    boundary("migrate:after")
