@@ -77,7 +77,12 @@ class ToolsRefusedError(FatalModelError):
 
 
 class OutputRefusedError(FatalModelError):
-    """The model takes no schema of its answer, or not this one; words alone can ask for it."""
+    """The model takes no schema of its answer, or not this one; words alone can ask for it.
+
+    Servers that make grammars of tools refuse those in the same words.
+    """
+
+    over_tools = True
 
 
 @dataclass(frozen=True)

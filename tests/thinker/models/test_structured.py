@@ -13,6 +13,7 @@ from thinker.models.base import ModelRequest
 from thinker.models.choose import choose
 from thinker.models.failures import Account, Complaint, OutputRefusedError, failure
 from thinker.models.openai_chat import request_body as openai_body
+from thinker.models.retry import Fallback
 from thinker.models.structured import MAX_REFUSED, Structured
 from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
@@ -123,6 +124,16 @@ def test_refusals_are_known_by_their_words(status: int, said: str) -> None:
     """Of OpenAI, Groq, Anthropic, llama.cpp, Ollama."""
     error = failure(OPENAI, status, Complaint(said))
     assert isinstance(error, OutputRefusedError)
+
+
+async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
+    """A grammar of tools that cannot be read costs the tools, not the answer."""
+    refused = failure(OPENAI, 500, Complaint("Failed to parse grammar"))
+    inner = ScriptedModel(refused, says("in words"))
+    model = Fallback([Structured(inner, "auto", beside_tools=True)])
+    answer = await model.complete(replace(WITH_TOOLS, output=None))
+    assert answer.message.content == "in words"
+    assert [len(request.tools) for request in inner.requests] == [1, 0]
 
 
 @pytest.mark.parametrize(("way", "sends"), [("auto", False), ("native", True), ("text", False)])
