@@ -47,12 +47,14 @@ def restored(
 
 def _earlier(db: apsw.Connection, agent_id: str, message: Message) -> Request | None:
     """The request of which this is the answer, when it handed calls back."""
-    ids = [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
-    turn_id = ids[0].removeprefix("call_").rpartition("_")[0] if ids else ""
+    if not isinstance(message, AssistantMessage) or not message.tool_calls:
+        return None
+    ids = {call.id for call in message.tool_calls}
+    turn_id = message.tool_calls[0].id.removeprefix("call_").rpartition("_")[0]
     found = requests.of_turn(db, turn_id)
     if found is None or found.agent_id != agent_id or found.outcome is None:
         return None
-    return found if {*ids} <= {call.id for call in found.outcome.calls} else None
+    return found if ids <= {call.id for call in found.outcome.calls} else None
 
 
 def _answered(db: apsw.Connection, request: Request) -> list[Message]:
