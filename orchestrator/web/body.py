@@ -118,8 +118,8 @@ def read_responses(body: JsonObject) -> Question:
         Problem: it is not in the format.
     """
     fields = _validated(ResponsesFields, body)
-    conversation = fields.conversation
-    if conversation is not None and fields.previous_response_id is not None:
+    conversation, previous = fields.conversation, fields.previous_response_id
+    if conversation is not None and previous is not None:
         raise invalid("conversation", "send either conversation or previous_response_id")
     request = _normalised(body, None)
     form = (fields.text or {}).get("format")
@@ -135,7 +135,7 @@ def read_responses(body: JsonObject) -> Question:
     return Question(
         fields,
         _body(request, asked, stream=bool(fields.stream), store=store),
-        (fields.previous_response_id or "").removeprefix("resp_") or None,
+        previous and previous.removeprefix("resp_"),
         conversation.id if isinstance(conversation, Conversation) else conversation,
     )
 
