@@ -108,8 +108,11 @@ class ToolJournal:
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return self._deny(db, call, decision.reason)
-        prompt = self._prompts.tools(definition).get(call.name)
-        tool = TOOLS.get(call.name) or self._servers.tools.get(call.name) or prompt
+        tool = (
+            TOOLS.get(call.name)
+            or self._servers.tools.get(call.name)
+            or self._prompts.tools(definition).get(call.name)
+        )
         if tool is None:
             return Begun(call, None)
         if isinstance(tool, DelegatingTool):
