@@ -75,8 +75,8 @@ class ToolPins:
         self._unread |= {name.partition("/")[0] for name in self.withheld().values()}
 
     async def read(self) -> bool:
-        """Compare what was not compared yet with the pins; whether there was anything."""
-        news = bool(self._unread)
+        """Compare what was not compared yet with the pins; whether anything was."""
+        news = False
         while self._unread:
             server = self._unread.pop()  # a list that comes meanwhile is another one
             try:
@@ -85,6 +85,7 @@ class ToolPins:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 self._unread |= {server} & self._lists.keys()
                 break
+            news = True
             self._believed[server], changed = found
             for tool in changed:
                 log.warning("mcp_tool_changed", server=server, tool=tool)

@@ -218,6 +218,7 @@ class ToolServers:
         beats = [self._clock()]
         child.on_beat = lambda: beats.__setitem__(0, self._clock())
         while not child.exited.is_set() and not child.peer.closed.is_set():
+            news = self._news  # taken before anything is awaited, so that none is missed
             if not self._servers:
                 child.stop()
                 return
@@ -236,7 +237,7 @@ class ToolServers:
             if await self.pins.read():
                 self._refresh()
             with anyio.move_on_after(wire.HEARTBEAT):
-                await first_of(self._news, child.exited, child.peer.closed)
+                await first_of(news, child.exited, child.peer.closed)
 
     def _hear(self, params: JsonValue) -> None:
         state = ServerState.model_validate(params)

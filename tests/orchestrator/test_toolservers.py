@@ -20,6 +20,7 @@ from orchestrator.journal.steps import Call
 from orchestrator.journal.store import Store
 from orchestrator.orphans import members
 from orchestrator.settings import Settings
+from orchestrator.toolhost import wire
 from orchestrator.toolpins import ToolPins
 from orchestrator.toolservers import SILENCE, ToolServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
@@ -176,6 +177,25 @@ async def test_hung_tool_host_is_replaced_and_its_servers_with_it(tmp_path: Path
         answered = await result(servers, "s_echo", {"text": "hi"})
         assert answered is not None
         assert answered.content == "hi"
+
+
+async def test_change_while_pins_are_compared_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the next beat."""
+    monkeypatch.setattr(wire, "HEARTBEAT", 3600.0)
+    both = {name: McpServer.model_validate(entry(tmp_path, name)) for name in "st"}
+    async with running(tmp_path, Clock()) as servers:
+        compare = servers.pins.read
+
+        async def compared() -> bool:
+            found = await compare()
+            servers.define(both)
+            return found
+
+        monkeypatch.setattr(servers.pins, "read", compared)
+        servers._notify()
+        await until(servers, lambda: "t_echo" in servers.tools)
 
 
 async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path) -> None:
