@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -48,14 +49,15 @@ def redact(
     """Hide the value of every key whose name says that it is a secret."""
     del logger, method
     for key in event:
-        lowered = key.lower()
-        if (
-            lowered not in NOT_SECRETS
-            and any(word in lowered for word in SECRET_WORDS)
-            and not isinstance(event[key], int | float)
-        ):
+        if _names_a_secret(key) and not isinstance(event[key], int | float):
             event[key] = "[hidden]"
     return event
+
+
+@lru_cache
+def _names_a_secret(key: str) -> bool:
+    lowered = key.lower()
+    return lowered not in NOT_SECRETS and any(word in lowered for word in SECRET_WORDS)
 
 
 @contextmanager
