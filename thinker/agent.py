@@ -20,9 +20,8 @@ from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
 from thinker.playbooks import Matcher, merged, required_tools
-from thinker.prompt import layers
+from thinker.prompt import cached, layers
 from thinker.prompt.base import Applied, BasePrompts, override
-from thinker.prompt.cached import arranged, fingerprinted, in_context, without_context
 from thinker.prompt.compose import compose
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.layers import TurnContext
@@ -44,8 +43,7 @@ from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import SkillFile
 from thinker.skills import SkillCatalog
 from thinker.toolcalls.meaning import ToolVectors
-from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import for_turn, temperature
+from thinker.toolcalls.select import Selector, temperature
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
@@ -86,7 +84,8 @@ class Agent:
         self._matcher = Matcher(())
         self._records: tuple[JsonObject, ...] = ()
         self._warned: set[str] = set()
-        self._ranking = Ranking()
+        self._selector = Selector()
+        self._tools_digest = cached.ToolsDigest()
         self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
 
     async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
@@ -181,7 +180,7 @@ class Agent:
         matched = self._matcher.match(text) if interactive else ()
         scores = self._tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
         warmth = temperature(settings.temperature, scores)
-        selection = for_turn(turn, text, required_tools(matched), self._ranking, scores)
+        selection = self._selector.for_turn(turn, text, required_tools(matched), scores)
         self._warn(
             *(
                 f"required tool {name!r} of {playbook!r} is not offered"
@@ -221,11 +220,11 @@ class Agent:
                 "temperature": warmth if scores else None,
             }
         )
-        record = fingerprinted(record, selection.tools)
+        record = cached.fingerprinted(record, self._tools_digest.of(selection.tools))
         past = () if turn.recipe == "proactive" else turn.history
         # The history of a program's request does not hold what earlier turns were sent with.
         if settings.prompt_layout == "cached" and turn.recipe != "request":
-            record = arranged(record, past, turn.context)
+            record = cached.arranged(record, past, turn.context)
         log.info(
             "prompt_size",
             base=base.source,
@@ -251,9 +250,9 @@ class Agent:
         """The conversation as the model is sent it; a program's whole, as it chose to send it."""
         recent = recent_images or self._settings.recent_image_threshold
         if record.layout == "cached":
-            said = (*past, *in_context(turn.messages, record.context))
+            said = (*past, *cached.in_context(turn.messages, record.context))
             return history.prepare_steady(said, recent_images=recent)
-        said = (*without_context(past), *turn.messages)
+        said = (*cached.without_context(past), *turn.messages)
         if turn.recipe != "request":
             return history.prepare(said, recent_images=recent)
         size = len(said)

@@ -94,13 +94,14 @@ class BasePrompts:
     def __init__(self, settings: ThinkerSettings, read: Read = read_text) -> None:
         self._settings = settings
         self._read = read
+        self._paths = [path for _, path in _candidates(settings)]
         self._seen: tuple[Identity | None, ...] | None = None
         self._chosen = BasePrompt(BUILT_IN, "built-in")
 
     def current(self) -> BasePrompt:
         """The base prompt as the files say now; the same object while they stay the same."""
         # Looked at before reading: an edit in between shows at the next call.
-        seen = tuple(identity(path) for _, path in _candidates(self._settings))
+        seen = tuple(map(identity, self._paths))
         if seen != self._seen:
             self._chosen = choose(self._settings, self._read)
             self._seen = seen

@@ -13,9 +13,23 @@ from thinker.protocol.messages import LayerRecord, Message, ToolSpec, UserMessag
 from thinker.protocol.promptrecord import PromptRecord
 
 
-def fingerprinted(record: PromptRecord, tools: Sequence[ToolSpec]) -> PromptRecord:
+class ToolsDigest:
+    """The fingerprint of tools, made anew only when others come."""
+
+    def __init__(self) -> None:
+        self._tools: Sequence[ToolSpec] = ()
+        self._digest = digest("")
+
+    def of(self, tools: Sequence[ToolSpec]) -> str:
+        """Of these tools, in their order."""
+        if tools is not self._tools:
+            self._digest = digest("\n".join(tool.model_dump_json() for tool in tools))
+            self._tools = tools
+        return self._digest
+
+
+def fingerprinted(record: PromptRecord, tools_digest: str) -> PromptRecord:
     """The record with the fingerprints of what it shares with other turns, and of the rest."""
-    tools_digest = digest("\n".join(tool.model_dump_json() for tool in tools))
     stable = [layer.text for layer in record.layers if not layer.volatile]
     volatile = [layer.text for layer in record.layers if layer.volatile]
     return record.model_copy(

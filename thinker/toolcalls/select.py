@@ -30,27 +30,47 @@ class Selection:
     missing: Mapping[str, str]
 
 
-def for_turn(
-    turn: TurnRun,
-    text: str,
-    required: Mapping[str, str],
-    ranking: Ranking,
-    scores: Mapping[str, float],
-) -> Selection:
-    """The tools of a turn: a task's are fixed, others fit ``text``."""
-    if turn.required_tools is not None:
-        return exactly(turn.tools, turn.required_tools)
-    if turn.tool_choice.name:
-        required = {**required, turn.tool_choice.name: "the tool choice"}
-    return select(
-        turn.tools,
-        text,
-        required=required,
-        recent=turn.recent_tools,
-        ranking=ranking,
-        kept=turn.offered,
-        scores=scores,
-    )
+class Selector:
+    """Selects the tools of an agent's turns; as before, while nothing changes that counts."""
+
+    def __init__(self) -> None:
+        self._ranking = Ranking()
+        self._asked: tuple[object, ...] = ()
+        self._selection = Selection((), {}, {})
+
+    def for_turn(
+        self, turn: TurnRun, text: str, required: Mapping[str, str], scores: Mapping[str, float]
+    ) -> Selection:
+        """The tools of a turn: a task's are fixed, others fit ``text``."""
+        if turn.tool_choice.name:
+            required = {**required, turn.tool_choice.name: "the tool choice"}
+        asked: tuple[object, ...] = (
+            turn.tools,
+            turn.required_tools,
+            turn.recent_tools,
+            turn.offered,
+            required,
+        )
+        if len(turn.tools) > CAP:
+            asked = (*asked, text, scores)
+        if asked != self._asked:
+            self._asked, self._selection = asked, self._select(turn, text, required, scores)
+        return self._selection
+
+    def _select(
+        self, turn: TurnRun, text: str, required: Mapping[str, str], scores: Mapping[str, float]
+    ) -> Selection:
+        if turn.required_tools is not None:
+            return exactly(turn.tools, turn.required_tools)
+        return select(
+            turn.tools,
+            text,
+            required=required,
+            recent=turn.recent_tools,
+            ranking=self._ranking,
+            kept=turn.offered,
+            scores=scores,
+        )
 
 
 def select(

@@ -1,6 +1,6 @@
 """What two prompts share, and what they differ in."""
 
-from thinker.prompt.cached import fingerprinted
+from thinker.prompt.cached import ToolsDigest, fingerprinted
 from thinker.protocol.messages import LayerRecord, ToolSpec
 from thinker.protocol.promptrecord import PromptRecord
 
@@ -13,7 +13,7 @@ def prompt(base: str, date: str, *tools: ToolSpec) -> PromptRecord:
         LayerRecord(name="base", text=base),
         LayerRecord(name="date_time", text=date, volatile=True),
     )
-    return fingerprinted(PromptRecord(layers=layers), tools)
+    return fingerprinted(PromptRecord(layers=layers), ToolsDigest().of(tools))
 
 
 def test_what_changes_between_turns_leaves_the_stable_fingerprint() -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from fakes.scripted import turn_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinker.protocol.messages import ToolSpec
+from thinker.protocol.messages import ToolChoice, ToolSpec
 from thinker.toolcalls.ranking import Ranking
-from thinker.toolcalls.select import CAP, MAX_RECENT, Selection, exactly, select
+from thinker.toolcalls.select import CAP, MAX_RECENT, Selection, Selector, exactly, select
 
 
 def tool(name: str, description: str = "", *, always: bool = False) -> ToolSpec:
@@ -155,3 +156,29 @@ def test_ranking_follows_the_catalogue() -> None:
     assert ranking.rank({"a": tool("a", "tea")}, "tea") == ["a"]
     assert ranking.rank({"a": tool("a", "coffee")}, "tea") == []
     assert ranking.rank({"b": tool("b", "tea")}, "tea") == ["b"]
+
+
+def test_a_selection_stands_until_something_changes_that_it_depends_on() -> None:
+    """The same object, so that its fingerprint is kept, too."""
+    selector = Selector()
+    few = turn_run("hello", tool("a"), tool("b"))
+    one = selector.for_turn(few, "hello", {}, {})
+    assert selector.for_turn(few, "else", {}, {}) is one
+    assert selector.for_turn(few, "else", {"b": "p"}, {}).reasons == {
+        "a": "all fit",
+        "b": "all fit",
+    }
+    asked = few.model_copy(update={"tool_choice": ToolChoice(mode="function", name="c")})
+    assert selector.for_turn(asked, "", {}, {}).missing == {"c": "the tool choice"}
+    fixed = few.model_copy(update={"required_tools": ("b",)})
+    assert [tool.name for tool in selector.for_turn(fixed, "", {}, {}).tools] == ["b"]
+
+
+def test_a_selection_of_many_tools_depends_on_the_text() -> None:
+    """And on what it means."""
+    selector = Selector()
+    many = turn_run("", *MANY)
+    for text, name in (("the inbox", "mail_list"), ("events", "calendar_list")):
+        assert selector.for_turn(many, text, {}, {}).reasons[name] == "matched, rank 1"
+    meant = selector.for_turn(many, "events", {}, {"mail_send": 0.9})
+    assert meant.reasons["mail_send"] == "meaning 0.90"
