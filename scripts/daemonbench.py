@@ -1,4 +1,4 @@
-"""A whole daemon beside a stub model, for bench_turn, bench_load and bench_growth."""
+"""A whole daemon beside a stub model, for the benches that send it messages."""
 
 import json
 import os
@@ -19,7 +19,6 @@ from orchestrator.control import ChatOutcome, ChatSend, ChatWait
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
 
-STUB = (sys.executable, str(Path(__file__).with_name("bench_turn")), "--stub")
 DAEMON = (sys.executable, "-P", "-m", "orchestrator", "run")
 WITHIN = 60.0  # seconds for a start, and for each message
 
@@ -32,8 +31,8 @@ class Running:
     pid: int
     ready_ms: float
 
-    async def ask(self, agent: str, text: str, chat: str = "") -> float:
-        """Milliseconds from sending a message to holding its reply."""
+    async def ask(self, agent: str, text: str, chat: str = "", answer: str = "done") -> float:
+        """Milliseconds from sending a message to holding its reply, which has to be this one."""
         message = uuid4().hex
         start = time.perf_counter()
         said = ChatSend(chat=chat or uuid4().hex, message=message, text=text, agent=agent)
@@ -41,15 +40,16 @@ class Running:
         wait = ChatWait(message=message, seconds=WITHIN)
         outcome = await self.peer.call(control.CHAT_WAIT, wait, ChatOutcome, timeout=WITHIN)
         taken = (time.perf_counter() - start) * 1000
-        if outcome.texts != ("done",):
+        if outcome.texts != (answer,):
             raise SystemExit(f"wrong answer: {outcome}")
         return taken
 
 
 @asynccontextmanager
-async def stub_model() -> AsyncIterator[str]:
-    """The address of a model that answers at once, in a process of its own."""
-    async with await anyio.open_process(STUB, stderr=None) as stub:
+async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
+    """The address of a bench's model, which answers at once, in a process of its own."""
+    command = (sys.executable, str(Path(__file__).with_name(bench)), "--stub")
+    async with await anyio.open_process(command, stderr=None) as stub:
         if stub.stdout is None:
             raise SystemExit("the stub has no output")
         try:
@@ -59,20 +59,21 @@ async def stub_model() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def daemon(home: Path, url: str, agents: Sequence[str]) -> AsyncIterator[Running]:
-    """A daemon on this home, whose agents ask the model at ``url``; its log is in the home."""
-    common: dict[str, object] = {
-        "llmProvider": "openai",
-        "model": "stub",
-        "baseUrl": url,
-        "maxSteps": 12,
-    }
+async def daemon(
+    home: Path, url: str, agents: Sequence[str], **fields: object
+) -> AsyncIterator[Running]:
+    """A daemon on this home, whose agents ask the model of their name at ``url``.
+
+    ``fields`` are settings of all agents. The log is in the home.
+    """
+    common: dict[str, object] = {"llmProvider": "openai", "baseUrl": url, "maxSteps": 12}
     common |= {"limits": {"maxConcurrentTurns": 64}}
     common |= {"compaction": {"enabled": False}, "factExtraction": {"enabled": False}}
-    config = {"agents": [{"agentId": name, **common} for name in agents]}
+    config = {"agents": [{"agentId": name, "model": name, **common, **fields} for name in agents]}
     (home / "agents.json").write_text(json.dumps(config), "utf-8")
-    told = {"ORCHESTRATOR_HOME": str(home), "NOTIFY_SOCKET": str(home / "notify")}
-    env = {**os.environ, **told, "OPENAI_API_KEY": "none"}
+    own = {"HOME": str(home), "ORCHESTRATOR_HOME": str(home), "OPENAI_API_KEY": "none"}
+    told = {"NOTIFY_SOCKET": str(home / "notify")}
+    env = {**os.environ, **own, **told}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         (home / "notify").unlink(missing_ok=True)  # of an earlier daemon on this home
         notices.bind(told["NOTIFY_SOCKET"])
