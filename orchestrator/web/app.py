@@ -15,9 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from orchestrator.journal import pauses
-from orchestrator.journal.requests import (
-    NewRequest,
-)
+from orchestrator.journal.requests import NewRequest
 from orchestrator.web.answers import Completion
 from orchestrator.web.answers import Response as ResponseAnswer
 from orchestrator.web.asking import RETRY, Asking, Form
@@ -98,7 +96,7 @@ class Api:
         if question is None:
             raise invalid(None, "the body must be a JSON object")
         agent_id = self._agent(question.fields.model)
-        await self._open(agent_id)
+        self._open(agent_id)
         new = NewRequest(
             id=uuid4().hex,
             agent_id=agent_id,
@@ -117,11 +115,11 @@ class Api:
             raise Problem(HTTPStatus.NOT_FOUND, told, code="model_not_found", param="model")
         return name
 
-    async def _open(self, agent_id: str) -> None:
+    def _open(self, agent_id: str) -> None:
         """Whether a request can be taken now."""
         if not self._with.dispatcher.admitting:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the daemon stops", retry=RETRY)
-        pause = await self._with.services.store.transact(pauses.find, agent_id)
+        pause = self._with.services.store.read(pauses.find, agent_id)
         if pause is not None:
             told = f"the agent is paused: {pause.reason}"
             raise Problem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")
