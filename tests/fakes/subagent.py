@@ -3,14 +3,18 @@
 import json
 import os
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from fakes.calling_model import CallingModel, one_agent
-from fakes.daemon import RunningDaemon
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 
 from orchestrator.control import AgentReport
 from orchestrator.journal import invariants
 from orchestrator.journal.store import reading
+from orchestrator.selftest.bot_api import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 CHAT = 123
@@ -21,6 +25,19 @@ DONE = f"result: work-model: {TASK}"
 def config(model: CallingModel, **fields: Any) -> JsonObject:
     """One agent, no MCP server."""
     return one_agent(model, {}, **fields)
+
+
+@asynccontextmanager
+async def parent_daemon(
+    home: Path, **fields: Any
+) -> AsyncIterator[tuple[BotApiServer, CallingModel, RunningDaemon]]:
+    """A Telegram, a model, and a daemon with that agent between them."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(home, config(model, **fields), bot) as daemon,
+    ):
+        yield bot, model, daemon
 
 
 def spawn(**arguments: Any) -> str:

@@ -7,7 +7,7 @@ import pytest
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.model_api import Reply
-from fakes.subagent import CHAT, DONE, TASK, child, config, settled, spawn
+from fakes.subagent import CHAT, DONE, TASK, child, config, parent_daemon, settled, spawn
 
 from orchestrator.selftest.bot_api import BotApiServer
 
@@ -25,11 +25,7 @@ metadata:
 
 async def test_edit_of_agents_json_leaves_a_subagent_at_work(tmp_path: Path) -> None:
     """Also one that changes its parent, whose next process takes the result."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
@@ -45,11 +41,7 @@ async def test_edit_of_agents_json_leaves_a_subagent_at_work(tmp_path: Path) -> 
 
 async def test_removed_parent_takes_its_answer_along(tmp_path: Path) -> None:
     """The chat is told; nobody waits for ever."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
@@ -80,11 +72,7 @@ async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path
 
 async def test_newer_message_that_interrupts_ends_the_subagent(tmp_path: Path) -> None:
     """Its result would be an answer to what nobody asks any more."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model, whileBusy="interrupt"), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path, whileBusy="interrupt") as (bot, model, daemon):
         model.hold(TASK)
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
@@ -96,11 +84,7 @@ async def test_newer_message_that_interrupts_ends_the_subagent(tmp_path: Path) -
 
 async def test_result_of_the_background_interrupts_nobody(tmp_path: Path) -> None:
     """It waits its turn like a message of a chat that queues."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model, whileBusy="interrupt"), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path, whileBusy="interrupt") as (bot, model, daemon):
         work, slow = model.hold(TASK), model.hold("slow")
         bot.user_says(CHAT, spawn(wait=False))
         await bot.reply_in(CHAT, within=15)
@@ -117,11 +101,7 @@ async def test_result_of_the_background_interrupts_nobody(tmp_path: Path) -> Non
 
 async def test_subagent_of_a_task_may_not_send_either(tmp_path: Path) -> None:
     """What is withheld from a turn is withheld from what it begins."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         bot.user_says(CHAT, "hello")
         await bot.reply_in(CHAT, within=15)
         model.script.append(Reply(tool_calls=(("spawn_subagent", {"task": TASK}),)))

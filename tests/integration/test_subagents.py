@@ -12,7 +12,17 @@ from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import system
 from fakes.model_api import Reply
-from fakes.subagent import CHAT, DONE, TASK, child, config, kill_child, settled, spawn
+from fakes.subagent import (
+    CHAT,
+    DONE,
+    TASK,
+    child,
+    config,
+    kill_child,
+    parent_daemon,
+    settled,
+    spawn,
+)
 
 from orchestrator import control
 from orchestrator.control import ApprovalList, Done, Word
@@ -24,11 +34,7 @@ pytestmark = pytest.mark.process
 
 async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) -> None:
     """The task is the only user message, the prompt is minimal, the tools are the parent's."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model, deniedTools=["list_*"]), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path, deniedTools=["list_*"]) as (bot, model, daemon):
         gate = model.hold(TASK)
         bot.user_says(CHAT, spawn(deniedTools=["store_*"], model="small-model"))
         request = await model.asked(TASK)
@@ -56,11 +62,7 @@ async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) ->
 
 async def test_named_tools_are_offered_and_no_others_run(tmp_path: Path) -> None:
     """What the parent may not use, and what was not asked for, is refused by the supervisor."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model, deniedTools=["store_fact"]), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path, deniedTools=["store_fact"]) as (bot, model, daemon):
         model.script.append(
             Reply(
                 tool_calls=(
@@ -109,11 +111,7 @@ async def test_result_of_the_background_comes_as_a_message_once(tmp_path: Path) 
 
 async def test_killed_subagent_goes_on_where_it_was(tmp_path: Path) -> None:
     """Its finished call is not made again, and its parent notices nothing."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         call = Reply(tool_calls=(("spawn_subagent", {"task": TASK}),))
         sends = Reply(tool_calls=(("send_message", {"message": "one whale"}),))
         model.script.extend([call, sends, Reply(fault="hang")])
@@ -130,11 +128,7 @@ async def test_killed_subagent_goes_on_where_it_was(tmp_path: Path) -> None:
 
 async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Path) -> None:
     """The parent answers; nothing is left among the dead letters of people."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         model.hold(TASK)
         bot.user_says(CHAT, spawn())
         for death in range(1, 4):
@@ -168,11 +162,7 @@ async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -
 
 async def test_death_of_the_waiting_parent_changes_nothing(tmp_path: Path) -> None:
     """The subagent works on; the next process of the parent has its result."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         gate = model.hold(TASK)
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
@@ -208,11 +198,7 @@ async def test_killed_daemon_finds_the_same_subagent_again(tmp_path: Path) -> No
 
 async def test_stop_ends_the_subagent_too(tmp_path: Path) -> None:
     """Whether its parent waits for it or not; nothing comes afterwards."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path) as (bot, model, daemon):
         model.hold(TASK)
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
@@ -231,11 +217,7 @@ async def test_stop_ends_the_subagent_too(tmp_path: Path) -> None:
 
 async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path) -> None:
     """Granted, the call runs once and the parent has the result."""
-    async with (
-        BotApiServer(TOKEN) as bot,
-        CallingModel() as model,
-        running_daemon(tmp_path, config(model, approvals=["store_*"]), bot) as daemon,
-    ):
+    async with parent_daemon(tmp_path, approvals=["store_*"]) as (bot, _, daemon):
         bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
         assert "before I run store_fact" in await bot.reply_in(CHAT, within=15)
         (question,) = (await daemon.ask(control.APPROVAL_LIST, None, ApprovalList)).approvals
