@@ -24,7 +24,7 @@ from thinker.models.failures import (
     stated_error,
 )
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.net import HttpError, HttpResponse, HttpTransport, Poster
+from thinker.protocol.net import Answer, HttpError, HttpTransport, Poster, open_poster
 from thinker.protocol.providers import Provider
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
@@ -88,7 +88,7 @@ class Endpoint:
     def poster(self) -> Poster:
         """Made when it is first needed: an agent may wait long for that."""
         timeouts = self.timeouts
-        return Poster(
+        return open_poster(
             self.url,
             self.headers,
             connect=timeouts.connect,
@@ -143,7 +143,7 @@ class Endpoint:
         headers = response.headers
         return collector.response(headers.get("x-request-id") or headers.get("request-id") or "")
 
-    async def _read_whole(self, response: HttpResponse, collector: Collector) -> None:
+    async def _read_whole(self, response: Answer, collector: Collector) -> None:
         data = await self._read(response)
         self._take(collector, data)
         if not collector.finished:
@@ -151,7 +151,7 @@ class Endpoint:
 
     async def _read_stream(
         self,
-        response: HttpResponse,
+        response: Answer,
         collector: Collector,
         on_text: OnText | None,
         scope: anyio.CancelScope,
@@ -179,14 +179,14 @@ class Endpoint:
         """Take events in order; true at the one after which nothing follows."""
         return any(self._take(collector, data) for data in events if data)
 
-    async def _read(self, response: HttpResponse) -> bytes:
+    async def _read(self, response: Answer) -> bytes:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
             self._checked(len(body))
         return bytes(body)
 
-    async def _failure(self, response: HttpResponse, deadline: float) -> Exception:
+    async def _failure(self, response: Answer, deadline: float) -> Exception:
         try:
             with self._within(deadline):
                 body = await self._read(response)

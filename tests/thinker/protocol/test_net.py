@@ -1,6 +1,7 @@
 """The one door to the HTTP client."""
 
 import asyncio
+import gzip
 import ssl
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -11,15 +12,19 @@ import pytest
 from fakes.certificate import certificate
 
 from thinker.protocol import net
-from thinker.protocol.net import NOT_SENT, HttpError, Poster, open_client
+from thinker.protocol.net import NOT_SENT, HttpError, open_client, open_poster
 
-ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=b\r\n\r\nok"
+HEAD = b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: %d\r\n%b\r\n"
+PACKED = gzip.compress(b"ok")
+ANSWER = HEAD % (2, b"") + b"ok"
+ANSWER_PACKED = HEAD % (len(PACKED), b"content-encoding: gzip\r\n") + PACKED
 
 
 class Listener:
     """A web server that answers everything alike and keeps what it was sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: bytes = ANSWER) -> None:
+        self._answer = answer
         self.heads: list[str] = []
         self.connections = 0
         self.ended = anyio.Event()
@@ -32,22 +37,24 @@ class Listener:
                 head = await reader.readuntil(b"\r\n\r\n")
                 assert await reader.readexactly(2) == b"{}"
                 self.heads.append(head.decode().lower())
-                writer.write(ANSWER)
+                writer.write(self._answer)
         writer.close()
         await writer.wait_closed()
         self.ended.set()
 
 
-async def posted(url: str, times: int = 1, tls: ssl.SSLContext | None = None) -> Listener:
+async def posted(
+    url: str, times: int = 1, tls: ssl.SSLContext | None = None, answer: bytes = ANSWER
+) -> Listener:
     """What a listener on this URL's port is sent by as many posts, read to their ends."""
-    listener = Listener()
+    listener = Listener(answer)
     async with await asyncio.start_server(listener.serve, "127.0.0.1", 0, ssl=tls) as server:
         port = server.sockets[0].getsockname()[1]
-        poster = Poster(url.format(port), {"authorization": "k"}, connect=5.0, read=5.0)
+        poster = open_poster(url.format(port), {"authorization": "k"}, connect=5.0, read=5.0)
         with anyio.fail_after(5):
             for _ in range(times):
                 async with aclosing(await poster.post(b"{}")) as response:
-                    assert await response.aread() == b"ok"
+                    assert [piece async for piece in response.aiter_bytes()] == [b"ok"]
             await poster.aclose()
             await listener.ended.wait()
     return listener
@@ -88,6 +95,13 @@ async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
     assert "user-agent: python-httpx/" in first
 
 
+async def test_an_answer_may_be_compressed() -> None:
+    """As it was said to be welcome; the connection is kept all the same."""
+    sent = await posted("http://127.0.0.1:{}/v1", 2, answer=ANSWER_PACKED)
+    assert (sent.connections, len(sent.heads)) == (1, 2)
+    assert "accept-encoding: gzip" in sent.heads[0]
+
+
 async def test_a_server_with_a_certificate_is_reached_if_it_is_the_one_that_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +129,7 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
     async with await asyncio.start_server(listener.serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
-        poster = Poster("http://model.invalid/v1", {}, connect=5.0, read=5.0)
+        poster = open_poster("http://model.invalid/v1", {}, connect=5.0, read=5.0)
         with anyio.fail_after(5):
             async with aclosing(await poster.post(b"{}")) as response:
                 assert response.status_code == 200
@@ -126,7 +140,7 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
 
 async def test_nobody_listening_is_an_error_of_the_client() -> None:
     """The one kind of error that callers know."""
-    poster = Poster("http://127.0.0.1:1/v1", {}, connect=5.0, read=5.0)
+    poster = open_poster("http://127.0.0.1:1/v1", {}, connect=5.0, read=5.0)
     with pytest.raises(HttpError):
         await poster.post(b"{}")
     await poster.aclose()
