@@ -145,7 +145,7 @@ def test_long_results_are_shortened_in_whole_pieces() -> None:
         past.append(calls(call(f"c{number}", "look", q="x")).message)
         past.append(ToolResult(call_id=f"c{number}", name="look", content=half))
         agent = Agent(CACHED, ScriptedModel())
-        shown = agent.prepare(turn_run("hi", history=tuple(past))).messages
+        shown = agent.preparation.prepare(turn_run("hi", history=tuple(past))).messages
         cut = [m.content != half for m in shown if isinstance(m, ToolResult)]
         whole = (number + 1) - 2 * (max(0, number - 1) // 2)
         assert cut == [True] * (number + 1 - whole) + [False] * whole
@@ -155,8 +155,8 @@ def test_tools_of_the_turn_before_stay_on_offer() -> None:
     """Else the text would change the offer of an agent with many tools, and with it every byte."""
     tools: list[ToolSpec] = [spec(f"tool_{n:02}") for n in range(60)]
     agent = Agent(CACHED, ScriptedModel())
-    first = agent.prepare(turn_run("use tool_07", *tools)).prompt
+    first = agent.preparation.prepare(turn_run("use tool_07", *tools)).prompt
     assert len(first.tools) < len(tools)
-    kept = agent.prepare(turn_run("hi", *tools, offered=first.tools)).prompt
+    kept = agent.preparation.prepare(turn_run("hi", *tools, offered=first.tools)).prompt
     assert kept.tools == first.tools
     assert kept.stable == first.stable

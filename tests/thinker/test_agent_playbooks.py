@@ -40,7 +40,7 @@ def agent(root: Path, **files: str) -> Agent:
 
 def guidance(one: Agent, text: str, *records: JsonObject) -> str | None:
     """The layer of matched playbooks."""
-    prompt = one.prepare(turn_run(text, playbooks=records)).prompt
+    prompt = one.preparation.prepare(turn_run(text, playbooks=records)).prompt
     return next((layer.text for layer in prompt.layers if layer.name == "playbooks"), None)
 
 
@@ -70,7 +70,7 @@ def test_listed_skills_of_the_journal_follow_those_of_files(tmp_path: Path) -> N
     """Each name once."""
     one = agent(tmp_path, mail="", news="post")
     skills = tuple(ListedSkill(name=name, description="j") for name in ("mail", "news", "tea"))
-    text = one.prepare(turn_run("hi", skills=skills)).prompt.text
+    text = one.preparation.prepare(turn_run("hi", skills=skills)).prompt.text
     assert text.count("<skill>") == 2
     assert "<name>mail</name>\n    <description>From a file." in text
     assert "<name>tea</name>\n    <description>j" in text
@@ -82,18 +82,18 @@ def test_matcher_is_built_anew_only_when_something_changed(tmp_path: Path) -> No
     matchers = set()
     for _ in range(3):
         assert guidance(one, "tea", record("cup", "tea")) is not None
-        matchers.add(one._matcher)
+        matchers.add(one.preparation._matcher)
     assert len(matchers) == 1
     assert guidance(one, "tea", record("cup", "milk")) is None
-    assert one._matcher not in matchers
+    assert one.preparation._matcher not in matchers
 
 
 def test_missing_tool_is_recorded_with_the_prompt(tmp_path: Path) -> None:
     """And logged; an offered one is neither."""
     one = agent(tmp_path)
     with capture_logs() as events:
-        found = one.prepare(turn_run("tea", playbooks=(record("cup", "tea"),))).prompt
+        found = one.preparation.prepare(turn_run("tea", playbooks=(record("cup", "tea"),))).prompt
     assert found.missing == {"kettle": "cup"}
     assert any("'kettle' of 'cup' is not offered" in str(event) for event in events)
     offered = turn_run("tea", spec("kettle"), playbooks=(record("cup", "tea"),))
-    assert one.prepare(offered).prompt.missing == {}
+    assert one.preparation.prepare(offered).prompt.missing == {}

@@ -1,0 +1,186 @@
+"""A turn made ready for its model: base prompt, layers, history and tools.
+
+What files, the journal's records and the tools are made into is kept until they change.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from thinker import history
+from thinker.playbooks import Matcher, merged, required_tools
+from thinker.prompt import cached, layers
+from thinker.prompt.base import Applied, BasePrompts, Source, override
+from thinker.prompt.compose import compose
+from thinker.prompt.layers import TurnContext
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.messages import JsonObject, Message, ToolSpec
+from thinker.protocol.methods import ListedSkill, TurnRun
+from thinker.protocol.promptrecord import ModelSettings, PromptRecord
+from thinker.protocol.prompts.problem import DefinitionError
+from thinker.protocol.skillfile import SkillFile
+from thinker.skills import SkillCatalog
+from thinker.toolcalls.meaning import ToolVectors
+from thinker.toolcalls.select import Selector, temperature
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A turn as the model will see it."""
+
+    prompt: PromptRecord
+    base: Source
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    applied: Applied
+    settings: ModelSettings
+
+    def log(self) -> None:
+        """Its sizes, and why which tools are offered; no text of anybody."""
+        record = self.prompt
+        log.info(
+            "prompt_size",
+            base=self.base,
+            chars=record.chars,
+            tokens=sum(layer.tokens for layer in record.layers),
+            layers={layer.name: len(layer.text) for layer in record.layers},
+            stable=record.stable,
+            volatile=record.volatile,
+        )
+        meant = {"best_score": record.best_score, "temperature": record.temperature}
+        log.info(
+            "tools_selected",
+            count=len(self.tools),
+            reasons=record.reasons,
+            **({} if record.best_score is None else meant),
+        )
+
+
+class Preparation:
+    """Prepares the turns of one agent, whose model has this name (``provider/model``)."""
+
+    def __init__(self, settings: ThinkerSettings, model: str) -> None:
+        self._settings = settings
+        self._model = model
+        self.tool_vectors = ToolVectors()
+        self._bases = BasePrompts(settings)
+        self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
+        self._matcher = Matcher(())
+        self._records: tuple[JsonObject, ...] = ()
+        self._warned: set[str] = set()
+        self._selector = Selector()
+        self._tools_digest = cached.ToolsDigest()
+
+    def prepare(self, turn: TurnRun) -> Prepared:
+        """A turn as its model is to see it; logs what is missing."""
+        self._refresh(turn.playbooks)
+        settings = self._settings
+        applied = self._applied(turn)
+        turn, base = applied.turn, override(applied.base, turn.profile_prompt)
+        self._warn(*base.warnings)
+        zone, problem = layers.zone(settings.user_timezone)
+        if problem is not None:
+            self._warn(problem)
+        text = history.newest_words(turn.messages, turn.history)
+        interactive = turn.recipe in ("interactive", "request")
+        matched = self._matcher.match(text) if interactive else ()
+        scores = self.tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
+        warmth = temperature(settings.temperature, scores)
+        selection = self._selector.for_turn(turn, text, required_tools(matched), scores)
+        self._warn(
+            *(
+                f"required tool {name!r} of {playbook!r} is not offered"
+                for name, playbook in selection.missing.items()
+            )
+        )
+        own = turn.asked.temperature
+        asked = ModelSettings(
+            model=self._model,
+            temperature=warmth if own is None else own,
+            max_output_tokens=turn.asked.max_output_tokens,
+            tool_choice=turn.tool_choice,
+            parallel=applied.parallel,
+            reasoning=applied.reasoning,
+        )
+        record = compose(
+            turn.recipe,
+            TurnContext(
+                base=base.text,
+                now=datetime.fromtimestamp(turn.started_at, UTC),
+                timezone=zone.key,
+                chat_id=turn.chat.chat_id,
+                playbooks=matched,
+                skills=self._listed(turn.skills),
+                summary=turn.summary,
+                memories=turn.memories,
+                instructions=turn.asked.instructions,
+                output_schema=turn.asked.output_schema,
+            ),
+        ).model_copy(
+            update={
+                "settings": asked,
+                "tools": tuple(tool.name for tool in selection.tools),
+                "reasons": dict(selection.reasons),
+                "missing": dict(selection.missing),
+                "best_score": round(max(scores.values()), 3) if scores else None,
+                "temperature": warmth if scores else None,
+            }
+        )
+        record = cached.fingerprinted(record, self._tools_digest.of(selection.tools))
+        past = () if turn.recipe == "proactive" else turn.history
+        # The history of a program's request does not hold what earlier turns were sent with.
+        if settings.prompt_layout == "cached" and turn.recipe != "request":
+            record = cached.arranged(record, past, turn.context)
+        shown = self._shown(turn, past, record, applied.recent_images)
+        return Prepared(record, base.source, shown, selection.tools, applied, asked)
+
+    def _shown(
+        self,
+        turn: TurnRun,
+        past: tuple[Message, ...],
+        record: PromptRecord,
+        recent_images: int | None,
+    ) -> tuple[Message, ...]:
+        """The conversation as the model is sent it; a program's whole, as it chose to send it."""
+        recent = recent_images or self._settings.recent_image_threshold
+        if record.layout == "cached":
+            said = (*past, *cached.in_context(turn.messages, record.context))
+            return history.prepare_steady(said, recent_images=recent)
+        said = (*cached.without_context(past), *turn.messages)
+        if turn.recipe != "request":
+            return history.prepare(said, recent_images=recent)
+        size = len(said)
+        return history.prepare(said, window=size, keep_exchanges=size, recent_images=recent)
+
+    def _applied(self, turn: TurnRun) -> Applied:
+        """The turn as its prompt definition wants it; as it is, when it has none that works."""
+        if turn.prompt is not None:
+            # Most agents have no definition, and their processes do without its models.
+            from thinker.prompt.definition import applied  # noqa: PLC0415 - see above
+
+            try:
+                return applied(turn)
+            except DefinitionError as error:
+                self._warn(str(error))
+        return Applied(turn, self._bases.current())
+
+    def _refresh(self, records: tuple[JsonObject, ...]) -> None:
+        """Build the matcher anew only when a file or a record of the journal changed."""
+        if self._skills.refresh() or records != self._records:
+            files = (*self._skills.playbooks, *self._skills.listed)
+            self._matcher, self._records = Matcher(merged(files, records)), records
+            self._warn(*self._skills.problems)
+
+    def _listed(self, skills: tuple[ListedSkill, ...]) -> tuple[SkillFile | ListedSkill, ...]:
+        files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
+        return (*self._skills.listed, *(skill for skill in skills if skill.name not in files))
+
+    def _warn(self, *problems: str) -> None:
+        """Log each problem once in this process, not at every turn."""
+        for problem in problems:
+            if problem not in self._warned:
+                self._warned.add(problem)
+                log.warning("prompt_problem", problem=problem)
