@@ -32,6 +32,7 @@ CHANNEL = "api"
 LANE = "api/"  # begins the line of a conversation
 HANDED_BACK = "handed back to the program that asked"  # what stands for the result of such a call
 COLUMNS = "request.id, previous_id, body, outcome, target, turn_id"
+JOINED = "request JOIN inbox ON inbox.id = inbox_id"
 
 
 class Body(Frozen):
@@ -119,11 +120,8 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
         UnknownPreviousError: there is nothing to go on from.
     """
     if new.idem_key is not None:
-        found = db.execute(
-            "SELECT request.id, digest, received_at FROM request"
-            " JOIN inbox ON inbox.id = inbox_id WHERE idem_key = ?",
-            (new.idem_key,),
-        ).fetchone()
+        query = f"SELECT request.id, digest, received_at FROM {JOINED} WHERE idem_key = ?"
+        found = db.execute(query, (new.idem_key,)).fetchone()
         if found is not None:
             if found[1] != new.digest:
                 raise KeyReusedError("this Idempotency-Key was used for a different request")
@@ -160,11 +158,8 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
 def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None]:
     """The request before, and the line to stand in: its line, or that of the conversation."""
     if new.previous_id is not None:
-        found = db.execute(
-            "SELECT chat_key, body, target FROM request JOIN inbox ON inbox.id = inbox_id"
-            " WHERE request.id = ?",
-            (new.previous_id,),
-        ).fetchone()
+        query = f"SELECT chat_key, body, target FROM {JOINED} WHERE request.id = ?"
+        found = db.execute(query, (new.previous_id,)).fetchone()
         if (
             found is None
             or found[2] != new.agent_id
@@ -175,8 +170,8 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
     if new.conversation is None:
         return None, None
     before = db.execute(
-        "SELECT request.id FROM request JOIN inbox ON inbox.id = inbox_id"
-        " WHERE conversation = ? AND target = ? ORDER BY inbox_id DESC LIMIT 1",
+        f"SELECT request.id FROM {JOINED} WHERE conversation = ? AND target = ?"
+        " ORDER BY inbox_id DESC LIMIT 1",
         (new.conversation, new.agent_id),
     ).get
     lane = f"{LANE}{new.agent_id}/{new.conversation}"
@@ -186,9 +181,8 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
 def progress(db: apsw.Connection, request_id: str) -> Progress:
     """How far a stored request is."""
     (found,) = db.execute(
-        "SELECT inbox.state, wait, outcome, inbox.error FROM request"
-        " JOIN inbox ON inbox.id = inbox_id LEFT JOIN turn ON turn.id = turn_id"
-        " WHERE request.id = ?",
+        f"SELECT inbox.state, wait, outcome, inbox.error FROM {JOINED}"
+        " LEFT JOIN turn ON turn.id = turn_id WHERE request.id = ?",
         (request_id,),
     )
     state, wait, outcome, error = found
@@ -265,9 +259,7 @@ def _outcome(body: str | None) -> Outcome | None:
 
 
 def _select(db: apsw.Connection, where: str, value: str) -> Request | None:
-    found = db.execute(
-        f"SELECT {COLUMNS} FROM request JOIN inbox ON inbox.id = inbox_id WHERE {where}", (value,)
-    ).fetchone()
+    found = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where}", (value,)).fetchone()
     if found is None:
         return None
     request_id, previous, body, ended, target, turn_id = found
