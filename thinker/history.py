@@ -112,7 +112,10 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
                 exchanges.append(_Exchange(message))
         elif message.content.strip() or message.tool_calls:
             calls = tuple(_with_unique_id(call, taken) for call in message.tool_calls)
-            exchange = _Exchange(message.model_copy(update={"tool_calls": calls}))
+            unique = calls == message.tool_calls
+            exchange = _Exchange(
+                message if unique else message.model_copy(update={"tool_calls": calls})
+            )
             exchanges.append(exchange)
             # An id that is used again belongs to the newer call.
             waiting.update({old.id: [] for old in message.tool_calls})

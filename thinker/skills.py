@@ -56,6 +56,8 @@ class SkillCatalog:
 def _glances(directory: Path) -> list[tuple[str, Identity | None]]:
     """The identities of a directory and the files of its skills; at every turn, so without Path."""
     found = [(str(directory), identity(directory))]
+    if found[0][1] is None:
+        return found
     try:
         with os.scandir(directory) as entries:
             paths = sorted(f"{entry.path}/{FILE_NAME}" for entry in entries)

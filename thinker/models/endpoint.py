@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +23,7 @@ from thinker.models.failures import (
     retry_after,
     stated_error,
 )
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.net import Answer, HttpError, HttpTransport, Poster, open_poster
 from thinker.protocol.providers import Provider
 
@@ -102,25 +102,29 @@ class Endpoint:
             await self.poster.aclose()
 
     async def ask(
-        self, body: JsonObject, new_collector: Callable[[], Collector], on_text: OnText | None
+        self,
+        body: Mapping[str, object],
+        new_collector: Callable[[], Collector],
+        on_text: OnText | None,
     ) -> ModelResponse:
         """Post the body; once more without temperature when the model takes none.
 
         Raises:
             ModelError: what `thinker.models.failures` makes of the failure.
         """
+        if self._takes_temperature:
+            try:
+                return await self._post(body, new_collector(), on_text)
+            except TemperatureRefusedError:
+                if "temperature" not in body:
+                    raise
         plain = {key: value for key, value in body.items() if key != "temperature"}
-        if not self._takes_temperature or plain == body:
-            return await self._post(plain, new_collector(), on_text)
-        try:
-            return await self._post(body, new_collector(), on_text)
-        except TemperatureRefusedError:
-            response = await self._post(plain, new_collector(), on_text)
-            self._takes_temperature = False
-            return response
+        response = await self._post(plain, new_collector(), on_text)
+        self._takes_temperature = False
+        return response
 
     async def _post(
-        self, body: JsonObject, collector: Collector, on_text: OnText | None
+        self, body: Mapping[str, object], collector: Collector, on_text: OnText | None
     ) -> ModelResponse:
         timeouts = self.timeouts
         streams = bool(body.get("stream"))
@@ -253,6 +257,8 @@ class ProviderModel(ABC):
     ) -> None:
         self._account = Account(provider, model, api_key)
         url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
+        self._tools: Sequence[ToolSpec] = ()
+        self._tools_json = orjson.Fragment(b"[]")
         self._endpoint = Endpoint(self._account, url, headers, transport, timeouts)
 
     @property
@@ -266,7 +272,16 @@ class ProviderModel(ABC):
         Raises:
             ModelError: see `thinker.models.base.Model.complete`.
         """
-        return await self._endpoint.ask(self._body(request), self._collector, request.on_text)
+        body: dict[str, object] = {**self._body(request)}
+        if request.tools:
+            body["tools"] = self._written(request.tools, body["tools"])
+        return await self._endpoint.ask(body, self._collector, request.on_text)
+
+    def _written(self, tools: Sequence[ToolSpec], wire: object) -> orjson.Fragment:
+        """Tools as JSON, most of a short request, which is written anew only when others come."""
+        if tools is not self._tools:
+            self._tools, self._tools_json = tools, orjson.Fragment(orjson.dumps(wire))
+        return self._tools_json
 
     async def aclose(self) -> None:
         """Close the connections."""

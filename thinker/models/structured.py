@@ -39,8 +39,10 @@ class Structured(Around):
         Raises:
             ModelError: the failure of the model inside.
         """
+        if request.output is None:
+            return await self._model.complete(request)
         plain = replace(request, output=None)
-        if request.output is None or not self._sends(request, request.output):
+        if not self._sends(request, request.output):
             return await self._model.complete(plain)
         try:
             return await self._model.complete(request)

@@ -45,12 +45,14 @@ class Sighted(Around):
         Raises:
             ModelError: what it raises.
         """
-        plain = replace(request, messages=tuple(described(m) for m in request.messages))
-        if self._sees and plain.messages != request.messages:
+        messages = tuple(map(described, request.messages))
+        if messages == request.messages:
+            return await self._model.complete(request)
+        if self._sees:
             try:
                 return await self._model.complete(request)
             except ContextOverflowError:
                 raise
             except FatalModelError as error:
                 log.warning("pictures_refused", model=self.name, error=headline(error))
-        return await self._model.complete(plain)
+        return await self._model.complete(replace(request, messages=messages))

@@ -1,5 +1,7 @@
 """OpenAI's chat completions: the request on the wire and the answer over real HTTP."""
 
+from dataclasses import replace
+
 import anyio
 import pytest
 from anyio.abc import SocketStream
@@ -45,6 +47,22 @@ def test_a_plain_request_has_no_field_too_many() -> None:
         "model": "m",
         "messages": [{"role": "user", "content": "hello"}],
     }
+
+
+async def test_each_request_has_the_tools_that_it_was_made_with() -> None:
+    """Whatever the request before it had."""
+    other = TOOL.model_copy(update={"name": "other"})
+    offers = ((TOOL,), (TOOL,), (TOOL, other), (), (other,))
+    async with OpenAIApi(lambda _: Reply(TEXT)) as api:
+        groq = model(api)
+        for tools in offers:
+            await groq.complete(replace(ask(), tools=tools))
+        await groq.aclose()
+    sent = [
+        [tool["function"]["name"] for tool in request.body.get("tools", ())]
+        for request in api.requests
+    ]
+    assert sent == [[tool.name for tool in tools] for tools in offers]
 
 
 def test_a_full_request_is_written_in_the_providers_words() -> None:
