@@ -9,7 +9,7 @@ Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervi
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from thinker.protocol.messages import (
     AUTO,
@@ -155,7 +155,7 @@ class TurnRun(Frozen):
     prompt: JsonObject | None = None
     environments: Environments = Environments()
     memories: tuple[Memory, ...] = ()
-    playbooks: tuple[JsonObject, ...] = ()
+    playbooks: tuple[SkipValidation[JsonObject], ...] = ()  # `parse_record` looks at them
     skills: tuple[ListedSkill, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
