@@ -88,7 +88,7 @@ class Server:
             try:
                 await self._session(link)
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
-                problem = link.problem or _reason(error)
+                problem = _reason(error, link)
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
             log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
             self._become("failed", error=problem)
@@ -225,9 +225,13 @@ def _digest(tool: Tool) -> str:
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _reason(error: BaseException) -> str:
-    """The first cause in a tree of exception groups, in words."""
-    first = next(_causes(error), error)
+def _reason(error: BaseException, link: Link) -> str:
+    """Why a connection ended: what we found, else what became of it, else the first cause."""
+    found = (str(cause) for cause in _causes(error) if isinstance(cause, ServerProblem))
+    problem = next(found, link.problem)  # a server that we leave for what we found ends, too
+    if problem:
+        return problem
+    first = next(_causes(error))
     if isinstance(first, TimeoutError):
         return f"did not answer in {CONNECT_TIMEOUT:.0f} seconds"
     return str(first) or type(first).__name__

@@ -122,6 +122,15 @@ async def http(folder: Path) -> AsyncIterator[ServerSpec]:
             it.kill()
 
 
+MANY = """
+from mcp.server import MCPServer
+server = MCPServer("fake")
+for number in range(501):
+    server.add_tool(lambda: "", name=f"tool{number}")
+server.run()
+"""
+
+
 async def refused(call: Awaitable[ToolAnswer]) -> int:
     """The code of a call that fails."""
     with pytest.raises(RpcError) as caught:
@@ -183,6 +192,7 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
         ),
         (program("raise SystemExit('no licence')"), "ended with exit code 1: no licence"),
         (program("while True: print('hello')"), "wrote 1000 lines that are no JSON-RPC message"),
+        (program(MANY), "lists more than 500 tools or 4194304 bytes"),
         (ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"), "All connection attempts failed"),
     ],
 )
