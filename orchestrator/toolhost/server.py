@@ -42,6 +42,7 @@ from orchestrator.toolhost.wire import (
     ToolAnswer,
     ToolRequest,
 )
+from thinker.protocol.messages import MAX_DEPTH, too_deep
 from thinker.protocol.peer import RpcError
 
 CONNECT_TIMEOUT = 30.0  # seconds until the first list of tools; npx may have to download
@@ -146,6 +147,8 @@ class Server:
         while True:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
+                if too_deep(tool.input_schema):
+                    raise ServerProblem(f"{tool.name!r} takes more than {MAX_DEPTH} levels of JSON")
                 found.append(_tool(tool))
                 size += len(orjson.dumps(tool.input_schema)) + len(tool.description or "")
             if len(found) > MAX_TOOLS or size > MAX_LIST:

@@ -23,7 +23,7 @@ from orchestrator.web.body import Question, read_chat, read_responses
 from orchestrator.web.guard import refusal
 from orchestrator.web.problem import Problem, invalid
 from orchestrator.web.service import Parts
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
 MAX_KEY = 255  # characters of an Idempotency-Key
@@ -88,13 +88,13 @@ class Api:
         raw = await _body(request)
         try:
             body = orjson.loads(raw)
-            question = read(body) if isinstance(body, dict) else None
         except orjson.JSONDecodeError as error:
             raise invalid(None, f"the body is not JSON: {error}") from None
-        except RecursionError:
-            raise invalid(None, "the body is nested too deep") from None
-        if question is None:
+        if not isinstance(body, dict):
             raise invalid(None, "the body must be a JSON object")
+        if too_deep(body):
+            raise invalid(None, f"the body is nested deeper than {MAX_DEPTH} levels")
+        question = read(body)
         agent_id = self._agent(question.fields.model)
         self._open(agent_id)
         new = NewRequest(

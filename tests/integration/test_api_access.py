@@ -69,7 +69,9 @@ async def test_what_cannot_be_answered_is_told_in_openais_shape(tmp_path: Path) 
         assert large.value.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         async with httpx.AsyncClient(base_url=str(api.client.base_url)) as raw:
             raw.headers["authorization"] = f"Bearer {api.client.api_key}"
-            for body in (b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a":"\\ud800"}', b"{}"):
+            deep = b'{"model":"work","input":"x","metadata":{"a":' + b"[" * 70 + b"]" * 70 + b"}}"
+            no_json = (b"", b"{", b"\xff", b"[" * 100_000, b'{"a":"\\ud800"}')
+            for body in (*no_json, b"[]", b"{}", deep):
                 for path in ("chat/completions", "responses"):
                     assert (await raw.post(path, content=body)).status_code == 400
             assert (await raw.get("responses")).status_code == HTTPStatus.METHOD_NOT_ALLOWED

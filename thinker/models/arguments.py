@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 import orjson
 
 from thinker.jsontext import mended
-from thinker.protocol.messages import JsonObject, ToolCall
+from thinker.protocol.messages import JsonObject, ToolCall, too_deep
 
 
 def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> ToolCall:
@@ -17,7 +17,7 @@ def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> Tool
     arguments = _parsed(text) if text.strip() else {}
     if arguments is None and whole:
         arguments = mended(text)
-    if arguments is None:
+    if arguments is None or too_deep(arguments):
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=arguments)
 

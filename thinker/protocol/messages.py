@@ -10,12 +10,21 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads no more than 200 back
 
 
 class Frozen(BaseModel):
     """Base of everything that is written to the wire or the journal."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
+    """Whether a value has so many levels that it could be stored and not be read again."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(too_deep(item, levels - 1) for item in inner)
 
 
 class SideEffect(StrEnum):

@@ -15,6 +15,7 @@ from thinker.protocol.messages import (
     ToolCall,
     ToolResult,
     UserMessage,
+    too_deep,
 )
 
 INSTRUCTING = ("system", "developer")
@@ -165,7 +166,7 @@ def _call(call_id: str, name: str, arguments: JsonValue) -> ToolCall:
         given = orjson.loads(text)
     except ValueError:
         given = None
-    if not isinstance(given, dict):
+    if not isinstance(given, dict) or too_deep(given):
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=given)
 

@@ -129,6 +129,18 @@ for number in range(501):
     server.add_tool(lambda: "", name=f"tool{number}")
 server.run()
 """
+DEEP = """
+from functools import reduce
+from typing import Annotated
+from mcp.server import MCPServer
+from pydantic import Field
+server = MCPServer("fake")
+nested = reduce(lambda inner, _: {"a": inner}, range(70), {})
+@server.tool()
+def look(text: Annotated[str, Field(json_schema_extra=nested)]) -> str:
+    return text
+server.run()
+"""
 
 
 async def refused(call: Awaitable[ToolAnswer]) -> int:
@@ -193,6 +205,7 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
         (program("raise SystemExit('no licence')"), "ended with exit code 1: no licence"),
         (program("while True: print('hello')"), "wrote 1000 lines that are no JSON-RPC message"),
         (program(MANY), "lists more than 500 tools or 4194304 bytes"),
+        (program(DEEP), "'look' takes more than 64 levels of JSON"),
         (ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"), "All connection attempts failed"),
     ],
 )

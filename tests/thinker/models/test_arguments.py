@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from thinker.jsontext import REPAIR_LIMIT
 from thinker.models.arguments import tool_call, unique_ids
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import AssistantMessage, JsonObject
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,16 @@ def test_what_is_no_object_is_kept_as_malformed(text: str) -> None:
     call = tool_call("1", "t", text)
     assert call.arguments == {}
     assert call.malformed == text
+
+
+def test_arguments_that_could_not_be_read_back_are_malformed() -> None:
+    """A journal that holds a step must be able to read it."""
+    for levels, usable in ((60, True), (64, False), (1000, False)):
+        text = '{"a": ' + "[" * levels + "]" * levels + "}"
+        call = tool_call("1", "t", text)
+        assert (call.malformed is None) is usable
+        message = AssistantMessage(tool_calls=(call,))
+        assert AssistantMessage.model_validate_json(message.model_dump_json()) == message
 
 
 def test_arguments_of_a_cut_answer_are_not_mended() -> None:

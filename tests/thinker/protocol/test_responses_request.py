@@ -62,9 +62,11 @@ def test_conversation_is_made_of_messages_calls_and_outputs() -> None:
 
 def test_arguments_that_are_no_object_stay_as_they_were() -> None:
     """The model shall see its own mistake."""
-    item: JsonValue = {"type": "function_call", "call_id": "c", "name": "add", "arguments": "{"}
-    (message,) = normalise({"input": [item]}).messages
-    assert message == AssistantMessage(tool_calls=(ToolCall(id="c", name="add", malformed="{"),))
+    for text in ("{", '{"a": ' + "[" * 100 + "]" * 100 + "}"):
+        item: JsonObject = {"type": "function_call", "call_id": "c", "name": "add"}
+        (message,) = normalise({"input": [{**item, "arguments": text}]}).messages
+        call = ToolCall(id="c", name="add", malformed=text)
+        assert message == AssistantMessage(tool_calls=(call,))
 
 
 def test_images_are_taken_from_the_request_and_never_fetched() -> None:
