@@ -181,7 +181,9 @@ class Daemon:
             dispatcher = Dispatcher(services, tasks)
             downtime = Downtime(self._store, _now)
             commands = self._commands(dispatcher)
-            intake = JournalIntake(self._store, services.agents, self._adapters, arrived, commands)
+            intake = JournalIntake(
+                self._store, self._agents, self._adapters, dispatcher, arrived, commands
+            )
             administration = self._administration = Administration(
                 services,
                 self._configuration,
@@ -193,9 +195,8 @@ class Daemon:
                 self._notifier,
             )
             configured, health = self._configuration.changed, administration.health
-            api = self._api = ApiService(
-                Parts(services, self._api_channel, dispatcher, configured, health)
-            )
+            parts = Parts(services, self._api_channel, dispatcher, configured, health)
+            api = self._api = ApiService(parts)
             operations = Operations(
                 *(administration.status, administration.health, administration.reload),
                 arrived,
@@ -207,9 +208,8 @@ class Daemon:
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
             tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
-            tasks.start_soon(self._end_when_the_disk_fails)
             tasks.start_soon(server.run, listener)
-            lasting = (servers.run, self._notifier.run, downtime.run, api.run)
+            lasting = (servers.run, self._notifier.run, downtime.run, api.run, self._fail_with_disk)
             driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
             for work in (*lasting, *driving, Retention(self._store, self._agents, _now).run):
                 tasks.start_soon(work)
@@ -252,7 +252,7 @@ class Daemon:
         """The configuration in force."""
         return self._configuration.file
 
-    async def _end_when_the_disk_fails(self) -> None:
+    async def _fail_with_disk(self) -> None:
         """Nobody may go on: what is on the disk is not known any more (F22)."""
         raise await self._store.failed()
 

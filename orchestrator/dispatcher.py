@@ -4,74 +4,58 @@ A chat with work has one lane, a task that first finishes the turn that is open 
 that an earlier process left behind, perhaps) and then admits its messages in order (T2).
 """
 
-from collections.abc import Callable, Sequence
-from uuid import uuid4
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import anyio
 import apsw
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, handoffs, replies
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
-from orchestrator.journal import cancellations, inbox, runs, subagents, turns
+from orchestrator.journal import cancellations, inbox, runs, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
-from orchestrator.journal.turns import Admission, Turn
-from orchestrator.proactive import TaskTurnRunner
-from orchestrator.requests import RequestTurnRunner
-from orchestrator.subagents import SubagentTurnRunner
-from orchestrator.turn import TurnRunner
+from orchestrator.journal.turns import Turn
+from orchestrator.opening import BOUNDED_ELSEWHERE, Begun, Opener
 from orchestrator.turnrequest import Services, agent_for
 from thinker.protocol.logs import bound
 
 TASKS_AT_ONCE = 8  # of all agents
 TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks hold up nobody else's
-RECIPES = {  # by the kind of message
-    inbox.TASK: "proactive",
-    inbox.SUBAGENT: "subagent",
-    inbox.REQUEST: "request",
-}
-RUNNERS = {
-    "proactive": TaskTurnRunner,
-    "subagent": SubagentTurnRunner,
-    "request": RequestTurnRunner,
-}
-BOUNDED_ELSEWHERE = ("proactive", "subagent")  # such a turn takes no place from a person's
-UNBOUND = "no agent is bound to this chat"
-UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
 
 
 class Dispatcher:
     """Owns the lanes. ``tasks`` must outlive it."""
 
-    def __init__(
-        self,
-        services: Services,
-        tasks: TaskGroup,
-        new_id: Callable[[], str] = lambda: uuid4().hex,
-    ) -> None:
+    def __init__(self, services: Services, tasks: TaskGroup) -> None:
         self._with = services
         self._tasks = tasks
-        self._new_id = new_id
+        self._opener = Opener(services)
         self._lanes: set[str] = set()
+        self._late: set[str] = set()  # chats with a lane that were found to have work
         self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns in hand, by their ids
         self._cancelled: set[str] = set()  # turns that ended in the journal, still to be let go
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._work = anyio.Event()
-        self.admitting = True
         self._ended = anyio.Event()
 
     def wake(self) -> None:
         """The inbox, or the configuration, has changed."""
         self._work.set()
 
+    @property
+    def admitting(self) -> bool:
+        """Whether new turns are opened."""
+        return self._opener.admitting
+
     def stop_admitting(self) -> None:
         """Let lanes end after the turn they have."""
-        self.admitting = False
+        self._opener.admitting = False
 
     def stop(self, turn_ids: Sequence[str]) -> None:
         """Let go of turns that were cancelled in the journal."""
@@ -103,12 +87,50 @@ class Dispatcher:
                 await anyio.sleep(STORAGE_RETRY)
                 continue
             self.stop(cancelled)
-            for chat in chats:
-                busy = chat in self._lanes or chat in self._held
-                if not busy and self.admitting and self._has_room(chat):
-                    self._lanes.add(chat)
-                    self._tasks.start_soon(self._lane, chat)
+            for chat in filter(self._take, chats):
+                self._tasks.start_soon(self._lane, chat)
             await self._work.wait()
+
+    @contextmanager
+    def opening(self, chats: Collection[str]) -> Iterator[Callable[[apsw.Connection], None]]:
+        """For as long as messages of these chats are stored: in free chats T2 goes with T1.
+
+        What it yields is to be called at the end of T1, which nothing in it undoes.
+        """
+        free, begun = [*filter(self._take, chats)], dict[str, Begun | None]()
+        try:
+            yield partial(self._opener.follow, free, begun)
+        except BaseException:
+            begun.clear()  # nobody knows what became of it: the lanes will see
+            raise
+        finally:
+            for chat in free:
+                if begun.get(chat, chat) is None:
+                    self._leave(chat)
+                else:
+                    self._tasks.start_soon(self._lane, chat, begun.get(chat))
+            if len(begun) < len(free):
+                self._with.delivery.wake()  # a chat may have been told why it is not answered
+            if len(free) < len(chats):
+                self.wake()
+
+    def _take(self, chat: str) -> bool:
+        """Whether a lane may begin in a chat; there is one at a time."""
+        if chat in self._lanes:
+            self._late.add(chat)
+        elif chat not in self._held and self._opener.admitting and self._has_room(chat):
+            self._lanes.add(chat)
+            return True
+        return False
+
+    def _leave(self, chat: str) -> None:
+        """A lane has ended."""
+        self._lanes.discard(chat)
+        self._ended.set()
+        self._ended = anyio.Event()
+        if chat in self._late or _task_agent(chat)[1]:  # a task may have waited for this one
+            self._late.discard(chat)
+            self.wake()
 
     async def _let_go(self) -> None:
         """Look again at the chats of paused agents whenever one may have been resumed."""
@@ -137,25 +159,22 @@ class Dispatcher:
             return None
         return cancellations.cancel(db, chat, "a newer message came", self._with.clock())
 
-    async def _lane(self, chat: str) -> None:
+    async def _lane(self, chat: str, begun: Begun | None = None) -> None:
         try:
             done: Turn | None = None
-            while (turn := await self._following(chat)) is not None:
-                if done is not None and turn.id == done.id:
-                    return  # we are stopping: the next process goes on with it
-                await self._run(turn)
-                done = turn
+            while begun := begun or await self._following(chat, done):
+                await self._run(begun)
+                done, begun = begun.turn, None
         except JournalError as error:
             log.error("journal_failed", chat=chat, problem=str(error))  # noqa: TRY400 - tried again
+            self._late.add(chat)
             await anyio.sleep(STORAGE_RETRY)
         except Exception:  # a fault in one chat must not end the others; it is tried again
             log.exception("chat_failed", chat=chat)
+            self._late.add(chat)
             await anyio.sleep(STORAGE_RETRY)
         finally:
-            self._lanes.discard(chat)
-            self._ended.set()
-            self._ended = anyio.Event()
-            self.wake()  # a message may have come after the last look
+            self._leave(chat)
             self._with.ends.wake()
 
     def _has_room(self, lane: str) -> bool:
@@ -166,8 +185,8 @@ class Dispatcher:
         running = [found for found, task in map(_task_agent, self._lanes) if task]
         return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
 
-    async def _run(self, turn: Turn) -> None:
-        runner = RUNNERS.get(turn.recipe, TurnRunner)(self._with, turn)
+    async def _run(self, begun: Begun) -> None:
+        turn, runner = begun.turn, begun.runner
         names = {"turn_id": turn.id, "agent_id": turn.agent_id, "chat_id": turn.chat_key}
         with bound(**names), anyio.CancelScope() as scope:
             self._scopes[turn.id] = scope
@@ -201,55 +220,26 @@ class Dispatcher:
         limit.total_tokens = most
         return limit
 
-    async def _following(self, chat: str) -> Turn | None:
-        """The turn that is open in the chat, or T2 for its next message that an agent answers."""
+    async def _following(self, chat: str, done: Turn | None) -> Begun | None:
+        """The turn that is open in the chat, or T2 for its next message that an agent answers.
+
+        None when there is nothing more to do here after the turn that was ``done``.
+        """
+        if done is not None and not self._with.store.read(inbox.has_work, chat):
+            return None
         changed = self._with.gate.changed
-        while isinstance(found := await self._with.store.transact(self._next, chat), InboxRow):
+        while isinstance(
+            found := await self._with.store.transact(self._opener.next, chat), InboxRow
+        ):
             self._with.delivery.wake()  # it was refused, and its chat told so
         if isinstance(found, Pause):
             self._with.delivery.wake()  # the same
             if not changed.is_set():
                 self._held.add(chat)
             return None
+        if found is not None and done is not None and found.turn.id == done.id:
+            return None  # we are stopping: the next process goes on with it
         return found
-
-    def _next(self, db: apsw.Connection, chat: str) -> Turn | Pause | InboxRow | None:
-        """The open turn, a new one, or the pause or the message because of which there is none."""
-        found = turns.open_in(db, chat)
-        row = inbox.oldest_new(db, chat) if found is None and self.admitting else None
-        if row is None:
-            return found
-        now = self._with.clock()
-        handoffs.recover(db, self._with.agents(), chat, now)
-        agent_id = agent_for(db, self._with.agents(), row)
-        if agent_id is None:
-            reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
-            log.warning("message_refused", chat=chat, reason=reason)
-            told = row.private and not row.ours
-            inbox.refuse(db, row, reason, replies.NO_AGENT if told else None, now)
-            return row
-        admission = Admission(
-            turn_id=self._new_id(),
-            agent_id=agent_id,
-            epoch=self._with.epoch,
-            minutes=self._minutes(db, agent_id, row),
-            code_version=__version__,
-            recipe=RECIPES.get(row.kind, "interactive"),
-        )
-        pause = self._with.gate.admits(db, agent_id, row)
-        if pause is not None:
-            return pause
-        turn = turns.admit(db, row, admission, now)
-        if turn is not None and turn.recipe not in RUNNERS:  # which may need no model
-            self._with.gate.reserve(db, turn)
-        return turn
-
-    def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
-        """How long a turn may take."""
-        if row.kind == inbox.SUBAGENT:
-            return subagents.of_message(db, row.id).spec.timeout_minutes
-        definition = self._with.agents().agent(agent_id)
-        return definition.limits.turn_minutes if definition is not None else 1
 
 
 def _task_agent(lane: str) -> tuple[str, bool]:

@@ -5,8 +5,9 @@ Admission is decided before anything is stored of a message: what is refused kee
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Protocol
 
 import anyio
 import apsw
@@ -31,8 +32,17 @@ TELL_TIMEOUT = 10.0  # seconds for that one line, which nothing depends on
 log = structlog.get_logger()
 
 
+class Lanes(Protocol):
+    """Who has messages answered."""
+
+    def opening(
+        self, chats: Collection[str]
+    ) -> AbstractContextManager[Callable[[apsw.Connection], None]]:
+        """For as long as messages of these chats are stored; see `Dispatcher.opening`."""
+
+
 class JournalIntake:
-    """The `Intake` of every channel. ``on_arrival`` is called after each commit.
+    """The `Intake` of every channel. ``answered`` is called after a commit that may have answered.
 
     ``adapters`` tell a chat that its message cannot be stored yet, which the outbox cannot.
     """
@@ -42,7 +52,8 @@ class JournalIntake:
         store: Store,
         agents: Callable[[], AgentsFile],
         adapters: Mapping[str, Adapter],
-        on_arrival: Callable[[], None],
+        lanes: Lanes,
+        answered: Callable[[], None],
         commands: Commands,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         random: Callable[[int], bytes] = secrets.token_bytes,
@@ -50,7 +61,8 @@ class JournalIntake:
         self._store = store
         self._agents = agents
         self._adapters = adapters
-        self._on_arrival = on_arrival
+        self._lanes = lanes
+        self._answered = answered
         self._commands = commands
         self._clock = clock
         self._random = random
@@ -69,15 +81,24 @@ class JournalIntake:
         if not messages:
             return
         commands = [self._commands.read(message) for message in messages]
+        chats = {
+            inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
+            for message, command in zip(messages, commands, strict=True)
+            if message.skip is None and command is None
+        }
         try:
-            admitted = await self._store.attempt(self._ingest, messages, commands, offset)
+            with self._lanes.opening(chats) as admit:
+                admitted = await self._store.attempt(
+                    self._ingest, messages, commands, offset, admit
+                )
         except StorageFullError:
             await self._tell(messages)
             raise
         self._told.clear()
         self._commands.settled([command for command in commands if command is not None])
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
-        self._on_arrival()
+        if len(admitted) < len(messages):
+            self._answered()
 
     async def _tell(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(TELL_TIMEOUT):
@@ -111,6 +132,7 @@ class JournalIntake:
         messages: Sequence[InboundMessage],
         commands: Sequence[Command | None],
         offset: int | None,
+        admit: Callable[[apsw.Connection], None],
     ) -> list[int]:
         now = self._clock()
         paired = pairing.approved(db)
@@ -121,7 +143,9 @@ class JournalIntake:
         place = None
         if offset is not None:
             place = Offset(messages[0].channel, messages[0].bot_id, offset)
-        return inbox.ingest(db, arrivals, place, now)
+        admitted = inbox.ingest(db, arrivals, place, now)
+        admit(db)
+        return admitted
 
     def _arrival(
         self,

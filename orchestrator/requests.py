@@ -46,11 +46,19 @@ class RequestTurnRunner(TurnRunner):
 
     async def run(self) -> None:
         """Like a person's turn."""
-        found = self._with.store.read(requests.of_turn, self._turn.id)
+        self._asked = self._with.store.read(self._find)
+        await super().run()
+
+    def begin(self, db: apsw.Connection) -> None:
+        """Inside T2, as for a person."""
+        self._asked = self._find(db)
+        super().begin(db)
+
+    def _find(self, db: apsw.Connection) -> Request:
+        found = requests.of_turn(db, self._turn.id)
         if found is None:
             raise JournalError(f"turn {self._turn.id} answers no request")
-        self._asked = found
-        await super().run()
+        return found
 
     def _gather(
         self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None

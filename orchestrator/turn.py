@@ -6,7 +6,6 @@ turn goes to the next one, with the steps that are already in the journal.
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from functools import partial
 
 import anyio
 import apsw
@@ -15,7 +14,6 @@ import structlog
 from orchestrator import immediate, replies
 from orchestrator.definitions import AgentDefinition
 from orchestrator.delivery import STORAGE_RETRY, Preview
-from orchestrator.embeddings import Equip
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -25,11 +23,9 @@ from orchestrator.errors import (
 )
 from orchestrator.journal import (
     cancellations,
-    inbox,
     media,
     outbox,
     subagents,
-    transcript,
     turns,
     usage,
 )
@@ -40,13 +36,14 @@ from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
 from orchestrator.turnhost import JournalHost, shown
-from orchestrator.turnrequest import Gathered, Services, gather, turn_run
+from orchestrator.turnrequest import Gathered, Services, gather, meant, turn_run
 from orchestrator.waits import Waits
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 from thinker.protocol.prompts.environments import Environments
 
 MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
+FRESH = 1000  # milliseconds for which a pause that has begun since need not be looked for
 log = structlog.get_logger()
 
 
@@ -59,12 +56,22 @@ class TurnRunner:
         self._host: JournalHost | None = None  # of the last attempt
         self._waits = Waits(services, turn)
         self._over = False
+        self._first: tuple[AgentDefinition, Gathered] | None = None  # for the first attempt
 
     @property
     def shown(self) -> str:
         """The answer as far as its chat has seen it."""
         preview = None if self._host is None else self._host.preview
         return "" if preview is None else preview.text
+
+    def begin(self, db: apsw.Connection) -> None:
+        """Inside T2: gather at once, unless somebody has to be asked something before."""
+        definition = self._with.agents().agent(self._turn.agent_id)
+        if definition is None or definition.embeddings is not None:
+            return
+        if not self._with.prompts.immediate(definition):
+            found = self._gather(db, definition, None)
+            self._first = (definition, found) if isinstance(found, Gathered) else None
 
     async def run(self) -> None:
         """Bring the turn to T6, whatever happens to workers; or leave it open when we stop."""
@@ -144,11 +151,7 @@ class TurnRunner:
             await self._renew()
         definition = self._current()
         async with self._worker(definition) as worker:
-            meaning = await self._meaning(definition, worker)
-            while isinstance(
-                found := await services.store.transact(self._gather, definition, meaning), list
-            ):
-                await services.pictures.fetch(found)
+            found = await self._gathered(definition, worker)
             if isinstance(found, Gathered):
                 address = found.context.messages[0].address()
                 async with shown(services, self._turn, address) as preview:
@@ -157,6 +160,20 @@ class TurnRunner:
                     return await self._on(worker, host.run, host)
         self._over = await self._waits.for_resume()
         return None
+
+    async def _gathered(self, definition: AgentDefinition, worker: Worker) -> Gathered | Pause:
+        """What T2 has gathered for this agent, if that was just now; else gathered anew."""
+        services, first = self._with, self._first
+        self._first = None
+        fresh = services.clock() - self._turn.started_at < FRESH
+        if fresh and first is not None and first[0] is definition:
+            return first[1]
+        meaning = await meant(services, self._turn, definition, worker)
+        while isinstance(
+            found := await services.store.transact(self._gather, definition, meaning), list
+        ):
+            await services.pictures.fetch(found)
+        return found
 
     async def _renew(self) -> None:
         """An earlier attempt may have handed the turn over to another agent."""
@@ -177,20 +194,6 @@ class TurnRunner:
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
         """The process that runs the turn."""
         return self._with.supervisor.using(definition.agent_id)
-
-    async def _meaning(self, definition: AgentDefinition, worker: Worker) -> Meaning | None:
-        """What the messages mean, if the agent has somebody to say so."""
-        if definition.embeddings is None:
-            return None
-        text = await self._with.store.transact(self._unanswered)
-        equip = Equip(worker, partial(self._with.tools.offered, definition))
-        return await self._with.embeddings.meaning(definition, self._turn.agent_id, text, equip)
-
-    def _unanswered(self, db: apsw.Connection) -> str:
-        """What a model is still to be asked about."""
-        answered = transcript.answered(db, self._turn.id)
-        said = () if answered else inbox.of_turn(db, self._turn.id)
-        return "\n".join(row.text for row in said)
 
     def _gather(
         self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None

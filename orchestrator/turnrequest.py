@@ -11,9 +11,17 @@ from orchestrator.approvals import Desk
 from orchestrator.changes import Changes
 from orchestrator.definitions import AgentDefinition, AgentsFile
 from orchestrator.delivery import Delivery
-from orchestrator.embeddings import Embeddings
+from orchestrator.embeddings import Embeddings, Equip
 from orchestrator.hosttools.base import ToolContext
-from orchestrator.journal import factvectors, media, playbooks, prompts, turns
+from orchestrator.journal import (
+    factvectors,
+    inbox,
+    media,
+    playbooks,
+    prompts,
+    transcript,
+    turns,
+)
 from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.outbox import Address
@@ -27,6 +35,7 @@ from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.settings import Settings
 from orchestrator.supervisor import Supervisor
 from orchestrator.tools import ToolRunner
+from orchestrator.worker import Worker
 from thinker.protocol.messages import LayerRecord, Message
 from thinker.protocol.methods import ChatRef, TurnRun
 from thinker.protocol.prompts.environments import Environments
@@ -71,6 +80,23 @@ class Gathered:
     vector: bytes = b""
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
     offered: tuple[str, ...] = ()
+
+
+async def meant(
+    services: Services, turn: Turn, definition: AgentDefinition, worker: Worker
+) -> Meaning | None:
+    """What a turn's messages mean, if the agent has somebody to say so."""
+    if definition.embeddings is None:
+        return None
+    text = await services.store.transact(_unanswered, turn.id)
+    equip = Equip(worker, partial(services.tools.offered, definition))
+    return await services.embeddings.meaning(definition, turn.agent_id, text, equip)
+
+
+def _unanswered(db: apsw.Connection, turn_id: str) -> str:
+    """What a model is still to be asked about."""
+    answered = transcript.answered(db, turn_id)
+    return "" if answered else "\n".join(row.text for row in inbox.of_turn(db, turn_id))
 
 
 def gather(

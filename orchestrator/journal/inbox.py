@@ -211,6 +211,16 @@ def chats_with_work(db: apsw.Connection) -> list[str]:
     ]
 
 
+def has_work(db: apsw.Connection, key: str) -> bool:
+    """Whether a chat has a message to answer or a turn to finish."""
+    sql = (  # the turn's first condition is that of the index
+        "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
+        " OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1"
+        " AND state IN('running','waiting') AND state = 'running')"
+    )
+    return bool(db.execute(sql, (key,)).get)
+
+
 def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
     """The message of a chat that is next in line."""
     found = db.execute(

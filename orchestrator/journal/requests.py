@@ -81,6 +81,12 @@ class NewRequest:
     previous_id: str | None = None
     conversation: str | None = None
 
+    @property
+    def own_chat(self) -> str | None:
+        """The line in which it stands alone; None if it stands in one with others."""
+        alone = self.previous_id is None and self.conversation is None
+        return inbox.chat_key(CHANNEL, "local", self.id, None) if alone else None
+
 
 @dataclass(frozen=True)
 class Request:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import TypeAlias
 
 import anyio
+import apsw
 import structlog
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -54,9 +55,10 @@ class Asking:
             await self._answer(request_id, answer, listener)(scope, receive, send)
 
     async def _stored(self) -> tuple[str, int]:
-        services, new = self._with.services, self._new
+        services, dispatcher, new = self._with.services, self._with.dispatcher, self._new
         try:
-            found = await services.store.attempt(requests.receive, new, services.clock())
+            with dispatcher.opening([] if new.own_chat is None else [new.own_chat]) as admit:
+                found = await services.store.attempt(_receive, new, services.clock(), admit)
         except KeyReusedError as error:
             code = "idempotency_key_reused"
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), code=code) from error
@@ -71,7 +73,8 @@ class Asking:
             told = f"the request was not taken: {error}"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, told, retry=RETRY) from error
         log.info("request_accepted", request=found[0], agent_id=new.agent_id)
-        self._with.dispatcher.wake()
+        if new.own_chat is None:
+            dispatcher.wake()
         return found
 
     def _answer(self, request_id: str, answer: Answer, listener: Listener) -> "Whole | Response":
@@ -151,3 +154,12 @@ class Whole:
             response.headers.update(self._headers)
         if response is not None:
             await response(scope, receive, send)
+
+
+def _receive(
+    db: apsw.Connection, new: NewRequest, now: int, admit: Callable[[apsw.Connection], None]
+) -> tuple[str, int]:
+    """T1, and T2 of what stands alone."""
+    found = requests.receive(db, new, now)
+    admit(db)
+    return found

@@ -1,6 +1,9 @@
 """The chat commands of a daemon that is not there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
+
+import apsw
 
 from orchestrator.commands import Commands, Glance
 from orchestrator.definitions import AgentsFile
@@ -23,3 +26,12 @@ def command_desk(
         return Glance("1.2.3", 0, running, {"telegram": "ok"}, {"files": "failed"})
 
     return Commands(agents, Gate(store, agents, UTC, now), UTC, glance, after, now)
+
+
+class NoLanes:
+    """Messages are stored, and nobody is there to have them answered."""
+
+    def opening(self, chats: Collection[str]) -> nullcontext[Callable[[apsw.Connection], None]]:
+        """T1 alone."""
+        del chats
+        return nullcontext(lambda _: None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.commands import command_desk
+from fakes.commands import NoLanes, command_desk
 from fakes.journal import CLASSES, next_turn, planned, step, update
 
 from orchestrator.adapter import InboundMessage
@@ -49,7 +49,9 @@ class Chat:
         self.db = db
         self.stopped: list[str] = []
         commands = command_desk(store, lambda: AGENTS, self.stopped.extend, lambda: NOW)
-        self._intake = JournalIntake(store, lambda: AGENTS, {}, lambda: None, commands, lambda: NOW)
+        self._intake = JournalIntake(
+            store, lambda: AGENTS, {}, NoLanes(), lambda: None, commands, lambda: NOW
+        )
         self._number = 0
 
     async def hears(self, *messages: InboundMessage) -> None:

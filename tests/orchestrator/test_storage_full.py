@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.commands import command_desk
+from fakes.commands import NoLanes, command_desk
 
 from orchestrator import status
 from orchestrator.adapter import ChannelStatus, InboundMessage, Intake, OutboundPart
@@ -84,7 +84,8 @@ async def full(folder: Path) -> AsyncIterator[tuple[Store, Chats, JournalIntake]
         await store.attempt(limit, 1)
         commands = command_desk(store, lambda: AGENTS)
         adapters = {"telegram": chats}
-        yield store, chats, JournalIntake(store, lambda: AGENTS, adapters, lambda: None, commands)
+        lanes, nothing = NoLanes(), lambda: None
+        yield store, chats, JournalIntake(store, lambda: AGENTS, adapters, lanes, nothing, commands)
     finally:
         store.close()
 
