@@ -126,6 +126,10 @@ class Adapter(Protocol):
     def from_journal(self) -> bool:
         """Whether people read their replies there, so that sending only tells them to look."""
 
+    @property
+    def delivered_when_stored(self) -> bool:
+        """Whether a reply has arrived as soon as it is in the journal."""
+
     async def run(self, intake: Intake) -> None:
         """Listen until cancelled; survives every failure of the platform."""
 
@@ -155,6 +159,9 @@ class Adapter(Protocol):
 
     def view(self, chat_id: str, text: str) -> None:
         """Show an answer that is still being made, where that costs nothing; never the delivery."""
+
+    def replied(self, chat_id: str) -> None:
+        """A turn has ended in a chat: people who read their replies in the journal may look."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show that an answer is being made, for about five seconds; failures are ignored."""

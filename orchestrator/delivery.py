@@ -19,6 +19,7 @@ from orchestrator.errors import JournalError
 from orchestrator.journal import outbox
 from orchestrator.journal.outbox import UNFINISHED, Address, OutboxRow
 from orchestrator.journal.store import Store
+from orchestrator.preview import Preview
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
 RETRY_CAP = 60.0  # seconds between two tries at most
@@ -50,8 +51,10 @@ class Delivery:
         self._paused_until: dict[str, float] = {}  # in the event loop's time
 
     def mode(self, address: Address) -> str:
-        """``edit`` where a message can be repaired after a crash, else ``direct``."""
+        """``edit`` where a message can be repaired after a crash, ``stored`` where none is sent."""
         adapter = self._adapters.get(address.channel)
+        if adapter is not None and adapter.delivered_when_stored:
+            return outbox.STORED
         return "edit" if adapter is not None and adapter.edits and address.private else "direct"
 
     def split(self, channel: str, text: str) -> tuple[str, ...]:
@@ -64,6 +67,14 @@ class Delivery:
         for name in self._wake if channel is None else (channel,):
             if name in self._wake:
                 self._wake[name].set()
+
+    def replied(self, address: Address | None) -> None:
+        """A turn has ended, in this chat or in none."""
+        adapter = None if address is None else self._adapters.get(address.channel)
+        if address is not None and adapter is not None:
+            adapter.replied(address.chat_id)
+        if adapter is None or not adapter.delivered_when_stored:
+            self.wake(None if address is None else address.channel)
 
     async def run(self, channel: str) -> None:
         """Send a channel's rows as they become due, until cancelled."""
@@ -138,9 +149,9 @@ class Delivery:
         log.warning("send_failed", chat=row.chat_key, outcome=error.outcome, problem=str(error))
         now = self._clock()
         if error.outcome is SendOutcome.PERMANENT:
-            await self._record(outbox.failed, row.id, "failed_permanent", str(error), now)
+            await self._record(outbox.end, row.id, "failed_permanent", str(error), now)
         elif error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
-            await self._record(outbox.failed, row.id, "unknown", str(error), now)
+            await self._record(outbox.end, row.id, "unknown", str(error), now)
         elif error.outcome is SendOutcome.GONE:
             await self._record(outbox.forget_placeholder, row.id)
         else:
@@ -160,7 +171,7 @@ class Delivery:
                 await anyio.sleep(STORAGE_RETRY)
 
     @asynccontextmanager
-    async def preview(self, turn_id: str, address: Address) -> AsyncIterator["Preview"]:
+    async def preview(self, turn_id: str, address: Address) -> AsyncIterator[Preview]:
         """Show that a turn is being answered: typing, and the answer as it grows.
 
         When the block ends, the row of the preview, if there is one, waits for its text (T6).
@@ -190,7 +201,7 @@ class Delivery:
             await anyio.sleep(TYPING_INTERVAL)
 
     async def _stream(
-        self, adapter: Adapter, turn_id: str, address: Address, preview: "Preview"
+        self, adapter: Adapter, turn_id: str, address: Address, preview: Preview
     ) -> None:
         """Send the first words as a message and edit it while the answer grows."""
         text = await preview.longer_than(PREVIEW_START - 1)
@@ -225,47 +236,6 @@ class Delivery:
                 return None
             await self._store.transact(outbox.placeholder_sent, row, message_id)
         return message_id
-
-
-class Preview:
-    """The growing text of an answer, between whoever makes it and whoever shows it."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self._changed = anyio.Event()
-        self._open = True
-        self._begun = False
-        self.view: Callable[[str], None] | None = None
-
-    def show(self, text: str) -> None:
-        """The answer so far."""
-        if not self._open:
-            return
-        self.text = text
-        if self.view is not None:
-            self.view(text)
-        self._changed.set()
-
-    def begin(self) -> bool:
-        """Its chat is about to see it; false when that is too late."""
-        self._begun = self._open
-        return self._begun
-
-    def withdraw(self) -> bool:
-        """Show nothing any more, unless its chat has begun to see it; whether it has not."""
-        self._open = self._open and self._begun
-        return not self._begun
-
-    def close(self) -> None:
-        """Show nothing any more."""
-        self._open = False
-
-    async def longer_than(self, length: int) -> str:
-        """The text once it has more characters than that."""
-        while len(self.text) <= length:
-            self._changed = anyio.Event()
-            await self._changed.wait()
-        return self.text
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from orchestrator.journal import (
 )
 from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.media import Wanted
-from orchestrator.journal.outbox import Part
+from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.requests import HandedCall, Request
 from orchestrator.turn import TurnRunner
@@ -89,7 +89,7 @@ class RequestTurnRunner(TurnRunner):
             }
         )
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
         """T6: what it came to is noted for whoever asks, now or again."""
         turn, now = self._turn, self._with.clock()
         cancellations.cancel_awaited(db, turn.id, now)
@@ -109,7 +109,7 @@ class RequestTurnRunner(TurnRunner):
         parts = [Part(told, markdown=False)]
         turns.reply(db, turn, parts, "direct", end, now, repaired=result.repaired)
         requests.end(db, turn, requests.outcome(result, text, calls), now)
-        return requests.CHANNEL
+        return turns.origin(db, turn.id).address()
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         super()._bury(db, deaths, reason)

@@ -127,7 +127,7 @@ class SubagentTurnRunner(TurnRunner):
             return await super()._on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
         """T6: the result goes to its parent, and no chat is told."""
         turn, now = self._turn, self._with.clock()
         failed = result.error is not None or result.stop_reason not in runs.SUCCESS

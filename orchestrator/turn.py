@@ -13,7 +13,7 @@ import structlog
 
 from orchestrator import immediate, replies
 from orchestrator.definitions import AgentDefinition
-from orchestrator.delivery import STORAGE_RETRY, Preview
+from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -35,6 +35,7 @@ from orchestrator.journal.outbox import Address, Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
+from orchestrator.preview import Preview
 from orchestrator.turnhost import JournalHost, shown
 from orchestrator.turnrequest import Gathered, Services, gather, meant, turn_run
 from orchestrator.waits import Waits
@@ -242,7 +243,7 @@ class TurnRunner:
         """T6."""
         self.replied(result, await self._with.store.transact(self.reply, result))
 
-    def replied(self, result: TurnResult, channel: str | None) -> None:
+    def replied(self, result: TurnResult, address: Address | None) -> None:
         """After T6: whoever waits for it is told."""
         services, turn = self._with, self._turn
         self._over = True
@@ -254,11 +255,11 @@ class TurnRunner:
             tokens=result.usage.total,
             ms=services.clock() - turn.started_at,
         )
-        services.delivery.wake(channel)
+        services.delivery.replied(address)
         services.session_grew()
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
-        """The inside of T6; which channel has something to send, None if that may be any."""
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
+        """The inside of T6; which chat has its reply, None if that may be any."""
         services, turn = self._with, self._turn
         cancellations.cancel_awaited(db, turn.id, services.clock())
         origin = turns.origin(db, turn.id)
@@ -274,7 +275,7 @@ class TurnRunner:
             usage.release(db, turn.id)
         end = (result.stop_reason, result.error)
         turns.reply(db, turn, parts, mode, end, services.clock(), repaired=result.repaired)
-        return address.channel
+        return address
 
     async def _worker_died(self, error: WorkerLostError) -> None:
         """Count the death; the third gives the message up as poison."""

@@ -11,7 +11,6 @@ import structlog
 
 from orchestrator.approvals import ApprovalNeeded
 from orchestrator.definitions import AgentDefinition
-from orchestrator.delivery import Preview
 from orchestrator.errors import JournalError
 from orchestrator.hosttools.base import ToolContext
 from orchestrator.journal import media, prompts, steering, steps
@@ -20,6 +19,7 @@ from orchestrator.journal.outbox import Address
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
+from orchestrator.preview import Preview
 from orchestrator.tooljournal import Caller
 from orchestrator.tools import HandedOver, WorkGoesOn
 from orchestrator.turnrequest import Services, agent_for, tool_context
@@ -36,10 +36,10 @@ log = structlog.get_logger()
 class Ending(Protocol):
     """Who ends a turn."""
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> str | None:
-        """The inside of T6; which channel has something to send, None if that may be any."""
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
+        """The inside of T6; which chat has its reply, None if that may be any."""
 
-    def replied(self, result: TurnResult, channel: str | None) -> None:
+    def replied(self, result: TurnResult, address: Address | None) -> None:
         """After T6."""
 
 
@@ -78,12 +78,12 @@ class JournalHost:
         if last is not None and self.preview is not None and not self.preview.withdraw():
             last = None
         self.last = last
-        transact, pause, channel = self.services.store.transact, None, None
+        transact, pause, address = self.services.store.transact, None, None
         try:
             if last is None:
                 committed, pause = await transact(self._plan, commit)
             else:
-                committed, channel = await transact(self._reply, commit, last)
+                committed, address = await transact(self._reply, commit, last)
         except JournalError as error:
             raise _refusal(error) from error
         turn = self.turn  # of which the tasks of the wire know nothing
@@ -92,7 +92,7 @@ class JournalHost:
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
             if last is not None:
-                self.ending.replied(last, channel)
+                self.ending.replied(last, address)
         if pause is not None:
             self.wait = self.waits.for_resume
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
@@ -100,7 +100,7 @@ class JournalHost:
 
     def _reply(
         self, db: apsw.Connection, commit: StepCommit, last: TurnResult
-    ) -> tuple[StepCommitted, str | None]:
+    ) -> tuple[StepCommitted, Address | None]:
         """T3 and T6; nobody pauses an agent for what it has answered."""
         committed, _ = self._plan(db, commit)
         return committed, self.ending.reply(db, last)

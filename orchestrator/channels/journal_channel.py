@@ -33,6 +33,7 @@ class JournalChannel:
     bot_id = "local"
     edits = False
     from_journal = True
+    delivered_when_stored = True
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -60,6 +61,10 @@ class JournalChannel:
 
     def view(self, chat_id: str, text: str) -> None:
         """Show nothing before the whole answer."""
+
+    def replied(self, chat_id: str) -> None:
+        """Wake whoever waits in the chat."""
+        self._wake(chat_id)
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show no typing."""

@@ -48,7 +48,7 @@ class Telegram:
 
     name = telegram_updates.CHANNEL
     edits = True
-    from_journal = False
+    from_journal = delivered_when_stored = False
 
     def __init__(
         self,
@@ -214,6 +214,9 @@ class Telegram:
 
     def view(self, chat_id: str, text: str) -> None:
         """Nothing: replies are streamed by editing a message."""
+
+    def replied(self, chat_id: str) -> None:
+        """Nothing: people read what is sent."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show that an answer is being made, for about five seconds; failures are ignored."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import apsw
 
 UNFINISHED = " …"  # ends every preview, so that none can be taken for the reply
+STORED = "stored"  # a mode: what is in the journal has been delivered
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 CLOSE = (  # T9: when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
@@ -79,35 +80,35 @@ def add(
     now: int,
 ) -> None:
     """Queue the parts of a reply in order; a preview already sent for one becomes that part."""
-    first = 0 if turn_id is None else _next_part(db, turn_id)
     preview = (
         turn_id is not None
         and db.execute("SELECT part FROM outbox WHERE turn_id = ? AND final = 0", (turn_id,)).get
     )
-    for number, part in enumerate(parts):
-        if number == 0 and isinstance(preview, int):
-            db.execute(
-                "UPDATE outbox SET body = ?, markdown = ?, final = 1,"
-                " state = CASE state WHEN 'ph_sent' THEN 'ph_sent' ELSE 'queued' END"
-                " WHERE turn_id = ? AND part = ?",
-                (part.text, part.markdown, turn_id, preview),
-            )
-            continue
-        _insert(db, turn_id, first + number, address, part, mode, now)
+    if parts and isinstance(preview, int):
+        db.execute(
+            "UPDATE outbox SET body = ?, markdown = ?, final = 1,"
+            " state = CASE state WHEN 'ph_sent' THEN 'ph_sent' ELSE 'queued' END"
+            " WHERE turn_id = ? AND part = ?",
+            (parts[0].text, parts[0].markdown, turn_id, preview),
+        )
+        parts = parts[1:]
+    add_extra(db, turn_id, address, parts, mode, now)
+    if mode == STORED:
+        db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
 def add_extra(
     db: apsw.Connection,
-    turn_id: str,
+    turn_id: str | None,
     address: Address,
     parts: Sequence[Part],
     mode: str,
     now: int,
 ) -> None:
     """Queue messages of a turn beside its reply: what a tool sends, to any chat."""
-    first = _next_part(db, turn_id)
-    for number, part in enumerate(parts):
-        _insert(db, turn_id, first + number, address, part, mode, now)
+    first = 0 if turn_id is None else _next_part(db, turn_id)
+    for number, part in enumerate(parts, first):
+        _insert(db, turn_id, number, address, part, mode, now)
 
 
 def add_notice(
@@ -163,10 +164,11 @@ def _insert(
     *,
     final: bool = True,
 ) -> None:
+    stored = mode == STORED
     db.execute(
         "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-        " body, markdown, reply_to, final, state, created_at)"
-        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,'queued',?)",
+        " body, markdown, reply_to, final, state, created_at, ended_at)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             turn_id,
             number,
@@ -175,12 +177,14 @@ def _insert(
             address.chat_id,
             address.thread_id,
             address.chat_key,
-            mode,
+            "direct" if stored else mode,
             part.text,
             part.markdown,
             part.reply_to,
             final,
+            "delivered" if stored else "queued",
             now,
+            now if stored else None,
         ),
     )
 
@@ -206,7 +210,7 @@ def take_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
     )
     told = list(rows)
     for row_id, _ in told:
-        _end(db, row_id, "abandoned", "the chat was told with its next reply", now)
+        end(db, row_id, "abandoned", "the chat was told with its next reply", now)
     return [str(body) for _, body in told]
 
 
@@ -238,8 +242,8 @@ def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
 
 
 def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:
-    """T8: the platform has it; closes the turn (T9) when this was its last row."""
-    _end(db, row_id, "delivered", None, now)
+    """T8: the platform has it."""
+    end(db, row_id, "delivered", None, now)
     db.execute("UPDATE outbox SET msg_id = ? WHERE id = ?", (message_id, row_id))
 
 
@@ -252,9 +256,13 @@ def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
     db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
-def failed(db: apsw.Connection, row_id: int, state: str, error: str, now: int) -> None:
-    """The row ends as ``unknown``, ``abandoned`` or ``failed_permanent``."""
-    _end(db, row_id, state, error, now)
+def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: int) -> None:
+    """The row has ended; closes the turn (T9) when this was its last one."""
+    db.execute(
+        "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?",
+        (state, error, now, row_id),
+    )
+    db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
 def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
@@ -283,15 +291,7 @@ def recover(db: apsw.Connection, now: int) -> None:
     )
     stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
     for (row_id,) in list(db.execute(stuck)):
-        failed(db, row_id, "unknown", "the process stopped while sending", now)
-
-
-def _end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: int) -> None:
-    db.execute(
-        "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?",
-        (state, error, now, row_id),
-    )
-    db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
+        end(db, row_id, "unknown", "the process stopped while sending", now)
 
 
 def _row(values: Sequence[object]) -> OutboxRow:

@@ -36,6 +36,7 @@ class ApiChannel(JournalChannel):
     """The `Adapter`; the chats of this channel are its requests."""
 
     name = CHANNEL
+    delivered_when_stored = False
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -53,12 +54,15 @@ class ApiChannel(JournalChannel):
         Raises:
             SendError: nobody does.
         """
-        listeners = self._listeners.get(part.chat_id)
-        if not listeners:
+        if part.chat_id not in self._listeners:
             raise SendError(GONE, SendOutcome.PERMANENT)
-        for listener in listeners:
-            listener.wake()
+        self.replied(part.chat_id)
         return "journal"
+
+    def replied(self, chat_id: str) -> None:
+        """Wake whoever waits for the answer."""
+        for listener in self._listeners.get(chat_id, ()):
+            listener.wake()
 
     def view(self, chat_id: str, text: str) -> None:
         """Show the answer so far."""

@@ -26,7 +26,8 @@ AGENTS = AgentsFile.model_validate(
 class Chats:
     """A channel that keeps what it is told to send."""
 
-    name, bot_id, edits, from_journal = "telegram", "1", True, False
+    name, bot_id, edits = "telegram", "1", True
+    from_journal = delivered_when_stored = False
 
     def __init__(self) -> None:
         self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)
@@ -53,6 +54,9 @@ class Chats:
     async def download(self, handle: str, limit: int) -> bytes:
         """Nothing is attached here."""
         raise NotImplementedError(handle, limit)
+
+    def replied(self, chat_id: str) -> None:
+        """Nothing is read here."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Nothing is answered here."""

@@ -91,7 +91,7 @@ class Journal(TurnMachine):
             outbox.delivered(self.db, row.id, row.ph_id or f"m{row.id}", self.now)
         elif end == "blocked" or (end == "unknown" and row.mode == "direct"):
             state = "failed_permanent" if end == "blocked" else "unknown"
-            outbox.failed(self.db, row.id, state, end, self.now)
+            outbox.end(self.db, row.id, state, end, self.now)
         elif end == "gone":
             outbox.forget_placeholder(self.db, row.id)
         else:

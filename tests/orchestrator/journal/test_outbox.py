@@ -50,12 +50,23 @@ def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: apsw.Connectio
     assert due(db) == [("7", "1", "queued"), ("8", "notice", "queued")]
     outbox.sending(db, first(db).id, "sending", 2)
     assert due(db)[0] == ("7", "1", "sending")
-    outbox.failed(db, first(db).id, "unknown", "timeout", 3)
+    outbox.end(db, first(db).id, "unknown", "timeout", 3)
     assert due(db)[0] == ("7", "2", "queued")
     outbox.requeue(db, first(db).id, "429", 5000)
     assert (first(db).body, first(db).not_before, first(db).attempt) == ("2", 5000, 0)
     outbox.delivered(db, first(db).id, "m2", 4)
     assert due(db)[0] == ("7", "3", "queued")
+
+
+def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(
+    db: apsw.Connection,
+) -> None:
+    """Nothing is left to send, and the turn is closed in the transaction of its reply."""
+    turns.reply(db, turns.load(db, "t1"), [Part("hello")], outbox.STORED, ("done", None), 5)
+    assert due(db) == []
+    assert outbox.texts_of_turn(db, "t1") == ("hello",)
+    assert db.execute("SELECT state, ended_at FROM outbox").fetchall() == [("delivered", 5)]
+    assert turns.load(db, "t1").state == "closed"
 
 
 def test_preview_and_reply_are_the_same_row(db: apsw.Connection) -> None:

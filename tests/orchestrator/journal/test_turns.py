@@ -235,7 +235,7 @@ def test_turn_closes_when_its_last_message_has_ended(db: apsw.Connection) -> Non
     turns.reply(db, turn, [Part("a"), Part("b"), Part("c")], "direct", DONE, 3)
     for state in ("unknown", "failed_permanent"):
         (row,) = outbox.due(db, "telegram")
-        outbox.failed(db, row.id, state, "no", 4)
+        outbox.end(db, row.id, state, "no", 4)
         assert turns.load(db, "t1").state == "replied"
     (row,) = outbox.due(db, "telegram")
     outbox.delivered(db, row.id, "m2", 5)
