@@ -7,7 +7,8 @@ that may have arrived is never sent twice.
 
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
 
 import anyio
 import structlog
@@ -179,14 +180,17 @@ class Delivery:
         """
         adapter = self._adapters.get(address.channel)
         preview = Preview()
+        if adapter is None or adapter.from_journal:  # nobody there is told that we are typing
+            if adapter is not None:
+                preview.view = partial(adapter.view, address.chat_id)
+            with closing(preview):
+                yield preview
+            return
         try:
             async with anyio.create_task_group() as tasks:
-                if adapter is not None:
-                    tasks.start_soon(self._typing, adapter, address)
-                    if self.mode(address) == "edit":
-                        tasks.start_soon(self._stream, adapter, turn_id, address, preview)
-                    else:
-                        preview.view = lambda text: adapter.view(address.chat_id, text)
+                tasks.start_soon(self._typing, adapter, address)
+                if self.mode(address) == "edit":
+                    tasks.start_soon(self._stream, adapter, turn_id, address, preview)
                 try:
                     yield preview
                 finally:

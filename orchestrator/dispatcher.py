@@ -142,8 +142,9 @@ class Dispatcher:
     def _look(self, db: apsw.Connection) -> tuple[list[str], list[str], list[str]]:
         """The chats that have work, those whose turn a newer message may end, cancelled turns."""
         chats = inbox.chats_with_work(db)
-        impatient = [chat for chat in chats if chat in self._lanes and self._impatient(db, chat)]
-        return chats, impatient, cancellations.cancelled(db, self._scopes)
+        busy = (chat for chat, waits in chats.items() if waits and chat in self._lanes)
+        impatient = [chat for chat in busy if self._impatient(db, chat)]
+        return [*chats], impatient, cancellations.cancelled(db, self._scopes)
 
     def _impatient(self, db: apsw.Connection, chat: str) -> bool:
         """Whether a message waits in a chat that does not want to wait."""

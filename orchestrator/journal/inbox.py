@@ -198,17 +198,15 @@ def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
     return int(found or 0)
 
 
-def chats_with_work(db: apsw.Connection) -> list[str]:
-    """The chats that have a message to answer or a turn to finish, oldest first."""
-    return [
-        key
-        for (key,) in db.execute(
-            "SELECT chat_key FROM (SELECT chat_key, received_at AS at FROM inbox"
-            " WHERE state = 'new' UNION ALL SELECT chat_key, started_at FROM turn"
-            " WHERE state IN('running','waiting') AND state = 'running')"  # the first: the index
-            " GROUP BY chat_key ORDER BY min(at)"
-        )
-    ]
+def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
+    """The chats with a turn to finish or a message to answer (then true), oldest first."""
+    rows = db.execute(
+        "SELECT chat_key, max(new) FROM (SELECT chat_key, received_at AS at, 1 AS new FROM inbox"
+        " WHERE state = 'new' UNION ALL SELECT chat_key, started_at, 0 FROM turn"
+        " WHERE state IN('running','waiting') AND state = 'running')"  # first that of the index
+        " GROUP BY chat_key ORDER BY min(at)"
+    )
+    return {str(key): bool(new) for key, new in rows}
 
 
 def has_work(db: apsw.Connection, key: str) -> bool:
@@ -246,9 +244,10 @@ def load(db: apsw.Connection, row_id: int) -> InboxRow:
 
 
 def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
-    """The stored update of a channel whose ids never repeat (the console's are random)."""
+    """The stored update of a channel of this machine, whose ids never repeat (they are random)."""
     found = db.execute(
-        f"SELECT {COLUMNS} FROM inbox WHERE channel = ? AND message_id = ?", (channel, message_id)
+        f"SELECT {COLUMNS} FROM inbox WHERE bot_id = 'local' AND message_id = ? AND channel = ?",
+        (message_id, channel),
     ).fetchone()
     return from_values(found) if found else None
 

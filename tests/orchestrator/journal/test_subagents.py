@@ -75,7 +75,7 @@ def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: apsw.Connection) 
     call = begun(db)
     work = run(db, call)
     assert work.subagent_id == "work-sub-t1-2"
-    assert inbox.chats_with_work(db) == ["telegram/1/7/", work.lane]
+    assert inbox.chats_with_work(db) == {"telegram/1/7/": False, work.lane: True}
     turn = admitted(db, call)
     origin = turns.origin(db, turn.id)
     assert (origin.text, origin.ours) == ("count", True)
@@ -135,7 +135,7 @@ def test_stopped_turn_takes_its_work_along(db: apsw.Connection) -> None:
     assert [run(db, item).state for item in (call, other)] == ["cancelled", "cancelled"]
     assert run(db, call).error == "stopped"
     assert sorted(cancellations.cancelled(db, ["t1", "s1", "x"])) == ["s1", "t1"]
-    assert inbox.chats_with_work(db) == []
+    assert inbox.chats_with_work(db) == {}
     assert invariants.violations(db) == []
 
 
