@@ -8,7 +8,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from thinker.jsontext import MAX_ATTEMPTS, value_at
-from thinker.protocol.messages import JsonObject
+from thinker.protocol.messages import JsonObject, too_deep
 
 FENCE = r"```.*?(?:```|\Z)"
 WHOLE_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)```\s*", re.DOTALL)
@@ -81,6 +81,6 @@ def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | No
     name, parameters = found.get("name"), found.get("parameters")
     if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):
         return None
-    if not isinstance(name, str) or name not in offered:
+    if not isinstance(name, str) or name not in offered or too_deep(parameters):
         return None
     return LeakedCall(name, parameters, text[:start].strip())

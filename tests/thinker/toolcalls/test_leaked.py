@@ -28,6 +28,7 @@ CALL = '{"name": "t", "parameters": {"a": "}{"}}'
         ('{"name": "t", "parameters": {"a": "\\ud800"}}', None),
         ('{"name": "t", "parameters": {"a": ' + "9" * 5000 + "}}", None),
         ('{"name": "t", "parameters": ', None),
+        ('{"name": "t", "parameters": {"a": ' + "[" * 64 + "]" * 64 + "}}", None),
     ],
 )
 def test_call_is_found_only_where_it_is_one(text: str, found: LeakedCall | None) -> None:
