@@ -4,11 +4,13 @@ An edit with any error is refused whole and reported; the configuration in force
 broken file falls back to the last good copy, so that a bad edit cannot brick the daemon.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 from watchfiles import awatch
 
 from orchestrator import definitions
@@ -23,9 +25,7 @@ from orchestrator.toolservers import ToolServers
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.skillfile import scan
 
-DEBOUNCE = (
-    400  # milliseconds at most until an edit is told; the journal in the same folder writes on
-)
+DEBOUNCE = 400  # milliseconds at most until an edit is told
 STEP = 100  # milliseconds of silence after which it is: an editor writes a file in several steps
 log = structlog.get_logger()
 
@@ -82,6 +82,7 @@ class Configuration:
         return good
 
     def _read_file(self) -> bool:
+        self._version = _version(self.path)
         try:
             loaded = definitions.load(self.path, self._environ)
         except ConfigError as error:
@@ -130,10 +131,8 @@ class Configuration:
         stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_set_at_the_end, stopped)
-            tasks.start_soon(self._watch_file, on_change, stopped)
+            tasks.start_soon(self._watch_file, on_change, stopped, tasks)
             tasks.start_soon(self._watch_skills, on_skill, stopped)
-            # Tasks begin in order, and a watcher watches before it first waits.
-            tasks.start_soon(self._notice_earlier_edit, on_change)
 
     async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[None]]) -> None:
         """An edit between the reading of the file and the watching of it."""
@@ -141,14 +140,23 @@ class Configuration:
             await on_change()
 
     async def _watch_file(
-        self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event
+        self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event, tasks: TaskGroup
     ) -> None:
-        files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
         prompts = self._settings.paths.prompts
-        folders = {prompts, *(file.parent for file in files)}
-        async for paths in _edits(folders, stopped, recursive=False):
-            if any(path in files or path.parent == prompts for path in paths):
-                await on_change()
+        changed = True
+        while changed:  # there may be another file in its place, which nobody watches
+            changed = False
+            files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
+            # Tasks begin in order, and a watcher watches before it first waits.
+            tasks.start_soon(self._notice_earlier_edit, on_change)
+            edits = _edits({prompts, *map(_watched, files)}, stopped, recursive=False)
+            async with aclosing(edits):
+                async for paths in edits:
+                    if any(path in files or path.parent == prompts for path in paths):
+                        await on_change()
+                    changed = not files.isdisjoint(paths)
+                    if changed:
+                        break
 
     async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
         folders = {self._settings.paths.skills, self._settings.paths.personas}
@@ -192,6 +200,14 @@ class Configuration:
             log.warning("last_good_not_kept", problem=str(error))
 
 
+def _watched(file: Path) -> Path:
+    """What is watched to hear of a file's edits: itself, as its folder may be the journal's, too.
+
+    The kernel would tell of the journal's every write, dozens for a message.
+    """
+    return file if file.is_file() and not file.is_symlink() else file.parent
+
+
 def _version(path: Path) -> tuple[int, ...]:
     """What changes with every edit of a file; empty when there is none."""
     try:
@@ -210,15 +226,17 @@ async def _set_at_the_end(stopped: anyio.Event) -> None:
 
 
 async def _edits(
-    folders: Iterable[Path], stopped: anyio.Event, *, recursive: bool
-) -> AsyncIterator[set[Path]]:
+    places: Iterable[Path], stopped: anyio.Event, *, recursive: bool
+) -> AsyncGenerator[set[Path]]:
     """The paths that changed, edit by edit."""
     try:
-        async for changes in awatch(
-            *folders, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
-        ):
-            yield {Path(path) for _, path in changes}
-    except OSError as error:  # a folder is gone, or the kernel's limit of watches is reached
+        edits = awatch(
+            *places, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
+        )
+        async with aclosing(edits):
+            async for changes in edits:
+                yield {Path(path) for _, path in changes}
+    except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
         log.error(  # noqa: TRY400 - the text says it all
             "edits_not_noticed",
             problem=f"{error}; run 'orchestrator reload' after an edit",
