@@ -49,6 +49,7 @@ class Camel(Frozen):
         alias_generator=to_camel,
         populate_by_name=True,
         serialize_by_alias=True,
+        defer_build=True,  # each process uses a few of them, none at its start
     )
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
-import h11
 
 from orchestrator.errors import OrchestratorError
+
+if TYPE_CHECKING:
+    import h11
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
 CHUNK = 65_536
@@ -49,6 +51,8 @@ async def read(stream: Connection) -> Exchange:
         RefusedRequestError: it is no request, or too large.
         anyio.BrokenResourceError: the client went away.
     """
+    import h11  # noqa: PLC0415 - a daemon whose agents have no port never loads it
+
     connection = h11.Connection(h11.SERVER)
     request: h11.Request | None = None
     body = bytearray()
@@ -82,7 +86,7 @@ async def _receive(stream: Connection) -> bytes:
         return b""
 
 
-def _exchange(request: h11.Request, body: bytes) -> Exchange:
+def _exchange(request: "h11.Request", body: bytes) -> Exchange:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
     path = request.target.decode("latin-1").partition("?")[0]
     return Exchange(request.method.decode("latin-1"), path, headers, body)
