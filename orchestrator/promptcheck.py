@@ -3,7 +3,7 @@
 A definition that cannot be used is replaced by its last version that could.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
@@ -123,7 +123,14 @@ def hook_problems(
             yield Problem("warning", FILE, 0, agent.agent_id, "allowHooks", message)
 
 
-def known_hooks(directory: Path) -> frozenset[str]:
-    """The hooks that there are: files of the home, and entry points of installed packages."""
+def known_hooks(
+    directory: Path, agents: AgentsFile, definitions: Iterable[PromptDefinition]
+) -> frozenset[str]:
+    """The hooks that there are: files of the home, and entry points of installed packages.
+
+    Nobody looks for any unless somebody has hooks: that reads the metadata of every package.
+    """
+    if not any(named.hooks for named in (*agents.agents, *definitions)):
+        return frozenset()
     installed = (found.name for found in entry_points(group=HOOKS))
     return frozenset((*(path.stem for path in directory.glob("*.py")), *installed))

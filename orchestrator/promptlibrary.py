@@ -53,8 +53,9 @@ class PromptLibrary:
         """Read all files again; what cannot be used leaves the definition that there was."""
         files, before = scan(self._folders), self.definitions
         fresh = {name: file.definition for name, file in files.items() if file.definition}
-        hooks = promptcheck.known_hooks(self._hooks)
-        current, problems = promptcheck.settled({**before, **fresh}, before, agents, hooks)
+        offered = {**before, **fresh}
+        hooks = promptcheck.known_hooks(self._hooks, agents, offered.values())
+        current, problems = promptcheck.settled(offered, before, agents, hooks)
         bundles = {name: bundle(current, name) for name in current}
         used = {agent.prompt for agent in agents.agents} & bundles.keys()
         needed = {part for name in used if name for part in bundles[name].definitions}
