@@ -130,7 +130,8 @@ def known_hooks(
 
     Nobody looks for any unless somebody has hooks: that reads the metadata of every package.
     """
-    if not any(named.hooks for named in (*agents.agents, *definitions)):
+    named = [*(a.hooks for a in agents.agents), *(d.hooks for d in definitions)]
+    if not any(named):
         return frozenset()
     installed = (found.name for found in entry_points(group=HOOKS))
     return frozenset((*(path.stem for path in directory.glob("*.py")), *installed))
