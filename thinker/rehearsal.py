@@ -33,6 +33,7 @@ from thinker.protocol.methods import (
     TurnResult,
     TurnRun,
 )
+from thinker.protocol.net import tls_context
 from thinker.protocol.peer import connected
 from thinker.terminal import OwnHost
 
@@ -47,6 +48,7 @@ log = structlog.get_logger()
 
 async def rehearse() -> None:
     """Run a turn with one tool call; without loopback there is none, and workers start colder."""
+    tls_context()  # which nobody needs to reach loopback
     try:
         listener = socket.create_server(("127.0.0.1", 0))
     except OSError as error:

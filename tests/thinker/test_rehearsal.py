@@ -6,18 +6,21 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 
+from thinker.protocol.net import tls_context
 from thinker.rehearsal import rehearse
 
 
 async def test_rehearsal_runs_a_whole_turn_and_leaves_no_thread() -> None:
     """With its tool call; a process with threads could not be forked safely."""
     before = threading.active_count()
+    tls_context.cache_clear()
     with capture_logs() as logged:
         await rehearse()
     events = [event["event"] for event in logged]
     assert "tools_selected" in events
     assert not {"rehearsal_failed", "no_rehearsal"}.intersection(events)
     assert threading.active_count() == before
+    assert tls_context.cache_info().currsize == 1  # no worker reads the certificates again
 
 
 async def test_without_loopback_there_is_no_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
