@@ -183,7 +183,7 @@ def _as_of_httpx(late: type[HttpError], broken: type[HttpError]) -> Iterator[Non
         yield
     except TimeoutError as error:
         raise late(str(error)) from error
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter: no host can have such a name
         raise broken(str(error)) from error
     except h11.RemoteProtocolError as error:
         raise httpx.RemoteProtocolError(str(error)) from error

@@ -138,9 +138,10 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
     assert listener.heads[0].startswith("post http://model.invalid/v1 http/1.1\r\n")
 
 
-async def test_nobody_listening_is_an_error_of_the_client() -> None:
-    """The one kind of error that callers know."""
-    poster = open_poster("http://127.0.0.1:1/v1", {}, connect=5.0, read=5.0)
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "a..b", "a" * 64])
+async def test_nobody_listening_is_an_error_of_the_client(host: str) -> None:
+    """The one kind of error that callers know; also where nobody ever could."""
+    poster = open_poster(f"http://{host}/v1", {}, connect=5.0, read=5.0)
     with pytest.raises(HttpError):
         await poster.post(b"{}")
     await poster.aclose()
