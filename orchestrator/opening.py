@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from uuid import uuid4
 
 import apsw
 import structlog
@@ -45,7 +44,7 @@ class Begun:
 class Opener:
     """Opens turns, inside the transactions of whoever asks; none while it is not ``admitting``."""
 
-    def __init__(self, services: Services, new_id: Callable[[], str] = lambda: uuid4().hex) -> None:
+    def __init__(self, services: Services, new_id: Callable[[int], str] = turns.new_id) -> None:
         self._with = services
         self._new_id = new_id
         self.admitting = True
@@ -87,7 +86,7 @@ class Opener:
             inbox.refuse(db, row, reason, replies.NO_AGENT if told else None, now)
             return row
         admission = Admission(
-            turn_id=self._new_id(),
+            turn_id=self._new_id(now),
             agent_id=agent_id,
             epoch=self._with.epoch,
             minutes=self._minutes(db, agent_id, row),

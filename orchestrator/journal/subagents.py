@@ -82,7 +82,7 @@ def create(
     db: apsw.Connection, call: Call, agent_id: str, spec: Spec, now: int, chat_key: str = ""
 ) -> str:
     """A new subagent of an agent, named after the call that wants it; it lives in a chat."""
-    subagent_id = f"{agent_id}-sub-{call.turn_id[:12]}-{call.seq}"
+    subagent_id = f"{agent_id}-sub-{call.turn_id[-12:]}-{call.seq}"
     db.execute(
         "INSERT INTO subagent(id, agent_id, spec, created_at, chat_key) VALUES(?,?,?,?,?)",
         (subagent_id, agent_id, spec.model_dump_json(), now, chat_key),

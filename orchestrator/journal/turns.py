@@ -4,6 +4,7 @@
 chat is open. Every change is fenced by the epoch: a supervisor that was replaced changes nothing.
 """
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,14 @@ class Context:
     summary: str | None
     steps: tuple[RecordedStep, ...]
     recent_tools: tuple[str, ...]
+
+
+def new_id(now: int) -> str:
+    """An id for a turn that begins now (milliseconds): later ones are greater.
+
+    So what belongs to the turns of one time stands together on disk, as with UUID version 7.
+    """
+    return f"{now:012x}{secrets.token_hex(10)}"
 
 
 def boot(db: apsw.Connection, now: int) -> int:

@@ -1,6 +1,7 @@
 """agents.json is edited while people talk: nothing is lost, and only what changed restarts."""
 
 import json
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,28 @@ async def test_edit_during_a_turn_loses_nothing_and_spares_the_unchanged(tmp_pat
         assert await daemon.pid("home") == home
         assert await daemon.pid("work") != work
         assert len(model.requests_about("long")) == 1
+
+
+async def test_file_is_watched_however_it_is_edited(tmp_path: Path) -> None:
+    """In place, by another file of that name, after it was gone, and behind a symbolic link."""
+    file, target = tmp_path / "agents.json", tmp_path / "elsewhere.json"
+    async with held_daemon(tmp_path) as (_, model, daemon):
+        texts = (json.dumps(make(model)) for make in cycle((with_third, two_agents)))
+        file.write_text(next(texts), "utf-8")
+        await daemon.logged("config_applied", 1)
+        for times in (2, 3):
+            daemon.write(json.loads(next(texts)))
+            await daemon.logged("config_applied", times)
+        file.unlink()
+        await daemon.logged("config_problem")
+        file.write_text(next(texts), "utf-8")
+        await daemon.logged("config_applied", 4)
+        target.write_text(next(texts), "utf-8")
+        (tmp_path / "link").symlink_to(target)
+        (tmp_path / "link").replace(file)
+        await daemon.logged("config_applied", 5)
+        target.write_text(next(texts), "utf-8")
+        await daemon.logged("config_applied", 6)
 
 
 async def test_removed_agent_finishes_and_its_chat_goes_where_it_is_bound_now(
