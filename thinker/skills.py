@@ -3,15 +3,17 @@
 import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from thinker.protocol.skillfile import FILE_NAME, SkillFile, scan
 
-Identity = tuple[int, int, int, int]
+Identity = tuple[int, ...]
+Glances = tuple[tuple[str, Identity | None], ...]  # a directory and its skills, by their paths
 
 
 def identity(path: str | Path) -> Identity | None:
-    """What changes when a file is edited or replaced: device, inode, time of change, size.
+    """What changes with a file: device, inode, times of writing and of any change, size.
 
     None when there is no such file or it cannot be reached.
     """
@@ -19,7 +21,7 @@ def identity(path: str | Path) -> Identity | None:
         found = os.stat(path)  # noqa: PTH116 - half the time of Path.stat, and it takes both
     except (OSError, ValueError):  # ValueError: a name with a NUL byte
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 class SkillCatalog:
@@ -32,7 +34,7 @@ class SkillCatalog:
     def __init__(self, directories: Sequence[Path], globs: Sequence[str] = ("*",)) -> None:
         self._directories = tuple(directories)
         self._globs = tuple(globs)
-        self._seen: tuple[tuple[str, Identity | None], ...] | None = None
+        self._seen: tuple[Glances, ...] | None = None
         self.playbooks: tuple[SkillFile, ...] = ()
         self.listed: tuple[SkillFile, ...] = ()
         self.problems: tuple[str, ...] = ()
@@ -40,12 +42,16 @@ class SkillCatalog:
     def refresh(self) -> bool:
         """Read the files again if any changed, came or went; True when it did so."""
         # Looked at before reading: an edit in between shows at the next refresh.
-        seen = tuple(glance for directory in self._directories for glance in _glances(directory))
+        seen = tuple(map(_glances, self._directories))
         if seen == self._seen:
             return False
-        skills, self.problems = scan(self._directories)
+        held = [_held(*looked) for looked in zip(self._directories, seen, strict=True)]
+        named = {skill.name: skill for skills, _ in held for skill in skills}  # later ones replace
+        self.problems = tuple(problem for _, problems in held for problem in problems)
         wanted = [
-            skill for skill in skills if any(fnmatchcase(skill.name, glob) for glob in self._globs)
+            named[name]
+            for name in sorted(named)
+            if any(fnmatchcase(name, glob) for glob in self._globs)
         ]
         self.playbooks = tuple(skill for skill in wanted if skill.keywords)
         self.listed = tuple(skill for skill in wanted if not skill.keywords)
@@ -53,14 +59,21 @@ class SkillCatalog:
         return True
 
 
-def _glances(directory: Path) -> list[tuple[str, Identity | None]]:
+@lru_cache(maxsize=32)
+def _held(directory: Path, seen: Glances) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
+    """What `scan` says of a directory, once: a worker inherits what its zygote has read."""
+    del seen  # the answer is another one when this is another one
+    return scan((directory,))
+
+
+def _glances(directory: Path) -> Glances:
     """The identities of a directory and the files of its skills; at every turn, so without Path."""
-    found = [(str(directory), identity(directory))]
-    if found[0][1] is None:
-        return found
+    own = str(directory), identity(directory)
+    if own[1] is None:
+        return (own,)
     try:
         with os.scandir(directory) as entries:
             paths = sorted(f"{entry.path}/{FILE_NAME}" for entry in entries)
     except OSError:  # reported by scan
-        return found
-    return found + [(path, seen) for path in paths if (seen := identity(path)) is not None]
+        return (own,)
+    return own, *((path, seen) for path in paths if (seen := identity(path)) is not None)

@@ -34,7 +34,7 @@ with without("rich", "click"):  # structlog and httpx take them along, for colou
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
-ROUNDS = 8  # of the rehearsal: CPython specialises what has run so often, which writes to its pages
+ROUNDS = 12  # of the rehearsal: CPython specialises what runs often, which writes to its pages
 STANDARD = 3  # descriptors: input, output, errors
 ARG_START, ARG_END = 45, 46  # of what follows the name in proc_pid_stat(5), where they are 48, 49
 

@@ -90,3 +90,18 @@ def test_bundled_skills_are_all_usable() -> None:
     skills, problems = scan((BUNDLED,))
     assert not problems
     assert {"orchestrator-guide", "daily-plan"} <= {skill.name for skill in skills}
+
+
+def test_what_was_read_before_the_fork_is_not_read_again(tmp_path: Path) -> None:
+    """Catalogues of one process share what the files of a state hold."""
+    path = write(tmp_path, "a")
+    zygote, worker = SkillCatalog((tmp_path,)), SkillCatalog((tmp_path, tmp_path / "own"))
+    zygote.refresh()
+    worker.refresh()
+    assert worker.listed[0] is zygote.listed[0]
+    write(tmp_path, "a", body="Do it differently.")
+    worker.refresh()
+    assert worker.listed[0].instructions == "Do it differently."
+    path.write_text("no skill", "utf-8")
+    worker.refresh()
+    assert worker.problems

@@ -5,6 +5,7 @@ Profile override replaces whichever was chosen, in every recipe alike (seed 002,
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -60,6 +61,18 @@ def read_text(path: Path) -> str:
     return path.read_text("utf-8-sig")
 
 
+def remembered(path: Path) -> str:
+    """`read_text`, once for each state of the file: a worker inherits what its zygote has read."""
+    seen = identity(path)
+    return read_text(path) if seen is None else _text_of(path, seen)
+
+
+@lru_cache(maxsize=8)  # an agent has three at most
+def _text_of(path: Path, seen: Identity) -> str:
+    del seen  # it is another text when this is another one
+    return read_text(path)
+
+
 def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
     """The first usable prompt; an unreadable or empty file is passed over with a warning.
 
@@ -91,7 +104,7 @@ def override(base: BasePrompt, profile_prompt: str | None) -> BasePrompt:
 class BasePrompts:
     """The base prompt of one agent, read again only when one of its files changed."""
 
-    def __init__(self, settings: ThinkerSettings, read: Read = read_text) -> None:
+    def __init__(self, settings: ThinkerSettings, read: Read = remembered) -> None:
         self._settings = settings
         self._read = read
         self._paths = [path for _, path in _candidates(settings)]

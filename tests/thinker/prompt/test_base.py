@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from thinker.prompt.base import BUILT_IN, BasePrompts, choose, override
+import pytest
+
+from thinker.prompt.base import BUILT_IN, BasePrompts, choose, override, remembered
 from thinker.protocol.env import ThinkerSettings
 
 
@@ -99,3 +101,16 @@ def test_edit_is_live_and_an_unchanged_file_is_not_read_again(tmp_path: Path) ->
     assert prompts.current().source == "persona"
     (tmp_path / "custom.txt").write_text("back", "utf-8")
     assert prompts.current().text == "back"
+
+
+def test_text_is_read_once_for_each_state_of_its_file(tmp_path: Path) -> None:
+    """A worker has what its zygote has read; an edit shows, a file that is gone is missed."""
+    path = tmp_path / "prompt.md"
+    path.write_text("You are A.", "utf-8")
+    first = remembered(path)
+    assert remembered(path) is first
+    path.write_text("You are someone else.", "utf-8")
+    assert remembered(path) == "You are someone else."
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        remembered(path)
