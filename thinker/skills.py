@@ -59,7 +59,7 @@ class SkillCatalog:
         return True
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=4)  # an agent has three directories
 def _held(directory: Path, seen: Glances) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
     """What `scan` says of a directory, once: a worker inherits what its zygote has read."""
     del seen  # the answer is another one when this is another one
