@@ -26,6 +26,7 @@ PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not
 RETRY_CAP = 60.0  # seconds between two tries at most
 PREVIEW_START = 24  # characters before a preview is worth a notification
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
+TYPING_START = 0.3  # seconds before that is worth a request
 TYPING_INTERVAL = 4.0  # seconds; the platform shows it for five
 CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
 STORAGE_RETRY = 2.0  # seconds between two tries to write what cannot be written
@@ -140,8 +141,9 @@ class Delivery:
             await self._store.transact(outbox.sending, row.id, "ph_sending", self._clock())
             with _bounded("placeholder"):
                 message_id = await adapter.send(_part(row, PLACEHOLDER))
-            await self._record(outbox.placeholder_sent, row.id, message_id)
-        await self._store.transact(outbox.sending, row.id, "sending", self._clock())
+            await self._record(outbox.replacing, row.id, message_id, self._clock())
+        else:
+            await self._store.transact(outbox.sending, row.id, "sending", self._clock())
         with _bounded("edit"):
             await adapter.edit(_part(row), message_id)
         await self._record(outbox.delivered, row.id, message_id, self._clock())
@@ -200,6 +202,7 @@ class Delivery:
             raise group.exceptions[0] from None
 
     async def _typing(self, adapter: Adapter, address: Address) -> None:
+        await anyio.sleep(TYPING_START)
         while True:
             await adapter.typing(address.chat_id, address.thread_id or None)
             await anyio.sleep(TYPING_INTERVAL)

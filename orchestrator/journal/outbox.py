@@ -222,12 +222,6 @@ def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
     return tuple(str(body) for (body,) in rows)
 
 
-def row(db: apsw.Connection, row_id: int) -> OutboxRow | None:
-    """One row."""
-    found = db.execute(f"SELECT {COLUMNS} FROM outbox WHERE id = ?", (row_id,)).fetchone()
-    return _row(found) if found else None
-
-
 def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> None:
     """T7: the platform is about to be called; ``state`` is ``ph_sending`` or ``sending``."""
     db.execute(
@@ -239,6 +233,12 @@ def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> None:
 def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
     """T8 of a placeholder or preview."""
     db.execute("UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ?", (message_id, row_id))
+
+
+def replacing(db: apsw.Connection, row_id: int, message_id: str, now: int) -> None:
+    """T8 of a placeholder, and T7 of the edit that puts the reply in its place."""
+    placeholder_sent(db, row_id, message_id)
+    sending(db, row_id, "sending", now)
 
 
 def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:

@@ -128,7 +128,7 @@ MUTANTS = (
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'delivered' END\"\n"
         "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
-        ("supervisor@placeholder_sent:after#1", "supervisor@edit:before#1"),
+        ("supervisor@replacing:after#1", "supervisor@edit:before#1"),
     ),
     Mutant(
         "not modified is a failure",
