@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.delivery import STORAGE_RETRY
 from orchestrator.errors import JournalError
-from orchestrator.journal import cancellations, inbox, runs, turns
+from orchestrator.journal import cancellations, inbox, runs, subagents, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.turns import Turn
@@ -128,7 +128,8 @@ class Dispatcher:
         self._lanes.discard(chat)
         self._ended.set()
         self._ended = anyio.Event()
-        if chat in self._late or _task_agent(chat)[1]:  # a task may have waited for this one
+        # A task may have waited for this one; a subagent's result may be its parent's message.
+        if chat in self._late or chat.startswith((runs.LANE, subagents.LANE)):
             self._late.discard(chat)
             self.wake()
 
