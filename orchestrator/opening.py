@@ -10,6 +10,7 @@ from orchestrator import __version__, handoffs, replies
 from orchestrator.journal import inbox, subagents, turns
 from orchestrator.journal.inbox import InboxRow
 from orchestrator.journal.pauses import Pause
+from orchestrator.journal.savepoint import tolerant
 from orchestrator.journal.turns import Admission, Turn
 from orchestrator.proactive import TaskTurnRunner
 from orchestrator.requests import RequestTurnRunner
@@ -57,16 +58,10 @@ class Opener:
         ``begun`` is told of those that have a turn now or have nothing to do.
         """
         for chat in chats:
-            try:
-                with db:  # a savepoint
-                    found = self.next(db, chat)
-            except apsw.Error:
-                raise  # the whole transaction may be gone with it
-            except Exception:  # whoever looks at the chat next tells of it
-                log.exception("chat_failed", chat=chat)
-                continue
-            if found is None or isinstance(found, Begun):
-                begun[chat] = found
+            with tolerant(db):
+                found = self.next(db, chat)
+                if found is None or isinstance(found, Begun):
+                    begun[chat] = found
 
     def next(self, db: apsw.Connection, chat: str) -> Begun | Pause | InboxRow | None:
         """The open turn, a new one, or the pause or the message because of which there is none."""
@@ -103,7 +98,8 @@ class Opener:
             self._with.gate.reserve(db, turn)
         runner = self._runner(turn)
         if turn.recipe not in BOUNDED_ELSEWHERE:
-            runner.begin(db)
+            with tolerant(db):
+                runner.begin(db)
         return Begun(turn, runner)
 
     def _runner(self, turn: Turn) -> TurnRunner:

@@ -9,8 +9,8 @@ BROKEN = (
     "Something went wrong inside the agent, so I could not answer. The operator's log says what."
 )
 POISON = (
-    "I am sorry: answering this message stopped the agent's process {deaths} times, so I gave"
-    " it up. Reference: {turn}"
+    "I am sorry: answering this message broke off {deaths} times inside the agent, so I gave it"
+    " up. Reference: {turn}"
 )
 TIMED_OUT = "It did not finish within {minutes} minutes and was stopped."
 SUBAGENT_DIED = "It stopped its process {deaths} times, so I gave it up. Reference: {turn}"

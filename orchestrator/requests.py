@@ -44,11 +44,6 @@ class RequestTurnRunner(TurnRunner):
     _asked: Request
     _past: tuple[Message, ...] = ()
 
-    async def run(self) -> None:
-        """Like a person's turn."""
-        self._asked = self._with.store.read(self._find)
-        await super().run()
-
     def begin(self, db: apsw.Connection) -> None:
         """Inside T2, as for a person."""
         self._asked = self._find(db)
@@ -59,6 +54,10 @@ class RequestTurnRunner(TurnRunner):
         if found is None:
             raise JournalError(f"turn {self._turn.id} answers no request")
         return found
+
+    async def _attempt(self) -> TurnResult | None:
+        self._asked = self._with.store.read(self._find)
+        return await super()._attempt()
 
     def _gather(
         self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None

@@ -19,8 +19,8 @@ from orchestrator.journal.outbox import Address
 from orchestrator.journal.subagents import Run, Spec
 from orchestrator.launch import prepare, resolve
 from orchestrator.settings import bundled
-from orchestrator.turn import TurnRunner, ended
-from orchestrator.turnhost import JournalHost
+from orchestrator.turn import TurnRunner
+from orchestrator.turnhost import JournalHost, ended
 from orchestrator.turnrequest import Gathered
 from orchestrator.worker import Worker
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun

@@ -23,6 +23,7 @@ from orchestrator.hosttools.base import (
 from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.journal import audit, steps
 from orchestrator.journal.approvals import Approval
+from orchestrator.journal.savepoint import tolerant
 from orchestrator.journal.steps import Call
 from orchestrator.mcptools import McpTool
 from orchestrator.promptlibrary import PromptLibrary
@@ -79,13 +80,9 @@ class ToolJournal:
             foreign = call.name in caller.handed_back
             if foreign or not isinstance(TOOLS.get(call.name), JournalTool):
                 break
-            try:
-                with db:  # a savepoint
-                    made = self._decide(db, caller, call)
-            except apsw.Error:
-                raise  # the whole transaction may be gone with it
-            except Exception:  # noqa: BLE001 - a fault in one tool: told when the worker asks for it
-                break
+            made = None
+            with tolerant(db):  # a fault in one tool is told when the worker asks for it
+                made = self._decide(db, caller, call)
             if not isinstance(made, ToolResult):
                 break
             results[seq] = made

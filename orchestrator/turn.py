@@ -36,7 +36,7 @@ from orchestrator.journal.pauses import Pause
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
 from orchestrator.preview import Preview
-from orchestrator.turnhost import JournalHost, shown
+from orchestrator.turnhost import JournalHost, ended, shown
 from orchestrator.turnrequest import Gathered, Services, gather, meant, turn_run
 from orchestrator.waits import Waits
 from orchestrator.worker import Worker
@@ -87,6 +87,10 @@ class TurnRunner:
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
                 await anyio.sleep(STORAGE_RETRY)
+            except Exception as error:  # a fault of ours, which must not be tried for ever
+                log.exception("turn_broke")
+                await self._broke_off(f"{type(error).__name__}: {error}")
+                await anyio.sleep(0 if self._over else STORAGE_RETRY)
 
     async def _outcome(self) -> TurnResult | None:
         """How the turn ends; None when it has to be tried again, or left open."""
@@ -98,7 +102,7 @@ class TurnRunner:
             result = None if self._over else ended(replies.GONE)
         except WorkerLostError as error:
             if not await self._ended_with_its_worker():
-                await self._worker_died(error)
+                await self._broke_off(str(error))
         except QuarantinedError as error:
             result = await self._quarantined(error)
         except WorkerError as error:
@@ -277,14 +281,14 @@ class TurnRunner:
         turns.reply(db, turn, parts, mode, end, services.clock(), repaired=result.repaired)
         return address
 
-    async def _worker_died(self, error: WorkerLostError) -> None:
-        """Count the death; the third gives the message up as poison."""
+    async def _broke_off(self, problem: str) -> None:
+        """Count the death, or what is as bad; the third gives the message up as poison."""
         services, turn = self._with, self._turn
         deaths = await services.store.transact(turns.process_died, turn.id)
-        log.warning("turn_lost_its_worker", deaths=deaths, problem=str(error))
+        log.warning("turn_lost_its_worker", deaths=deaths, problem=problem)
         if deaths < MAX_DEATHS:
             return
-        await services.store.transact(self._bury, deaths, str(error))
+        await services.store.transact(self._bury, deaths, problem)
         self._over = True
         services.delivery.wake()
 
@@ -293,8 +297,3 @@ class TurnRunner:
         cancellations.cancel_awaited(db, turn.id, now)
         notice = replies.POISON.format(deaths=deaths, turn=turn.id)
         turns.bury(db, turn, reason, notice, now)
-
-
-def ended(text: str, error: str | None = None) -> TurnResult:
-    """The end of a turn that did not come to an answer."""
-    return TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)

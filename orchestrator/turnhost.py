@@ -26,7 +26,7 @@ from orchestrator.turnrequest import Services, agent_for, tool_context
 from orchestrator.waits import Waits
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import StepCommit, StepCommitted, TurnResult, TurnRun
+from thinker.protocol.methods import StepCommit, StepCommitted, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 from thinker.protocol.prompts.environments import Environments
 
@@ -173,6 +173,11 @@ def shown(
     if turn.recipe not in ("interactive", "request"):
         return nullcontext()
     return services.delivery.preview(turn.id, address)
+
+
+def ended(text: str, error: str | None = None) -> TurnResult:
+    """The end of a turn that did not come to an answer."""
+    return TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)
 
 
 def _refusal(error: JournalError) -> RpcError:
