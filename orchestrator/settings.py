@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
 
@@ -29,10 +31,12 @@ def _absolute(value: Path) -> Path:
 WholePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """What the environment decides; agents.json decides the rest."""
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True, validate_default=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
+    )
 
     home: WholePath = Path("~/.orchestrator")
     config: WholePath | None = None
@@ -46,6 +50,19 @@ class Settings(BaseModel):
     )
 
     @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments alone: `read` looks into the environment that it is given."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Settings":
         """The settings that ``environ`` holds; an empty variable counts as not set.
 
@@ -53,10 +70,11 @@ class Settings(BaseModel):
             ConfigError: a variable has a value that cannot be used, or the token file that
                 systemd announces cannot be read.
         """
-        keys = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
-        given = {key: environ.get(_variable(key)) for key in keys}
-        values = {key: value for key, value in given.items() if value}
-        if "TELEGRAM_BOT_TOKEN" not in values and (token := _credential(environ)):
+        source = EnvSettingsSource(cls, env_prefix=PREFIX)
+        source.env_vars = {key.lower(): value for key, value in environ.items() if value}
+        values = source()
+        token = None if environ.get("TELEGRAM_BOT_TOKEN") else _credential(environ)
+        if token:
             values["TELEGRAM_BOT_TOKEN"] = token
         try:
             return cls.model_validate(values)
@@ -194,13 +212,11 @@ def _credential(environ: Mapping[str, str]) -> str | None:
         raise ConfigError(f"the credential {CREDENTIAL} cannot be read: {error}") from None
 
 
-def _variable(key: str) -> str:
-    return key if key.isupper() else PREFIX + key.upper()
-
-
 def _sentences(error: ValidationError) -> list[str]:
     lines = []
     for detail in error.errors(include_url=False, include_input=False):
+        name = str(detail["loc"][0])
+        variable = name if name.isupper() else f"{PREFIX}{name.upper()}"
         message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
-        lines.append(f"{_variable(str(detail['loc'][0]))}: {message}")
+        lines.append(f"{variable}: {message}")
     return lines
