@@ -89,8 +89,8 @@ class TurnRunner:
                 await anyio.sleep(STORAGE_RETRY)
             except Exception as error:  # a fault of ours, which must not be tried for ever
                 log.exception("turn_broke")
-                await self._broke_off(f"{type(error).__name__}: {error}")
-                await anyio.sleep(0 if self._over else STORAGE_RETRY)
+                if not await self._broke_off(f"{type(error).__name__}: {error}"):
+                    await anyio.sleep(STORAGE_RETRY)
 
     async def _outcome(self) -> TurnResult | None:
         """How the turn ends; None when it has to be tried again, or left open."""
@@ -281,16 +281,17 @@ class TurnRunner:
         turns.reply(db, turn, parts, mode, end, services.clock(), repaired=result.repaired)
         return address
 
-    async def _broke_off(self, problem: str) -> None:
-        """Count the death, or what is as bad; the third gives the message up as poison."""
+    async def _broke_off(self, problem: str) -> bool:
+        """Count the death, or what is as bad; the third gives the message up, as poison."""
         services, turn = self._with, self._turn
         deaths = await services.store.transact(turns.process_died, turn.id)
         log.warning("turn_lost_its_worker", deaths=deaths, problem=problem)
         if deaths < MAX_DEATHS:
-            return
+            return False
         await services.store.transact(self._bury, deaths, problem)
         self._over = True
         services.delivery.wake()
+        return True
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         turn, now = self._turn, self._with.clock()

@@ -1,5 +1,6 @@
 """Requests are durable: lost connections, kills and stops lose and repeat nothing."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,15 @@ import openai
 import pytest
 from fakes.api_client import ANY_PORT, ScriptedModel, address, endpoints
 from fakes.daemon import running_daemon
-from fakes.held_model import HeldModel
+from fakes.held_model import HeldModel, held_daemon
 from fakes.model_api import Reply
 from openai import AsyncOpenAI
 
-from orchestrator.journal import trace
+from orchestrator.journal import requests, trace
 from orchestrator.journal.invariants import violations
-from orchestrator.journal.store import reading
+from orchestrator.journal.requests import Body, NewRequest
+from orchestrator.journal.store import open_database, reading
+from thinker.protocol.messages import UserMessage
 
 pytestmark = pytest.mark.process
 KEY = {"Idempotency-Key": "k1"}
@@ -105,3 +108,21 @@ async def test_stop_ends_open_answers_cleanly(tmp_path: Path, *, stream: bool) -
             await model.asked("slow")
             api.daemon.process.terminate()
         assert await api.daemon.ended() == 0
+
+
+async def test_request_that_cannot_be_read_any_more_is_given_up(tmp_path: Path) -> None:
+    """A fault of ours in one line is not tried for ever, and the other lines go on."""
+    async with held_daemon(tmp_path):
+        pass
+    with closing(open_database(tmp_path / "journal.db")) as db, db:
+        body = Body(messages=(UserMessage(content="hello"),))
+        requests.receive(db, NewRequest("r1", "work", body, "digest"), 1)
+        db.execute("UPDATE request SET body = '{}'")
+    async with held_daemon(tmp_path) as (bot, _, daemon):
+        await daemon.logged("turn_lost_its_worker", 3)
+        bot.user_says(123, "hello")
+        assert await bot.reply_in(123) == "work-model: hello"
+        assert (await daemon.status()).inbox["dead"] == 1
+    with reading(tmp_path / "journal.db") as db:
+        assert violations(db) == []
+        assert "gave it up" in str(db.execute("SELECT outcome FROM request").get)

@@ -13,6 +13,7 @@ from functools import partial
 import anyio
 import h11
 
+MAX_HEAD = 100 * 1024  # bytes of an answer's head; as httpx has it
 KEPT = 5.0  # seconds that an idle connection stays open; httpx's default
 NEXT_ADDRESS = 0.25  # seconds until a host's next address is tried, too; RFC 8305
 
@@ -36,7 +37,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, read: float) -> None:
         self._read = read
-        self._http = h11.Connection(h11.CLIENT)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._problem: Exception | None = None

@@ -15,6 +15,7 @@ from thinker.protocol.http1 import Address, Connection, Connections
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"
+LONG = OK.replace(b"content", b"x-policy: " + b"y" * 60_000 + b"\r\ncontent")
 TO_THE_END = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok"
 REQUEST = h11.Request(method="POST", target="/v1", headers=[("host", "h"), ("content-length", "2")])
 
@@ -78,7 +79,7 @@ async def exchange(found: Connections) -> bytes:
         found.give_back(connection)
 
 
-@pytest.mark.parametrize("answer", [OK, CHUNKED, b"HTTP/1.1 100 Continue\r\n\r\n" + OK])
+@pytest.mark.parametrize("answer", [OK, CHUNKED, LONG, b"HTTP/1.1 100 Continue\r\n\r\n" + OK])
 async def test_a_connection_is_used_again(answer: bytes) -> None:
     """However the answer's end is told, and whatever was said before it."""
     server = Server([answer, answer, answer])
