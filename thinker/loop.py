@@ -232,6 +232,8 @@ class Loop:
         known: dict[int, ToolResult],
     ) -> TurnResult | None:
         """Run the calls; those that whoever asked runs end the turn."""
+        if self._request.stream and message.content:
+            self._host.show(message.content)  # what is to come may take its time
         asked = [
             (call, seq)
             for call, planned, seq in zip(message.tool_calls, calls, seqs, strict=True)

@@ -244,9 +244,9 @@ def load(db: apsw.Connection, row_id: int) -> InboxRow:
 
 
 def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
-    """The stored update of a channel of this machine, whose ids never repeat (they are random)."""
+    """The stored message of a channel without update numbers, whose own ids never repeat."""
     found = db.execute(
-        f"SELECT {COLUMNS} FROM inbox WHERE bot_id = 'local' AND message_id = ? AND channel = ?",
+        f"SELECT {COLUMNS} FROM inbox WHERE update_id IS NULL AND message_id = ? AND channel = ?",
         (message_id, channel),
     ).fetchone()
     return from_values(found) if found else None

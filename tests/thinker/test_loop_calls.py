@@ -166,3 +166,19 @@ async def test_failure_of_the_host_comes_out_as_it_is(side_effect: SideEffect) -
     asked = calls(call("a", "look", x=1), call("b", "look", x=2))
     with pytest.raises(LookupError, match="1"):
         await results(host, [spec("look", side_effect, x="number")], asked)
+
+
+async def test_words_before_calls_are_shown_before_the_calls_run() -> None:
+    """However they came: what follows may take its time."""
+    seen: list[str] = []
+
+    async def look(arguments: JsonObject) -> str:
+        seen.extend(host.shown)
+        return str(arguments)
+
+    host = MemoryHost({"look": look})
+    model = ScriptedModel(calls(call("a", "look", x=1), text="Let me look."), says("done"))
+    offered = (spec("look", x="number"),)
+    asked = LoopRequest("t1", PromptRecord(layers=()), "", (), offered, LIMITS, stream=True)
+    await Loop(asked, model, host, lambda: 0.0).run()
+    assert "Let me look." in seen
