@@ -56,11 +56,10 @@ async def stdio(spec: ServerSpec, link: Link) -> AsyncIterator[TransportStreams]
     Raises:
         OSError: it cannot be started.
     """
-    process = await anyio.open_process(
-        [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), spec.command, *spec.args],
-        env={**inherited(os.environ), **spec.env},
-        cwd=spec.cwd,
-    )
+    argv = [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), spec.command]
+    env = {**inherited(os.environ), **spec.env}
+    with anyio.CancelScope(shield=True):  # or nobody would have what was just started
+        process = await anyio.open_process([*argv, *spec.args], env=env, cwd=spec.cwd)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
