@@ -68,7 +68,9 @@ class Desk(Changes):
                 reason=reason,
                 code=question.code,
             )
-            outbox.add_notice(db, address, text, now)
+            # Somebody must see it, and its code counts once however often it is shown.
+            asked = outbox.Part(text, markdown=False, again=True)
+            outbox.add(db, None, address, [asked], "direct", now)
         return question
 
     async def answered(self, question: Approval) -> None:

@@ -2,7 +2,7 @@
 
 What is known after a failed call decides what happens (reliability.md §4.5): what certainly did
 not arrive is sent again, an edit is repeated because that changes nothing, and a direct message
-that may have arrived is never sent twice.
+that may have arrived is never sent twice, unless that does no harm.
 """
 
 import math
@@ -153,7 +153,7 @@ class Delivery:
         now = self._clock()
         if error.outcome is SendOutcome.PERMANENT:
             await self._record(outbox.end, row.id, "failed_permanent", str(error), now)
-        elif error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
+        elif error.outcome is SendOutcome.UNKNOWN and row.mode == "direct" and not row.again:
             await self._record(outbox.end, row.id, "unknown", str(error), now)
         elif error.outcome is SendOutcome.GONE:
             await self._record(outbox.forget_placeholder, row.id)

@@ -2,7 +2,8 @@
 
 ``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
 streamed preview comes first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview and
-the final text are the same row. ``final`` is 0 until T6 has given the row its text.
+the final text are the same row, ``final`` 0 until T6 has given it its text. What may be said
+``again`` never ends as ``unknown``.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ CLOSE = (  # T9: when all rows of a turn have ended
 )
 COLUMNS = (
     "id, turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode, body, markdown,"
-    " reply_to, final, state, ph_id, attempt, not_before"
+    " reply_to, final, state, ph_id, attempt, not_before, again"
 )
 
 
@@ -60,6 +61,7 @@ class OutboxRow:
     ph_id: str | None
     attempt: int
     not_before: int
+    again: bool
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Part:
     text: str
     markdown: bool = True
     reply_to: str | None = None
+    again: bool = False
 
 
 def add(
@@ -80,10 +83,8 @@ def add(
     now: int,
 ) -> None:
     """Queue the parts of a reply in order; a preview already sent for one becomes that part."""
-    preview = (
-        turn_id is not None
-        and db.execute("SELECT part FROM outbox WHERE turn_id = ? AND final = 0", (turn_id,)).get
-    )
+    sql = "SELECT part FROM outbox WHERE turn_id = ? AND final = 0"
+    preview = db.execute(sql, (turn_id,)).get
     if parts and isinstance(preview, int):
         db.execute(
             "UPDATE outbox SET body = ?, markdown = ?, final = 1,"
@@ -106,8 +107,7 @@ def add_extra(
     now: int,
 ) -> None:
     """Queue messages of a turn beside its reply: what a tool sends, to any chat."""
-    first = 0 if turn_id is None else _next_part(db, turn_id)
-    for number, part in enumerate(parts, first):
+    for number, part in enumerate(parts, _next_part(db, turn_id)):
         _insert(db, turn_id, number, address, part, mode, now)
 
 
@@ -148,9 +148,9 @@ def start_preview(
     return row, sent
 
 
-def _next_part(db: apsw.Connection, turn_id: str) -> int:
-    found = db.execute("SELECT max(part) FROM outbox WHERE turn_id = ?", (turn_id,)).get
-    return 0 if found is None else int(found) + 1
+def _next_part(db: apsw.Connection, turn_id: str | None) -> int:
+    sql = "SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = ?"
+    return int(db.execute(sql, (turn_id,)).get)
 
 
 def _insert(
@@ -167,8 +167,8 @@ def _insert(
     stored = mode == STORED
     db.execute(
         "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-        " body, markdown, reply_to, final, state, created_at, ended_at)"
-        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " body, markdown, reply_to, again, final, state, created_at, ended_at)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             turn_id,
             number,
@@ -181,6 +181,7 @@ def _insert(
             part.text,
             part.markdown,
             part.reply_to,
+            part.again,
             final,
             "delivered" if stored else "queued",
             now,
@@ -204,11 +205,8 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
 
 def take_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
     """The direct messages of a chat that may or may not have arrived; telling settles them."""
-    rows = db.execute(
-        "SELECT id, body FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id",
-        (chat_key,),
-    )
-    told = list(rows)
+    sql = "SELECT id, body FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
+    told = list(db.execute(sql, (chat_key,)))
     for row_id, _ in told:
         end(db, row_id, "abandoned", "the chat was told with its next reply", now)
     return [str(body) for _, body in told]
@@ -283,11 +281,11 @@ def recover(db: apsw.Connection, now: int) -> None:
     """At boot: what was being sent when the process died (reliability.md §4.5, §4.9).
 
     In edit mode an edit is repeated and a placeholder that may or may not have arrived is
-    replaced; a direct message may have arrived, so it is never repeated.
+    replaced; a direct message may have arrived, so it is not repeated unless it may come again.
     """
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
-        f" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')"
+        f" WHERE {OPEN} AND (mode = 'edit' OR again) AND state IN('ph_sending','sending')"
     )
     stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
     for (row_id,) in list(db.execute(stuck)):
@@ -296,5 +294,5 @@ def recover(db: apsw.Connection, now: int) -> None:
 
 def _row(values: Sequence[object]) -> OutboxRow:
     row = dict(zip(OutboxRow.__dataclass_fields__, values, strict=True))
-    row["markdown"], row["final"] = bool(row["markdown"]), bool(row["final"])
+    row |= {name: bool(row[name]) for name in ("markdown", "final", "again")}
     return OutboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

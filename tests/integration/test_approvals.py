@@ -9,7 +9,7 @@ from fakes.model_api import Reply
 
 from orchestrator import control
 from orchestrator.control import ApprovalList, ApprovalReport, Done, Word
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.bot_api import LOST_REQUEST, BotApiServer
 
 pytestmark = pytest.mark.process
 FACT = {"fact": "Likes tea.", "category": "preference"}
@@ -43,6 +43,47 @@ async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_p
         assert bot.texts(123) == [asked, "work-model: remember tea"]
         assert report.recent_turns[0].tools == ("store_fact",)
         assert len(model.requests_about("remember tea")) == 2
+
+
+@pytest.mark.parametrize("kill", ["send:before#1", "send:after#1"])
+async def test_question_is_asked_again_when_nobody_knows_whether_it_arrived(
+    tmp_path: Path, kill: str
+) -> None:
+    """Somebody waits for it, and its code counts once however often it is shown."""
+    died = {
+        "ORCHESTRATOR_CRASH_AT": f"supervisor@{kill}",
+        "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes"),
+    }
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        async with running_daemon(tmp_path, config, bot, died) as daemon:
+            bot.user_says(123, "remember tea")
+            await daemon.ended()
+            daemon.killed = True
+        before = len(bot.texts(123))
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await bot.called("sendMessage", within=15, times=before + 1)
+            question = await waiting(daemon)
+            assert all(f"approvals grant {question.code}" in text for text in bot.texts(123))
+            word = Word(code=question.code, granted=True)
+            await daemon.ask(control.APPROVAL_DECIDE, word, Done)
+            report = await daemon.until(lambda report: report.open_turns == 0)
+        assert bot.texts(123)[-1] == "work-model: remember tea"
+        assert report.recent_turns[0].tools == ("store_fact",)
+
+
+async def test_question_whose_receipt_is_lost_is_asked_again(tmp_path: Path) -> None:
+    """Without waiting for the next start."""
+    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+        bot.break_next("sendMessage", LOST_REQUEST)
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            bot.user_says(123, "remember tea")
+            asked = await bot.reply_in(123, within=15)
+            question = await waiting(daemon)
+            assert f"approvals grant {question.code}" in asked
 
 
 async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> None:

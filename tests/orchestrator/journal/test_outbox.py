@@ -154,6 +154,14 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> N
     assert queued.attempt == 0
 
 
+def test_boot_repeats_what_may_be_said_again(db: apsw.Connection) -> None:
+    """A question for which somebody waits does no harm twice."""
+    outbox.add(db, None, HERE, [Part("May I?", again=True)], "direct", 1)
+    outbox.sending(db, first(db).id, "sending", 2)
+    turns.boot(db, 3)
+    assert due(db) == [("7", "May I?", "queued")]
+
+
 def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection) -> None:
     """Nothing else will ever end that turn."""
     turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), 1)
