@@ -44,25 +44,16 @@ class RequestTurnRunner(TurnRunner):
     _asked: Request
     _past: tuple[Message, ...] = ()
 
-    def begin(self, db: apsw.Connection) -> None:
-        """Inside T2, as for a person."""
-        self._asked = self._find(db)
-        super().begin(db)
-
     def _find(self, db: apsw.Connection) -> Request:
         found = requests.of_turn(db, self._turn.id)
         if found is None:
             raise JournalError(f"turn {self._turn.id} answers no request")
         return found
 
-    async def _attempt(self) -> TurnResult | None:
-        self._asked = self._with.store.read(self._find)
-        return await super()._attempt()
-
     def _gather(
         self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
     ) -> Gathered | Pause | list[Wanted]:
-        asked = self._asked
+        self._asked = asked = self._find(db)
         self._past = (
             *exchanges.before(db, asked, WINDOW),
             *exchanges.restored(db, asked.agent_id, asked.body.messages),
@@ -90,14 +81,14 @@ class RequestTurnRunner(TurnRunner):
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
         """T6: what it came to is noted for whoever asks, now or again."""
-        turn, now = self._turn, self._with.clock()
+        turn, now, asked = self._turn, self._with.clock(), self._find(db).body
         cancellations.cancel_awaited(db, turn.id, now)
         text, calls = result.text, tuple[HandedCall, ...]()
         if result.stop_reason is StopReason.HANDED_BACK:
-            calls = requests.hand_back(db, turn, self._asked.body.tools, now)
+            calls = requests.hand_back(db, turn, asked.tools, now)
         elif result.stop_reason is StopReason.LENGTH:  # as the model wrote it, without our remark
             text = transcript.recorded(db, turn.id)[-1].response.content
-        elif self._asked.body.asked.output_schema is None:  # nothing may stand beside JSON
+        elif asked.asked.output_schema is None:  # nothing may stand beside JSON
             text = replies.compose(text, (), subagents.unconfirmed(db, turn.id))
         if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
             usage.release(db, turn.id)
