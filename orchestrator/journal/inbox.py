@@ -17,6 +17,7 @@ SUBAGENT = "subagent"  # the work of a subagent,
 RESULT = "subagent_result"  # what it came to,
 HANDOFF = "handoff"  # and what an agent is told that takes a chat over
 REQUEST = "request"  # kind of a message that a program sent over HTTP
+RUNNING = "state IN('running','waiting') AND state = 'running'"  # a turn's, found by the index
 OURS = (TASK, SUBAGENT, RESULT, HANDOFF)
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it: work of ours has a line of its own
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
@@ -202,8 +203,7 @@ def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
     """The chats with a turn to finish or a message to answer (then true), oldest first."""
     rows = db.execute(
         "SELECT chat_key, max(new) FROM (SELECT chat_key, received_at AS at, 1 AS new FROM inbox"
-        " WHERE state = 'new' UNION ALL SELECT chat_key, started_at, 0 FROM turn"
-        " WHERE state IN('running','waiting') AND state = 'running')"  # first that of the index
+        f" WHERE state = 'new' UNION ALL SELECT chat_key, started_at, 0 FROM turn WHERE {RUNNING})"
         " GROUP BY chat_key ORDER BY min(at)"
     )
     return {str(key): bool(new) for key, new in rows}
@@ -211,10 +211,9 @@ def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
 
 def has_work(db: apsw.Connection, key: str) -> bool:
     """Whether a chat has a message to answer or a turn to finish."""
-    sql = (  # the turn's first condition is that of the index
+    sql = (
         "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
-        " OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1"
-        " AND state IN('running','waiting') AND state = 'running')"
+        f" OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1 AND {RUNNING})"
     )
     return bool(db.execute(sql, (key,)).get)
 

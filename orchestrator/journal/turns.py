@@ -129,8 +129,7 @@ def load(db: apsw.Connection, turn_id: str) -> Turn:
 def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
     """The chat's running turn: one that a dead process left behind, seen from a new lane."""
     found = db.execute(
-        f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND {OPEN} AND state = 'running'",
-        (chat_key,),
+        f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND {inbox.RUNNING}", (chat_key,)
     ).fetchone()
     return Turn(*found) if found else None
 
