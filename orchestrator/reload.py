@@ -4,8 +4,9 @@ An edit with any error is refused whole and reported; the configuration in force
 broken file falls back to the last good copy, so that a bad edit cannot brick the daemon.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -149,7 +150,7 @@ class Configuration:
             files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
             # Tasks begin in order, and a watcher watches before it first waits.
             tasks.start_soon(self._notice_earlier_edit, on_change)
-            edits = _edits({prompts, *map(_watched, files)}, stopped, recursive=False)
+            edits = _edits(partial(_places, prompts, files), stopped, recursive=False)
             async with aclosing(edits):
                 async for paths in edits:
                     if any(path in files or path.parent == prompts for path in paths):
@@ -161,7 +162,7 @@ class Configuration:
     async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
         folders = {self._settings.paths.skills, self._settings.paths.personas}
         # Any edit: a file in a new folder may be written before the folder is watched.
-        async for _ in _edits(folders, stopped, recursive=True):
+        async for _ in _edits(lambda: folders, stopped, recursive=True):
             self._scan_skills()
             on_skill()
 
@@ -200,6 +201,11 @@ class Configuration:
             log.warning("last_good_not_kept", problem=str(error))
 
 
+def _places(prompts: Path, files: set[Path]) -> set[Path]:
+    """What is watched for edits of the prompts and the file."""
+    return {prompts, *map(_watched, files)}
+
+
 def _watched(file: Path) -> Path:
     """What is watched to hear of a file's edits: itself, as its folder may be the journal's, too.
 
@@ -226,18 +232,25 @@ async def _set_at_the_end(stopped: anyio.Event) -> None:
 
 
 async def _edits(
-    places: Iterable[Path], stopped: anyio.Event, *, recursive: bool
+    find: Callable[[], Collection[Path]], stopped: anyio.Event, *, recursive: bool
 ) -> AsyncGenerator[set[Path]]:
     """The paths that changed, edit by edit."""
-    try:
+    replaced = True
+    while replaced:
+        replaced = False
         edits = awatch(
-            *places, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
+            *find(), debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
         )
-        async with aclosing(edits):
-            async for changes in edits:
-                yield {Path(path) for _, path in changes}
-    except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
-        log.error(  # noqa: TRY400 - the text says it all
-            "edits_not_noticed",
-            problem=f"{error}; run 'orchestrator reload' after an edit",
-        )
+        try:
+            async with aclosing(edits):
+                async for changes in edits:
+                    yield {Path(path) for _, path in changes}
+        except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
+            replaced = isinstance(error, FileNotFoundError) and all(
+                place.exists() for place in find()
+            )  # an editor was putting another file there
+            if not replaced:
+                log.error(  # noqa: TRY400 - the text says it all
+                    "edits_not_noticed",
+                    problem=f"{error}; run 'orchestrator reload' after an edit",
+                )

@@ -1,10 +1,13 @@
 """agents.json is watched: every way to write a file is heard, and nothing else is."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from watchfiles import awatch
 
 from orchestrator.reload import Configuration
 from orchestrator.settings import Settings
@@ -40,6 +43,34 @@ def one_agent(agent_id: str) -> str:
     return f'{{"agents": [{{"agentId": "{agent_id}", "llmProvider": "demo"}}]}}'
 
 
+@asynccontextmanager
+async def watched(home: Path) -> AsyncIterator[tuple[Path, Callable[[str], Awaitable[None]]]]:
+    """agents.json with the agent ``a`` being watched; a wait until it has another agent."""
+    settings = Settings(home=home)
+    settings.paths.prepare()
+    file = home / "agents.json"
+    rewrite(file, one_agent("a"))
+    configuration = Configuration(settings, {})
+    configuration.boot()
+    heard = anyio.Event()
+
+    async def on_change() -> None:
+        if configuration.read():
+            heard.set()
+
+    async def agent_is(agent_id: str) -> None:
+        nonlocal heard
+        while configuration.file.agents[0].agent_id != agent_id:
+            heard = anyio.Event()
+            await heard.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        with anyio.fail_after(20):
+            yield file, agent_is
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(
     "ways",
     [
@@ -52,24 +83,32 @@ async def test_an_edit_is_heard_however_the_file_is_written(
     tmp_path: Path, ways: tuple[Callable[[Path, str], None], ...]
 ) -> None:
     """Also the next one, of the file that took the place of the watched one."""
-    settings = Settings(home=tmp_path)
-    settings.paths.prepare()
-    file = tmp_path / "agents.json"
-    rewrite(file, one_agent("a"))
-    configuration = Configuration(settings, {})
-    configuration.boot()
-    heard = anyio.Event()
+    async with watched(tmp_path) as (file, agent_is):
+        for number, way in enumerate(ways, 2):
+            way(file, one_agent("a" * number))
+            await agent_is("a" * number)
 
-    async def on_change() -> None:
-        if configuration.read():
-            heard.set()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(configuration.watch, on_change, lambda: None)
-        with anyio.fail_after(20):
-            for number, way in enumerate(ways, 2):
-                way(file, one_agent("a" * number))
-                while configuration.file.agents[0].agent_id != "a" * number:
-                    heard = anyio.Event()
-                    await heard.wait()
-        tasks.cancel_scope.cancel()
+async def test_file_that_is_just_being_replaced_as_the_watch_begins_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there when it was looked for, was away a moment later, and is there again."""
+    begun: list[Path] = []
+
+    async def awatch_late(*places: Path, **options: Any) -> AsyncIterator[object]:
+        file = tmp_path / "agents.json"
+        if not begun:
+            file.unlink()
+        begun.extend(places)
+        try:
+            async for changes in awatch(*places, **options):
+                yield changes
+        finally:
+            if not file.exists():
+                rewrite(file, one_agent("bb"))
+
+    monkeypatch.setattr("orchestrator.reload.awatch", awatch_late)
+    async with watched(tmp_path) as (file, agent_is):
+        await agent_is("bb")
+        rewrite(file, one_agent("ccc"))
+        await agent_is("ccc")
