@@ -104,10 +104,11 @@ class ToolServers:
     async def settled(self) -> None:
         """Wait until each server has connected or failed, for `SETTLE` after a change at most."""
         while any(map(self._is_new, self._states.values())):
-            with anyio.move_on_after(max(0.0, self._set_at + SETTLE - self._clock())):
+            left = max(0.0, self._set_at + SETTLE - self._clock())
+            with anyio.move_on_after(left) as waiting:
                 await self._news.wait()
-                continue
-            return
+            if waiting.cancelled_caught:
+                return
 
     def _is_new(self, state: ServerState) -> bool:
         unread = state.state == "connected" and not self.pins.compared(state.name)

@@ -177,6 +177,6 @@ class Server:
 
 async def _render(params: JsonValue) -> PromptRendered:
     """Show a definition by itself, for a person who writes one."""
-    from thinker.prompt.definition import shown  # noqa: PLC0415 - as in `Preparation.prepare`
+    from thinker.prompt.definition import shown  # noqa: PLC0415 - as in `Preparation._applied`
 
     return shown(PromptRender.model_validate(params))
