@@ -1,13 +1,21 @@
 """What is alive of a daemon: known by ``HOME`` in the environment, which all children inherit."""
 
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
+from anyio.abc import Process
 
 GLANCE = 0.02  # seconds between two looks at /proc
 PROC = Path("/proc")
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Send a signal to a child, which may have ended and been reaped just now."""
+    with suppress(ProcessLookupError):
+        process.send_signal(number)
 
 
 def of_home(home: Path) -> list[int]:

@@ -129,7 +129,7 @@ class Runner:
             except TimeoutError:
                 why = evidence.read(self._home / "journal.db").unsettled() or "all said"
                 self._violated("settled", f"life {self._lives} was not settled: {why}")
-                process.kill()
+                processes.send(process, signal.SIGKILL)
                 return False
             # The last thing that is settled may be the boundary of a kill that is about to come.
             settled = settled and await self._stop(process)
@@ -205,7 +205,7 @@ class Runner:
     async def _kill_later(self, kill: Kill, process: Process) -> None:
         await anyio.sleep(kill.ms / 1000)
         if kill.victim == SUPERVISOR:
-            process.kill()
+            processes.send(process, signal.SIGKILL)
             return
         below = processes.descendants(process.pid)
         if below:
@@ -218,7 +218,7 @@ class Runner:
         undead = await processes.zombies(process.pid, ZOMBIES_WITHIN)
         if undead:
             self._violated("zombies", f"children {undead} were not reaped")
-        process.terminate()
+        processes.send(process, signal.SIGTERM)
         try:
             with anyio.fail_after(STOPPED_WITHIN):
                 code = await process.wait()
