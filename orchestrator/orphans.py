@@ -27,13 +27,16 @@ class Process(NamedTuple):
 
 def processes() -> Iterator[Process]:
     """Every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
-    with os.scandir("/proc") as entries:
-        pids = [int(entry.name) for entry in entries if entry.name.isdecimal()]
-    for pid in pids:
+    for pid in _pids():
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may hold anything.
             fields = _stat(pid).rpartition(b")")[2].split()
             yield Process(pid, *map(int, fields[1:4]))
+
+
+def _pids() -> list[int]:
+    with os.scandir("/proc") as entries:
+        return [int(entry.name) for entry in entries if entry.name.isdecimal()]
 
 
 def _stat(pid: int) -> bytes:
@@ -47,9 +50,10 @@ def _stat(pid: int) -> bytes:
 
 def members(session: int, group: int | None = None) -> Iterator[int]:
     """The processes of a session, or of one group in it."""
-    for process in processes():
-        if process.session == session and group in (None, process.group):
-            yield process.pid
+    for pid in _pids():
+        with suppress(ProcessLookupError):  # it ended meanwhile
+            if os.getsid(pid) == session and group in (None, os.getpgid(pid)):
+                yield pid
 
 
 def adopt_orphans() -> None:

@@ -62,6 +62,26 @@ async def rehearse() -> None:
             log.error("rehearsal_failed", problem=result.error)
 
 
+def rehearse_start() -> None:
+    """Start a worker and end it: its wire has come to its end already."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.shutdown(socket.SHUT_WR)
+        worker.main(_told("http://127.0.0.1/v1", theirs))
+
+
+def _told(url: str, wire: socket.socket) -> dict[str, str]:
+    """What a worker is told for a rehearsal."""
+    return {
+        **os.environ,
+        "THINKER_LLM_PROVIDER": "openai",
+        "THINKER_BASE_URL": url,
+        "THINKER_MODEL": "rehearsal",
+        "THINKER_PEER_FD": str(wire.detach()),
+        "THINKER_LOG_LEVEL": "error",  # the rehearsal is nobody's turn
+    }
+
+
 async def _turn(port: int) -> TurnResult:
     """A worker and its supervisor in one process."""
     host = OwnHost()
@@ -83,13 +103,7 @@ async def _turn(port: int) -> TurnResult:
         deadline=now + SECONDS,
     )
     ours, theirs = socket.socketpair()
-    told = {
-        **os.environ,
-        "THINKER_LLM_PROVIDER": "openai",
-        "THINKER_BASE_URL": f"http://127.0.0.1:{port}/v1",
-        "THINKER_MODEL": "rehearsal",
-        "THINKER_PEER_FD": str(theirs.detach()),
-    }
+    told = _told(f"http://127.0.0.1:{port}/v1", theirs)
     asked = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
     heard = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
     async with anyio.create_task_group() as tasks:

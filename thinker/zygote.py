@@ -4,18 +4,23 @@ One thread and no event loop of its own: it waits for a line of JSON-RPC, answer
 again. Descriptors of a new worker come over a second socket, its standard input: the wire, and a
 file with its working directory and environment that the worker alone reads. What all workers
 inherit is thus the same for all, and no secret.
+
+While nothing is asked it keeps one process in stock that only has to be told whose worker it is.
+To copy the pages that a start writes to takes longer than the start, so that one has done it.
 """
 
 import ctypes
 import faulthandler
 import gc
 import os
+import select
 import socket
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,13 +35,32 @@ with without("rich", "click"):  # structlog and httpx take them along, for colou
     from thinker.protocol.env import unpacked
     from thinker.protocol.methods import Forked, Ready, Reaped
     from thinker.protocol.peer import FAILED
-    from thinker.rehearsal import rehearse
+    from thinker.rehearsal import rehearse, rehearse_start
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
 ROUNDS = 12  # of the rehearsal: CPython specialises what runs often, which writes to its pages
 STANDARD = 3  # descriptors: input, output, errors
+REQUESTS = 65536  # bytes that are read at once
 ARG_START, ARG_END = 45, 46  # of what follows the name in proc_pid_stat(5), where they are 48, 49
+
+
+@dataclass(frozen=True)
+class Spare:
+    """A process that becomes a worker when it is sent that one's descriptors."""
+
+    pid: int
+    socket: socket.socket
+
+    def become(self, descriptors: list[int]) -> int:
+        """Make it a worker; the process's number.
+
+        Raises:
+            OSError: it was killed.
+        """
+        with self.socket:
+            socket.send_fds(self.socket, [b"."], descriptors)
+        return self.pid
 
 
 class Zygote:
@@ -46,6 +70,26 @@ class Zygote:
         self._descriptors = descriptors
         self._title = _title_place()
         self._pid = os.getpid()
+        self._spare: Spare | None = None
+
+    def serve(self, wire: socket.socket) -> None:
+        """Answer requests until the wire ends."""
+        rest = b""
+        self._keep_spare()
+        while received := self._received(wire):
+            *lines, rest = (rest + received).split(b"\n")
+            for line in lines:
+                wire.sendall(self.answer(line))
+            if not select.select([wire], [], [], 0)[0]:  # else there is something better to do
+                self._keep_spare()
+
+    def _received(self, wire: socket.socket) -> bytes:
+        """What comes next; a spare process that is killed meanwhile is reaped."""
+        while self._spare is not None:
+            if wire in select.select([wire, self._spare.socket], [], [])[0]:
+                break
+            self._drop_spare(self._spare)
+        return wire.recv(REQUESTS)
 
     def answer(self, line: bytes) -> bytes:
         """The answer to one request."""
@@ -65,27 +109,63 @@ class Zygote:
     def _fork(self) -> dict[str, int]:
         _, received, _, _ = socket.recv_fds(self._descriptors, 1, 2)
         try:
-            wire, start = received
-            pid = os.fork()
-            if pid == 0:
-                self._become_worker(wire, start)
+            pid = self._worker(received)
         finally:
             for fd in received:
                 os.close(fd)
         return Forked(pid=pid).model_dump()
 
-    def _become_worker(self, wire: int, start: int) -> NoReturn:
+    def _worker(self, descriptors: list[int]) -> int:
+        spare = self._spare
+        if spare is not None:
+            self._spare = None
+            try:
+                return spare.become(descriptors)
+            except OSError:
+                self._drop_spare(spare)
+        return self._new(warm=False).become(descriptors)
+
+    def _keep_spare(self) -> None:
+        """Have one; the system may refuse, and says so again when a worker is wanted."""
+        if self._spare is None:
+            with suppress(OSError):
+                self._spare = self._new(warm=True)
+
+    def _drop_spare(self, spare: Spare) -> None:
+        """Reap one that was killed."""
+        self._spare = None
+        spare.socket.close()
+        os.waitpid(spare.pid, 0)
+
+    def _new(self, *, warm: bool) -> Spare:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                self._become_worker(theirs.fileno(), warm=warm)
+        return Spare(pid, ours)
+
+    def _become_worker(self, told: int, *, warm: bool) -> NoReturn:
         """Be what a new process would be: own session, environment, descriptors, title."""
         code = EXIT_OSERR
         try:
             os.setsid()
             worker.die_with(self._pid)
+            _keep_open(told)
+            self._set_title("thinker")
+            if warm:
+                rehearse_start()
+            with socket.socket(fileno=told) as own:
+                _, received, _, _ = socket.recv_fds(own, 1, 2)
+            if not received:  # the zygote has ended
+                os._exit(0)
+            wire, start = received
             cwd, env = unpacked(os.pread(start, os.fstat(start).st_size, 0))
-            os.closerange(STANDARD, wire)
-            os.closerange(wire + 1, os.sysconf("SC_OPEN_MAX"))
-            null = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(null, 0)
-            os.close(null)
+            _keep_open(wire)
             os.chdir(cwd)
             os.environ.clear()
             os.environ.update({**env, "THINKER_PEER_FD": str(wire)})
@@ -105,6 +185,15 @@ class Zygote:
         text = title.encode()
         worker.LIBC.prctl(PR_SET_NAME, text)
         ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
+
+
+def _keep_open(fd: int) -> None:
+    """Close all descriptors but this one, the output and the errors; there is no input."""
+    os.closerange(STANDARD, fd)
+    os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
 
 
 def _title_place() -> tuple[int, int]:
@@ -137,10 +226,9 @@ def main() -> None:
     gc.freeze()
     ready = Ready(pid=os.getpid(), provider="", model="").model_dump()
     note = {"jsonrpc": "2.0", "method": methods.READY, "params": ready}
-    with suppress(BrokenPipeError, ConnectionResetError), wire.makefile("rb") as lines:
+    with suppress(BrokenPipeError, ConnectionResetError):
         wire.sendall(orjson.dumps(note) + b"\n")
-        for line in lines:
-            wire.sendall(zygote.answer(line))
+        zygote.serve(wire)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
         assert running(tmp_path, "orchestrator.toolhost") != [host]
         assert len(running(tmp_path, str(SERVER))) == 1
         children = [os.pidfd_open(pid) for pid in processes(tmp_path) if pid != daemon.process.pid]
-        assert len(children) == 4  # the zygote, the worker, the tool host and its server
+        assert len(children) == 5  # the zygote, this worker, the next, the tool host and its server
         await daemon.kill()
         with anyio.fail_after(GONE_WITHIN):
             for child in children:

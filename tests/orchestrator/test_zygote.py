@@ -10,6 +10,7 @@ import pytest
 from fakes.agent_process import (
     MemoryHost,
     alive,
+    ended,
     real_spec,
     turn,
     until_zygote,
@@ -37,18 +38,6 @@ async def answers(worker: Worker) -> bool:
     """Whether a worker runs a turn."""
     result = await worker.run_turn(turn(), MemoryHost(), 0.0)
     return result.text.startswith("You said: hello")
-
-
-async def ended(pid: int) -> None:
-    """Wait until a process has ended."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        await anyio.wait_readable(pidfd)
-    finally:
-        os.close(pidfd)
 
 
 async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:

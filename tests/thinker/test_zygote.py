@@ -1,0 +1,101 @@
+"""The process that the zygote keeps in stock: the next worker, until somebody wants one."""
+
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until_zygote, zygotes
+
+from orchestrator.selftest.processes import children
+from orchestrator.worker import started
+from orchestrator.zygote import Zygote, Zygotes
+from thinker.protocol import methods
+
+pytestmark = pytest.mark.process
+
+
+async def spare_of(zygote: Zygote, *workers: int) -> int:
+    """The process in stock; the zygote answers when it has one."""
+    await zygote.peer.request(methods.PING, timeout=20)
+    (spare,) = {*children(zygote.pid)} - {*workers}
+    return spare
+
+
+async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> None:
+    """And the next one is kept for the next."""
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            zygote = await until_zygote(keeper)
+            spare = await spare_of(zygote)
+            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+                assert worker.pid == spare
+                result = await worker.run_turn(turn(), MemoryHost(), 0.0)
+                assert result.text.startswith("You said: hello")
+                assert await spare_of(zygote, worker.pid)
+
+
+async def test_workers_that_are_wanted_at_once_do_not_wait_for_a_kept_one(tmp_path: Path) -> None:
+    """There is one in stock, and the others are forked when they are wanted."""
+    pids: set[int] = set()
+    all_run = anyio.Event()
+
+    async def run(name: str, keeper: Zygotes) -> None:
+        async with started(real_spec(tmp_path, name), keeper.spawn) as worker:
+            pids.add(worker.pid)
+            if len(pids) == 4:
+                all_run.set()
+            await all_run.wait()
+
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            zygote = await until_zygote(keeper)
+            async with anyio.create_task_group() as tasks:
+                for name in ("a", "b", "c", "d"):
+                    tasks.start_soon(run, name, keeper)
+                await all_run.wait()
+                assert pids <= {*children(zygote.pid)}
+
+
+async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
+    """Before anybody wants a worker, who gets another one."""
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            zygote = await until_zygote(keeper)
+            spare = await spare_of(zygote)
+            os.kill(spare, signal.SIGKILL)
+            while alive(spare):
+                await zygote.peer.request(methods.PING, timeout=20)
+            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+                assert worker.pid in children(zygote.pid)
+
+
+async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Path) -> None:
+    """The zygote hears of both at the same time."""
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            zygote = await until_zygote(keeper)
+            spare = await spare_of(zygote)
+            os.kill(zygote.pid, signal.SIGSTOP)
+            os.kill(spare, signal.SIGKILL)
+            await ended(spare)
+
+            async def wake() -> None:
+                await anyio.wait_all_tasks_blocked()  # it is asked
+                os.kill(zygote.pid, signal.SIGCONT)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wake)
+                async with started(real_spec(tmp_path), keeper.spawn) as worker:
+                    assert worker.pid in children(zygote.pid)
+                    assert not alive(spare)
+
+
+async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a word, as nobody missed it."""
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            spare = await spare_of(await until_zygote(keeper))
+        await ended(spare)
+    assert "Traceback" not in capfd.readouterr().err
