@@ -60,6 +60,12 @@ class Agent:
         self.preparation = Preparation(settings, model.name)
         self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
 
+    async def aclose(self) -> None:
+        """Close the connections to its models."""
+        await self._small.aclose()  # it is, or has in it, the agent's own model
+        if self._embeddings is not None:
+            await self._embeddings.aclose()
+
     async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
         """Run a turn, or go on with one whose first steps are recorded in it."""
         prepared = self.preparation.prepare(turn)

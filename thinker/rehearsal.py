@@ -21,7 +21,7 @@ import structlog
 from pydantic import JsonValue
 
 from thinker import worker
-from thinker.protocol import methods
+from thinker.protocol import logs, methods
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import (
@@ -63,21 +63,20 @@ async def rehearse() -> None:
 
 
 def rehearse_start() -> None:
-    """Start a worker and end it: its wire has come to its end already."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        ours.shutdown(socket.SHUT_WR)
-        worker.main(_told("http://127.0.0.1/v1", theirs))
+    """Make an agent, as a worker does when it starts; nothing is opened for it."""
+    told = _told("http://127.0.0.1/v1")
+    settings = ThinkerSettings.read(told)
+    logs.configure(settings.log_level)
+    worker.made(settings, told)
 
 
-def _told(url: str, wire: socket.socket) -> dict[str, str]:
+def _told(url: str) -> dict[str, str]:
     """What a worker is told for a rehearsal."""
     return {
         **os.environ,
         "THINKER_LLM_PROVIDER": "openai",
         "THINKER_BASE_URL": url,
         "THINKER_MODEL": "rehearsal",
-        "THINKER_PEER_FD": str(wire.detach()),
         "THINKER_LOG_LEVEL": "error",  # the rehearsal is nobody's turn
     }
 
@@ -103,7 +102,7 @@ async def _turn(port: int) -> TurnResult:
         deadline=now + SECONDS,
     )
     ours, theirs = socket.socketpair()
-    told = _told(f"http://127.0.0.1:{port}/v1", theirs)
+    told = {**_told(f"http://127.0.0.1:{port}/v1"), "THINKER_PEER_FD": str(theirs.detach())}
     asked = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
     heard = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
     async with anyio.create_task_group() as tasks:

@@ -9,8 +9,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
-from typing import Literal, TextIO
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal, TextIO, TypeVarTuple, Unpack
 
 import anyio
 import structlog
@@ -27,12 +27,26 @@ from thinker.terminal import talk
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
+Ts = TypeVarTuple("Ts")
 log = structlog.get_logger()
 
 
 def main(environ: Mapping[str, str]) -> int:
     """Run the worker; the exit code is one of sysexits.h."""
+    return run(work, environ)
+
+
+def run(process: Callable[[Unpack[Ts]], Awaitable[int]], *args: *Ts) -> int:
+    """Run what a worker's process does; the exit code."""
     faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
+    try:
+        return anyio.run(process, *args)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+async def work(environ: Mapping[str, str]) -> int:
+    """Be the worker that its environment describes; the exit code is one of sysexits.h."""
     try:
         settings = ThinkerSettings.read(environ)
     except ValueError as error:
@@ -41,12 +55,10 @@ def main(environ: Mapping[str, str]) -> int:
     logs.configure(settings.log_level)
     with logs.bound(agent_id=settings.agent_id):
         try:
-            anyio.run(serve, settings, environ)
+            await serve(settings, environ)
         except ConfigError as error:
             log.error("configuration", problem=str(error))  # noqa: TRY400 - the text says it all
             return EXIT_CONFIG
-        except KeyboardInterrupt:
-            return EXIT_INTERRUPTED
     return 0
 
 
@@ -56,19 +68,25 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
     Raises:
         ConfigError: the model cannot be used.
     """
-    model = choose(settings, environ)
-    small = choose_small(settings, environ, model)
-    embeddings = choose_embeddings(settings, environ)
-    agent = Agent(settings, model, small, embeddings)
+    agent = made(settings, environ)
     try:
         if settings.peer_fd is None:
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
         else:
             await _serve_socket(settings, agent)
     finally:
-        await small.aclose()  # it is, or has in it, the agent's own model
-        if embeddings is not None:
-            await embeddings.aclose()
+        await agent.aclose()
+
+
+def made(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
+    """The agent with its models.
+
+    Raises:
+        ConfigError: a model cannot be used.
+    """
+    model = choose(settings, environ)
+    small = choose_small(settings, environ, model)
+    return Agent(settings, model, small, choose_embeddings(settings, environ))
 
 
 def die_with(parent: int) -> None:

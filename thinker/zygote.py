@@ -40,9 +40,11 @@ with without("rich", "click"):  # structlog and httpx take them along, for colou
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
 ROUNDS = 12  # of the rehearsal: CPython specialises what runs often, which writes to its pages
+GAPS = 300  # filled of each size; more made no difference to a worker's memory
 STANDARD = 3  # descriptors: input, output, errors
 REQUESTS = 65536  # bytes that are read at once
 ARG_START, ARG_END = 45, 46  # of what follows the name in proc_pid_stat(5), where they are 48, 49
+_filling: list[bytes] = []
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class Zygote:
     def _fork(self) -> dict[str, int]:
         _, received, _, _ = socket.recv_fds(self._descriptors, 1, 2)
         try:
-            pid = self._worker(received)
+            wire, start = received
+            pid = self._worker([wire, start])
         finally:
             for fd in received:
                 os.close(fd)
@@ -157,27 +160,30 @@ class Zygote:
             worker.die_with(self._pid)
             _keep_open(told)
             self._set_title("thinker")
-            if warm:
-                rehearse_start()
-            with socket.socket(fileno=told) as own:
-                _, received, _, _ = socket.recv_fds(own, 1, 2)
-            if not received:  # the zygote has ended
-                os._exit(0)
-            wire, start = received
-            cwd, env = unpacked(os.pread(start, os.fstat(start).st_size, 0))
-            _keep_open(wire)
-            os.chdir(cwd)
-            os.environ.clear()
-            os.environ.update({**env, "THINKER_PEER_FD": str(wire)})
-            time.tzset()
-            self._set_title(f"thinker: {env.get('THINKER_AGENT_ID', '')}")
-            gc.enable()
-            code = worker.main(os.environ)
+            code = worker.run(self._work, told, warm)
             sys.stdout.flush()
         except BaseException:  # noqa: BLE001 - this process must never go on as a zygote
             traceback.print_exc()
         finally:
             os._exit(code)
+
+    async def _work(self, told: int, warm: bool) -> int:  # noqa: FBT001 - anyio.run takes no names
+        if warm:
+            rehearse_start()
+        with socket.socket(fileno=told) as own:
+            _, received, _, _ = socket.recv_fds(own, 1, 2)  # nothing else can happen before
+        if not received:  # the zygote has ended
+            return 0
+        wire, start = received
+        cwd, env = unpacked(os.pread(start, os.fstat(start).st_size, 0))
+        os.close(start)
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update({**env, "THINKER_PEER_FD": str(wire)})
+        time.tzset()
+        self._set_title(f"thinker: {env.get('THINKER_AGENT_ID', '')}")
+        gc.enable()
+        return await worker.work(os.environ)
 
     def _set_title(self, title: str) -> None:
         """What ps and top show: the bytes of our own command line, as long as there are."""
@@ -185,6 +191,15 @@ class Zygote:
         text = title.encode()
         worker.LIBC.prctl(PR_SET_NAME, text)
         ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
+
+
+def _fill_gaps() -> None:
+    """Fill the gaps that were left in memory, which is shared as long as nobody writes to it.
+
+    What a worker makes then lies together, on few pages of its own. CPython has a kind of page for
+    every 16 bytes of size up to 512 (Objects/obmalloc.c), and bytes have 33 more than they say.
+    """
+    _filling.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
 
 
 def _keep_open(fd: int) -> None:
@@ -223,6 +238,7 @@ def main() -> None:
     # What is frozen is not touched by the workers' collections, and so stays shared memory.
     gc.disable()
     gc.collect()
+    _fill_gaps()
     gc.freeze()
     ready = Ready(pid=os.getpid(), provider="", model="").model_dump()
     note = {"jsonrpc": "2.0", "method": methods.READY, "params": ready}
