@@ -66,7 +66,7 @@ class SendOutcome(StrEnum):
     """What a failed platform call means for the message (reliability.md §4.5)."""
 
     NOT_SENT = "not_sent"  # it certainly did not arrive: try again
-    UNKNOWN = "unknown"  # it may have arrived: never repeat blindly
+    UNKNOWN = "unknown"  # it may have arrived: repeated only where that does no harm
     PERMANENT = "permanent"  # it will never arrive: the chat is gone, the bot is blocked
     GONE = "gone"  # an edit whose message no longer exists: send a new one
 

@@ -21,6 +21,7 @@ from orchestrator.journal.store import Store
 from thinker.protocol.messages import SideEffect
 
 SHOWN = 500  # characters of the arguments that the question shows
+REPEATS = 3  # of a question of which nobody knows whether it arrived
 
 
 class ApprovalNeeded(Exception):  # noqa: N818 - not an error: the turn waits
@@ -69,7 +70,7 @@ class Desk(Changes):
                 code=question.code,
             )
             # Somebody must see it, and its code counts once however often it is shown.
-            asked = outbox.Part(text, markdown=False, again=True)
+            asked = outbox.Part(text, markdown=False, again=REPEATS)
             outbox.add(db, None, address, [asked], "direct", now)
         return question
 

@@ -153,8 +153,6 @@ class Delivery:
         now = self._clock()
         if error.outcome is SendOutcome.PERMANENT:
             await self._record(outbox.end, row.id, "failed_permanent", str(error), now)
-        elif error.outcome is SendOutcome.UNKNOWN and row.mode == "direct" and not row.again:
-            await self._record(outbox.end, row.id, "unknown", str(error), now)
         elif error.outcome is SendOutcome.GONE:
             await self._record(outbox.forget_placeholder, row.id)
         else:
@@ -162,7 +160,11 @@ class Delivery:
             if error.retry_after is not None:
                 wait = min(RETRY_CAP, error.retry_after)
                 self._paused_until[row.channel] = anyio.current_time() + error.retry_after
-            await self._record(outbox.requeue, row.id, str(error), now + math.ceil(wait * 1000))
+            later = now + math.ceil(wait * 1000)
+            if error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
+                await self._record(outbox.doubt, row.id, str(error), now, later)
+            else:
+                await self._record(outbox.requeue, row.id, str(error), later)
 
     async def _record(self, work: Callable[..., None], *args: object) -> None:
         """T8: what the platform did is known here alone, so it is written whatever it takes."""

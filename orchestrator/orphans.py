@@ -51,7 +51,7 @@ def _stat(pid: int) -> bytes:
 def members(session: int, group: int | None = None) -> Iterator[int]:
     """The processes of a session, or of one group in it."""
     for pid in _pids():
-        with suppress(ProcessLookupError):  # it ended meanwhile
+        with suppress(OSError):  # it ended meanwhile, or nobody may ask
             if os.getsid(pid) == session and group in (None, os.getpgid(pid)):
                 yield pid
 

@@ -235,9 +235,7 @@ async def _edits(
     find: Callable[[], Collection[Path]], stopped: anyio.Event, *, recursive: bool
 ) -> AsyncGenerator[set[Path]]:
     """The paths that changed, edit by edit."""
-    replaced = True
-    while replaced:
-        replaced = False
+    while True:
         edits = awatch(
             *find(), debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
         )
@@ -246,11 +244,14 @@ async def _edits(
                 async for changes in edits:
                     yield {Path(path) for _, path in changes}
         except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
-            replaced = isinstance(error, FileNotFoundError) and all(
-                place.exists() for place in find()
-            )  # an editor was putting another file there
-            if not replaced:
+            places = set(find())
+            if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, places)):
                 log.error(  # noqa: TRY400 - the text says it all
                     "edits_not_noticed",
                     problem=f"{error}; run 'orchestrator reload' after an edit",
                 )
+                return
+            await anyio.sleep(STEP / 1000)  # an editor was putting another file there
+            yield places
+        else:  # we stop
+            return

@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -194,7 +194,7 @@ class Zygotes:
                 finally:
                     with anyio.move_on_after(LEAVE, shield=True):
                         await zygote.deserted()
-        except WorkerError as error:
+        except (WorkerError, OSError) as error:
             log.error("zygote_failed", problem=str(error))  # noqa: TRY400 - the text says it all
             self._ended(ExitKind.CRASH, str(error))
 
@@ -273,11 +273,12 @@ class Code:
 
 def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
     """All Python files below a folder; with scandir, as somebody waits for a worker."""
-    with os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:  # an upgrade may take it away
         for entry in entries:
             if entry.name.endswith(".py"):
-                stat = entry.stat()
-                yield entry.path, stat.st_mtime_ns, stat.st_size
+                with suppress(OSError):
+                    stat = entry.stat()
+                    yield entry.path, stat.st_mtime_ns, stat.st_size
             elif entry.name != "__pycache__" and entry.is_dir():
                 yield from _sources(entry.path)
 

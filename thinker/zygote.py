@@ -14,6 +14,7 @@ import faulthandler
 import gc
 import os
 import select
+import signal
 import socket
 import sys
 import time
@@ -42,6 +43,7 @@ PR_SET_NAME = 15  # linux/prctl.h
 ROUNDS = 12  # of the rehearsal: CPython specialises what runs often, which writes to its pages
 GAPS = 300  # filled of each size; more made no difference to a worker's memory
 STANDARD = 3  # descriptors: input, output, errors
+PATIENCE = 0.5  # seconds that a process that was kept gets to hear that it is a worker
 REQUESTS = 65536  # bytes that are read at once
 ARG_START, ARG_END = 45, 46  # of what follows the name in proc_pid_stat(5), where they are 48, 49
 _filling: list[bytes] = []
@@ -53,16 +55,26 @@ class Spare:
 
     pid: int
     socket: socket.socket
+    warm: bool
 
-    def become(self, descriptors: list[int]) -> int:
-        """Make it a worker; the process's number.
+    def become(self, descriptors: list[int]) -> None:
+        """Make it a worker; whether one that was kept lives and runs is found out by its answer.
 
         Raises:
-            OSError: it was killed.
+            OSError: it was killed, or is stopped.
         """
         with self.socket:
             socket.send_fds(self.socket, [b"."], descriptors)
-        return self.pid
+            if self.warm:
+                self.socket.settimeout(PATIENCE)
+                if not self.socket.recv(1):
+                    raise ConnectionResetError
+
+    def drop(self) -> None:
+        """End it, which may have happened, and reap it."""
+        self.socket.close()
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
 
 class Zygote:
@@ -82,15 +94,16 @@ class Zygote:
             *lines, rest = (rest + received).split(b"\n")
             for line in lines:
                 wire.sendall(self.answer(line))
-            if not select.select([wire], [], [], 0)[0]:  # else there is something better to do
+            if not _readable(0, wire):  # else there is something better to do
                 self._keep_spare()
 
     def _received(self, wire: socket.socket) -> bytes:
         """What comes next; a spare process that is killed meanwhile is reaped."""
         while self._spare is not None:
-            if wire in select.select([wire, self._spare.socket], [], [])[0]:
+            if wire.fileno() in _readable(None, wire, self._spare.socket):
                 break
-            self._drop_spare(self._spare)
+            self._spare.drop()
+            self._spare = None
         return wire.recv(REQUESTS)
 
     def answer(self, line: bytes) -> bytes:
@@ -119,26 +132,25 @@ class Zygote:
         return Forked(pid=pid).model_dump()
 
     def _worker(self, descriptors: list[int]) -> int:
-        spare = self._spare
-        if spare is not None:
-            self._spare = None
-            try:
-                return spare.become(descriptors)
-            except OSError:
-                self._drop_spare(spare)
-        return self._new(warm=False).become(descriptors)
+        kept, self._spare = self._spare, None
+        if kept is not None:
+            with suppress(OSError):
+                return self._told(kept, descriptors)
+        return self._told(self._new(warm=False), descriptors)
+
+    def _told(self, spare: Spare, descriptors: list[int]) -> int:
+        try:
+            spare.become(descriptors)
+        except OSError:
+            spare.drop()
+            raise
+        return spare.pid
 
     def _keep_spare(self) -> None:
         """Have one; the system may refuse, and says so again when a worker is wanted."""
         if self._spare is None:
             with suppress(OSError):
                 self._spare = self._new(warm=True)
-
-    def _drop_spare(self, spare: Spare) -> None:
-        """Reap one that was killed."""
-        self._spare = None
-        spare.socket.close()
-        os.waitpid(spare.pid, 0)
 
     def _new(self, *, warm: bool) -> Spare:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -150,7 +162,7 @@ class Zygote:
                 raise
             if pid == 0:
                 self._become_worker(theirs.fileno(), warm=warm)
-        return Spare(pid, ours)
+        return Spare(pid, ours, warm)
 
     def _become_worker(self, told: int, *, warm: bool) -> NoReturn:
         """Be what a new process would be: own session, environment, descriptors, title."""
@@ -172,8 +184,10 @@ class Zygote:
             rehearse_start()
         with socket.socket(fileno=told) as own:
             _, received, _, _ = socket.recv_fds(own, 1, 2)  # nothing else can happen before
-        if not received:  # the zygote has ended
-            return 0
+            if not received:  # the zygote has ended
+                return 0
+            if warm:
+                own.send(b".")
         wire, start = received
         cwd, env = unpacked(os.pread(start, os.fstat(start).st_size, 0))
         os.close(start)
@@ -191,6 +205,14 @@ class Zygote:
         text = title.encode()
         worker.LIBC.prctl(PR_SET_NAME, text)
         ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
+
+
+def _readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:
+    """Which of the descriptors can be read, waited for; not by select, which knows 1024 of them."""
+    poll = select.poll()
+    for one in sockets:
+        poll.register(one, select.POLLIN)
+    return {descriptor for descriptor, _ in poll.poll(milliseconds)}
 
 
 def _fill_gaps() -> None:

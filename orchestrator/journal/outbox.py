@@ -2,8 +2,8 @@
 
 ``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
 streamed preview comes first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview and
-the final text are the same row, ``final`` 0 until T6 has given it its text. What may be said
-``again`` never ends as ``unknown``.
+the final text are the same row, ``final`` 0 until T6 has given it its text. ``again`` says how
+often a message may be repeated before it ends as ``unknown``.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ CLOSE = (  # T9: when all rows of a turn have ended
 )
 COLUMNS = (
     "id, turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode, body, markdown,"
-    " reply_to, final, state, ph_id, attempt, not_before, again"
+    " reply_to, final, state, ph_id, attempt, not_before"
 )
 
 
@@ -61,7 +61,6 @@ class OutboxRow:
     ph_id: str | None
     attempt: int
     not_before: int
-    again: bool
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Part:
     text: str
     markdown: bool = True
     reply_to: str | None = None
-    again: bool = False
+    again: int = 0
 
 
 def add(
@@ -120,11 +119,8 @@ def add_notice(
 
 def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
     """What was answered to a message outside of any turn."""
-    rows = db.execute(
-        "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL",
-        (chat_key, message_id),
-    )
-    return tuple(str(body) for (body,) in rows)
+    sql = "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
+    return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
 
 
 def start_preview(
@@ -134,9 +130,8 @@ def start_preview(
 
     Returns the row and the platform's id of a preview that an earlier process sent for the turn.
     """
-    found = db.execute(
-        "SELECT id, ph_id FROM outbox WHERE turn_id = ? AND final = 0", (turn_id,)
-    ).fetchone()
+    sql = "SELECT id, ph_id FROM outbox WHERE turn_id = ? AND final = 0"
+    found = db.execute(sql, (turn_id,)).fetchone()
     if found is None:
         part = _next_part(db, turn_id)
         _insert(db, turn_id, part, address, Part(text), "edit", now, final=False)
@@ -214,18 +209,14 @@ def take_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
 
 def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
     """The messages of a turn in order, whatever became of their delivery."""
-    rows = db.execute(
-        "SELECT body FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part", (turn_id,)
-    )
-    return tuple(str(body) for (body,) in rows)
+    sql = "SELECT body FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"
+    return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
 def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> None:
     """T7: the platform is about to be called; ``state`` is ``ph_sending`` or ``sending``."""
-    db.execute(
-        "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ?",
-        (state, now, row_id),
-    )
+    sql = "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ?"
+    db.execute(sql, (state, now, row_id))
 
 
 def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
@@ -263,8 +254,19 @@ def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: in
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
+def doubt(db: apsw.Connection, row_id: int, error: str, now: int, not_before: int) -> None:
+    """A direct message may have arrived: it is not repeated, unless that does no harm."""
+    db.execute(
+        "UPDATE outbox SET state = 'queued', again = again - 1, error = ?, not_before = ?"
+        " WHERE id = ? AND again > 0",
+        (error, not_before, row_id),
+    )
+    if db.changes() == 0:
+        end(db, row_id, "unknown", error, now)
+
+
 def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
-    """It certainly did not arrive: try again, not before then (milliseconds)."""
+    """It did not arrive, or may arrive twice: try again, not before then (milliseconds)."""
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END,"
         " error = ?, not_before = ? WHERE id = ?",
@@ -281,18 +283,18 @@ def recover(db: apsw.Connection, now: int) -> None:
     """At boot: what was being sent when the process died (reliability.md §4.5, §4.9).
 
     In edit mode an edit is repeated and a placeholder that may or may not have arrived is
-    replaced; a direct message may have arrived, so it is not repeated unless it may come again.
+    replaced; a direct message may have arrived.
     """
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
-        f" WHERE {OPEN} AND (mode = 'edit' OR again) AND state IN('ph_sending','sending')"
+        f" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')"
     )
     stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
     for (row_id,) in list(db.execute(stuck)):
-        end(db, row_id, "unknown", "the process stopped while sending", now)
+        doubt(db, row_id, "the process stopped while sending", now, now)
 
 
 def _row(values: Sequence[object]) -> OutboxRow:
     row = dict(zip(OutboxRow.__dataclass_fields__, values, strict=True))
-    row |= {name: bool(row[name]) for name in ("markdown", "final", "again")}
+    row["markdown"], row["final"] = bool(row["markdown"]), bool(row["final"])
     return OutboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

@@ -124,8 +124,7 @@ MUTANTS = (
         "journal/outbox.py",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'ph_sent' END\"\n"
-        "        f\" WHERE {OPEN} AND (mode = 'edit' OR again)"
-        " AND state IN('ph_sending','sending')\"\n",
+        "        f\" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')\"\n",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'delivered' END\"\n"
         "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",

@@ -171,6 +171,7 @@ async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
     """An upgrade below a running daemon: the next worker comes from another zygote."""
     code = tmp_path / "code"
     code.mkdir()
+    (code / ".#old.py").symlink_to("me@here.4711:1")  # as an editor marks what it has open
     spec = real_spec(tmp_path)
     with anyio.fail_after(60):
         async with zygotes(code=code) as keeper:

@@ -2,11 +2,13 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until_zygote, zygotes
+from fakes.daemon import holds
 
 from orchestrator.selftest.processes import children
 from orchestrator.worker import started
@@ -14,6 +16,15 @@ from orchestrator.zygote import Zygote, Zygotes
 from thinker.protocol import methods
 
 pytestmark = pytest.mark.process
+SECRET = "sk-not-for-the-next-one-4712"
+
+
+def _sockets(pid: int) -> list[str]:
+    found = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.append(str(fd.readlink()))
+    return [link for link in found if link.startswith("socket:")]
 
 
 async def spare_of(zygote: Zygote, *workers: int) -> int:
@@ -36,8 +47,8 @@ async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> Non
                 assert await spare_of(zygote, worker.pid)
 
 
-async def test_workers_that_are_wanted_at_once_do_not_wait_for_a_kept_one(tmp_path: Path) -> None:
-    """There is one in stock, and the others are forked when they are wanted."""
+async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) -> None:
+    """There is one in stock only."""
     pids: set[int] = set()
     all_run = anyio.Event()
 
@@ -90,6 +101,46 @@ async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Pat
                 async with started(real_spec(tmp_path), keeper.spawn) as worker:
                     assert worker.pid in children(zygote.pid)
                     assert not alive(spare)
+
+
+async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
+    """It does not answer, so that another one becomes the worker, and none is left behind."""
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            zygote = await until_zygote(keeper)
+            spare = await spare_of(zygote)
+            os.kill(spare, signal.SIGSTOP)
+            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+                assert worker.pid in {*children(zygote.pid)} - {spare}
+                assert not alive(spare)
+
+
+async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
+    """No descriptor but the one by which it is told, and no key of a worker that runs."""
+    spec = real_spec(
+        tmp_path, environ={"OPENAI_API_KEY": SECRET}, llm_provider="openai", model="gpt"
+    )
+    with anyio.fail_after(60):
+        async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+            spare = await spare_of(await until_zygote(keeper), worker.pid)
+            while len(sockets := _sockets(spare)) != 3:  # its own and the pair of its event loop
+                await anyio.lowlevel.checkpoint()
+            assert not {*sockets} & {*_sockets(worker.pid)}
+            assert holds(worker.pid, SECRET)
+            assert not holds(spare, SECRET)
+
+
+async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> None:
+    """A daemon with many agents has many descriptors, and its children keep the numbers."""
+    spec = real_spec(tmp_path)
+    many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        with anyio.fail_after(60):
+            async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+                assert worker.pid in children((await until_zygote(keeper)).pid)
+    finally:
+        for descriptor in many:
+            os.close(descriptor)
 
 
 async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[str]) -> None:

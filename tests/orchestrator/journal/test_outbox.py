@@ -154,12 +154,16 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> N
     assert queued.attempt == 0
 
 
-def test_boot_repeats_what_may_be_said_again(db: apsw.Connection) -> None:
-    """A question for which somebody waits does no harm twice."""
-    outbox.add(db, None, HERE, [Part("May I?", again=True)], "direct", 1)
+def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> None:
+    """A question for which somebody waits does no harm twice; nothing waits behind it for ever."""
+    outbox.add(db, None, HERE, [Part("May I?", again=1)], "direct", 1)
     outbox.sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
     assert due(db) == [("7", "May I?", "queued")]
+    outbox.sending(db, first(db).id, "sending", 4)
+    turns.boot(db, 5)
+    assert due(db) == []
+    assert outbox.take_unconfirmed(db, HERE.chat_key, 6) == ["May I?"]
 
 
 def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection) -> None:
