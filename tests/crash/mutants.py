@@ -142,7 +142,7 @@ MUTANTS = (
         "a direct message is sent again blindly",
         "duplicate (12)",
         "journal/outbox.py",
-        '        end(db, row_id, "unknown", "the process stopped while sending", now)\n',
+        '        doubt(db, row_id, "the process stopped while sending", now, now)\n',
         '        requeue(db, row_id, "the process stopped while sending", 0)\n',
         ("supervisor@send:after#1",),
     ),
