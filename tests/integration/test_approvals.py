@@ -22,17 +22,23 @@ async def waiting(daemon: RunningDaemon) -> ApprovalReport:
     return question
 
 
+async def question_in(bot: BotApiServer, daemon: RunningDaemon) -> tuple[str, ApprovalReport]:
+    """What a chat is asked once its agent wants to store a fact, and the call that waits."""
+    bot.user_says(123, "remember tea")
+    asked = await bot.reply_in(123, within=15)
+    question = await waiting(daemon)
+    assert f"approvals grant {question.code}" in asked
+    return asked, question
+
+
 async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_path: Path) -> None:
     """The question survives kill -9; nothing runs before the answer; one reply."""
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, approvals=["store_*"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "remember tea")
-            asked = await bot.reply_in(123, within=15)
-            question = await waiting(daemon)
+            asked, question = await question_in(bot, daemon)
             assert question.tool == "store_fact"
-            assert f"approvals grant {question.code}" in asked
             await daemon.kill()
         async with running_daemon(tmp_path, config, bot) as daemon:
             assert (await waiting(daemon)).code == question.code
@@ -80,10 +86,7 @@ async def test_question_whose_receipt_is_lost_is_asked_again(tmp_path: Path) -> 
         config = two_agents(model, approvals=["store_*"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
-            bot.user_says(123, "remember tea")
-            asked = await bot.reply_in(123, within=15)
-            question = await waiting(daemon)
-            assert f"approvals grant {question.code}" in asked
+            await question_in(bot, daemon)
 
 
 async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """The process that the zygote keeps in stock: the next worker, until somebody wants one."""
 
 import os
+import resource
 import signal
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -34,17 +36,25 @@ async def spare_of(zygote: Zygote, *workers: int) -> int:
     return spare
 
 
-async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> None:
-    """And the next one is kept for the next."""
+@asynccontextmanager
+async def stocked() -> AsyncIterator[tuple[Zygotes, Zygote, int]]:
+    """A zygote, its keeper, and the process that it has in stock."""
     with anyio.fail_after(60):
         async with zygotes() as keeper:
             zygote = await until_zygote(keeper)
-            spare = await spare_of(zygote)
-            async with started(real_spec(tmp_path), keeper.spawn) as worker:
-                assert worker.pid == spare
-                result = await worker.run_turn(turn(), MemoryHost(), 0.0)
-                assert result.text.startswith("You said: hello")
-                assert await spare_of(zygote, worker.pid)
+            yield keeper, zygote, await spare_of(zygote)
+
+
+async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> None:
+    """And the next one is kept for the next."""
+    async with (
+        stocked() as (keeper, zygote, spare),
+        started(real_spec(tmp_path), keeper.spawn) as worker,
+    ):
+        assert worker.pid == spare
+        result = await worker.run_turn(turn(), MemoryHost(), 0.0)
+        assert result.text.startswith("You said: hello")
+        assert await spare_of(zygote, worker.pid)
 
 
 async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) -> None:
@@ -59,60 +69,47 @@ async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) ->
                 all_run.set()
             await all_run.wait()
 
-    with anyio.fail_after(60):
-        async with zygotes() as keeper:
-            zygote = await until_zygote(keeper)
-            async with anyio.create_task_group() as tasks:
-                for name in ("a", "b", "c", "d"):
-                    tasks.start_soon(run, name, keeper)
-                await all_run.wait()
-                assert pids <= {*children(zygote.pid)}
+    async with stocked() as (keeper, zygote, _), anyio.create_task_group() as tasks:
+        for name in ("a", "b", "c", "d"):
+            tasks.start_soon(run, name, keeper)
+        await all_run.wait()
+        assert pids <= {*children(zygote.pid)}
 
 
 async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
     """Before anybody wants a worker, who gets another one."""
-    with anyio.fail_after(60):
-        async with zygotes() as keeper:
-            zygote = await until_zygote(keeper)
-            spare = await spare_of(zygote)
-            os.kill(spare, signal.SIGKILL)
-            while alive(spare):
-                await zygote.peer.request(methods.PING, timeout=20)
-            async with started(real_spec(tmp_path), keeper.spawn) as worker:
-                assert worker.pid in children(zygote.pid)
+    async with stocked() as (keeper, zygote, spare):
+        os.kill(spare, signal.SIGKILL)
+        while alive(spare):
+            await zygote.peer.request(methods.PING, timeout=20)
+        async with started(real_spec(tmp_path), keeper.spawn) as worker:
+            assert worker.pid in children(zygote.pid)
 
 
 async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Path) -> None:
     """The zygote hears of both at the same time."""
-    with anyio.fail_after(60):
-        async with zygotes() as keeper:
-            zygote = await until_zygote(keeper)
-            spare = await spare_of(zygote)
-            os.kill(zygote.pid, signal.SIGSTOP)
-            os.kill(spare, signal.SIGKILL)
-            await ended(spare)
+    async with stocked() as (keeper, zygote, spare), anyio.create_task_group() as tasks:
+        os.kill(zygote.pid, signal.SIGSTOP)
+        os.kill(spare, signal.SIGKILL)
+        await ended(spare)
 
-            async def wake() -> None:
-                await anyio.wait_all_tasks_blocked()  # it is asked
-                os.kill(zygote.pid, signal.SIGCONT)
+        async def wake() -> None:
+            await anyio.wait_all_tasks_blocked()  # it is asked
+            os.kill(zygote.pid, signal.SIGCONT)
 
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wake)
-                async with started(real_spec(tmp_path), keeper.spawn) as worker:
-                    assert worker.pid in children(zygote.pid)
-                    assert not alive(spare)
+        tasks.start_soon(wake)
+        async with started(real_spec(tmp_path), keeper.spawn) as worker:
+            assert worker.pid in children(zygote.pid)
+            assert not alive(spare)
 
 
 async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
     """It does not answer, so that another one becomes the worker, and none is left behind."""
-    with anyio.fail_after(60):
-        async with zygotes() as keeper:
-            zygote = await until_zygote(keeper)
-            spare = await spare_of(zygote)
-            os.kill(spare, signal.SIGSTOP)
-            async with started(real_spec(tmp_path), keeper.spawn) as worker:
-                assert worker.pid in {*children(zygote.pid)} - {spare}
-                assert not alive(spare)
+    async with stocked() as (keeper, zygote, spare):
+        os.kill(spare, signal.SIGSTOP)
+        async with started(real_spec(tmp_path), keeper.spawn) as worker:
+            assert worker.pid in {*children(zygote.pid)} - {spare}
+            assert not alive(spare)
 
 
 async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
@@ -133,6 +130,8 @@ async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
 async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> None:
     """A daemon with many agents has many descriptors, and its children keep the numbers."""
     spec = real_spec(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
         with anyio.fail_after(60):
@@ -141,12 +140,13 @@ async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> N
     finally:
         for descriptor in many:
             os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[str]) -> None:
     """Without a word, as nobody missed it."""
-    with anyio.fail_after(60):
-        async with zygotes() as keeper:
-            spare = await spare_of(await until_zygote(keeper))
+    async with stocked() as (_, _, spare):
+        pass
+    with anyio.fail_after(20):
         await ended(spare)
     assert "Traceback" not in capfd.readouterr().err
