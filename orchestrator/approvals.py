@@ -70,8 +70,7 @@ class Desk(Changes):
                 code=question.code,
             )
             # Somebody must see it, and its code counts once however often it is shown.
-            asked = outbox.Part(text, markdown=False, again=REPEATS)
-            outbox.add(db, None, address, [asked], "direct", now)
+            outbox.add_notice(db, address, text, now, again=REPEATS)
         return question
 
     async def answered(self, question: Approval) -> None:

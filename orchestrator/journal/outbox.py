@@ -18,10 +18,6 @@ CLOSE = (  # T9: when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
     f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})"
 )
-COLUMNS = (
-    "id, turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode, body, markdown,"
-    " reply_to, final, state, ph_id, attempt, not_before"
-)
 
 
 @dataclass(frozen=True)
@@ -63,6 +59,9 @@ class OutboxRow:
     not_before: int
 
 
+COLUMNS = ", ".join(OutboxRow.__dataclass_fields__)
+
+
 @dataclass(frozen=True)
 class Part:
     """One message of a reply, before it is a row."""
@@ -75,7 +74,7 @@ class Part:
 
 def add(
     db: apsw.Connection,
-    turn_id: str | None,
+    turn_id: str,
     address: Address,
     parts: Sequence[Part],
     mode: str,
@@ -99,7 +98,7 @@ def add(
 
 def add_extra(
     db: apsw.Connection,
-    turn_id: str | None,
+    turn_id: str,
     address: Address,
     parts: Sequence[Part],
     mode: str,
@@ -111,10 +110,17 @@ def add_extra(
 
 
 def add_notice(
-    db: apsw.Connection, address: Address, text: str, now: int, reply_to: str | None = None
+    db: apsw.Connection,
+    address: Address,
+    text: str,
+    now: int,
+    reply_to: str | None = None,
+    *,
+    again: int = 0,
 ) -> None:
     """Queue a line of ours that belongs to no turn; ``reply_to`` is the message it answers."""
-    _insert(db, None, 0, address, Part(text, markdown=False, reply_to=reply_to), "direct", now)
+    part = Part(text, markdown=False, reply_to=reply_to, again=again)
+    _insert(db, None, 0, address, part, "direct", now)
 
 
 def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
@@ -143,7 +149,7 @@ def start_preview(
     return row, sent
 
 
-def _next_part(db: apsw.Connection, turn_id: str | None) -> int:
+def _next_part(db: apsw.Connection, turn_id: str) -> int:
     sql = "SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = ?"
     return int(db.execute(sql, (turn_id,)).get)
 
@@ -238,30 +244,24 @@ def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int
 
 def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
     """T9 of a turn whose reply is empty: a preview that never got a text is given up."""
-    db.execute(
-        "UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE turn_id = ? AND final = 0",
-        (now, turn_id),
-    )
+    sql = "UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE turn_id = ? AND final = 0"
+    db.execute(sql, (now, turn_id))
     db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
 def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: int) -> None:
     """The row has ended; closes the turn (T9) when this was its last one."""
-    db.execute(
-        "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?",
-        (state, error, now, row_id),
-    )
+    sql = "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?"
+    db.execute(sql, (state, error, now, row_id))
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
 def doubt(db: apsw.Connection, row_id: int, error: str, now: int, not_before: int) -> None:
     """A direct message may have arrived: it is not repeated, unless that does no harm."""
-    db.execute(
-        "UPDATE outbox SET state = 'queued', again = again - 1, error = ?, not_before = ?"
-        " WHERE id = ? AND again > 0",
-        (error, not_before, row_id),
-    )
-    if db.changes() == 0:
+    db.execute("UPDATE outbox SET again = again - 1 WHERE id = ? AND again > 0", (row_id,))
+    if db.changes() == 1:
+        requeue(db, row_id, error, not_before)
+    else:
         end(db, row_id, "unknown", error, now)
 
 
@@ -283,7 +283,7 @@ def recover(db: apsw.Connection, now: int) -> None:
     """At boot: what was being sent when the process died (reliability.md §4.5, §4.9).
 
     In edit mode an edit is repeated and a placeholder that may or may not have arrived is
-    replaced; a direct message may have arrived.
+    replaced; of a direct message nobody knows.
     """
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"

@@ -1,2 +1,2 @@
--- A message that may reach its chat twice is sent again when nobody knows whether it did.
+-- How often a message may still be repeated when nobody knows whether it reached its chat.
 ALTER TABLE outbox ADD COLUMN again INTEGER NOT NULL DEFAULT 0;

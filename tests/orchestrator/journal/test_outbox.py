@@ -156,7 +156,7 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> N
 
 def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> None:
     """A question for which somebody waits does no harm twice; nothing waits behind it for ever."""
-    outbox.add(db, None, HERE, [Part("May I?", again=1)], "direct", 1)
+    outbox.add_notice(db, HERE, "May I?", 1, again=1)
     outbox.sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
     assert due(db) == [("7", "May I?", "queued")]
