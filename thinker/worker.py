@@ -10,7 +10,8 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal, TextIO, TypeVarTuple, Unpack
+from functools import partial
+from typing import Literal, TextIO
 
 import anyio
 import structlog
@@ -27,20 +28,19 @@ from thinker.terminal import talk
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
-Ts = TypeVarTuple("Ts")
 log = structlog.get_logger()
 
 
 def main(environ: Mapping[str, str]) -> int:
     """Run the worker; the exit code is one of sysexits.h."""
-    return run(work, environ)
+    return run(partial(work, environ))
 
 
-def run(process: Callable[[Unpack[Ts]], Awaitable[int]], *args: *Ts) -> int:
+def run(process: Callable[[], Awaitable[int]]) -> int:
     """Run what a worker's process does; the exit code."""
     faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
     try:
-        return anyio.run(process, *args)
+        return anyio.run(process)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 

@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -172,14 +173,14 @@ class Zygote:
             worker.die_with(self._pid)
             _keep_open(told)
             self._set_title("thinker")
-            code = worker.run(self._work, told, warm)
+            code = worker.run(partial(self._work, told, warm=warm))
             sys.stdout.flush()
         except BaseException:  # noqa: BLE001 - this process must never go on as a zygote
             traceback.print_exc()
         finally:
             os._exit(code)
 
-    async def _work(self, told: int, warm: bool) -> int:  # noqa: FBT001 - anyio.run takes no names
+    async def _work(self, told: int, *, warm: bool) -> int:
         if warm:
             rehearse_start()
         with socket.socket(fileno=told) as own:
