@@ -194,14 +194,17 @@ class Zygotes:
                 finally:
                     with anyio.move_on_after(LEAVE, shield=True):
                         await zygote.deserted()
-        except (WorkerError, OSError) as error:
+        except WorkerError as error:
             log.error("zygote_failed", problem=str(error))  # noqa: TRY400 - the text says it all
             self._ended(ExitKind.CRASH, str(error))
 
     @asynccontextmanager
     async def _started(self) -> AsyncIterator[Zygote]:
-        self._code.changed()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._code.changed()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as error:
+            raise WorkerError(f"the zygote cannot be started: {error}") from error
         ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
         with ours, theirs:
             program = Program(
