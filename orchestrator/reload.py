@@ -4,7 +4,7 @@ An edit with any error is refused whole and reported; the configuration in force
 broken file falls back to the last good copy, so that a bad edit cannot brick the daemon.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -232,26 +232,26 @@ async def _set_at_the_end(stopped: anyio.Event) -> None:
 
 
 async def _edits(
-    find: Callable[[], Collection[Path]], stopped: anyio.Event, *, recursive: bool
+    find: Callable[[], set[Path]], stopped: anyio.Event, *, recursive: bool
 ) -> AsyncGenerator[set[Path]]:
     """The paths that changed, edit by edit."""
     while True:
+        places = find()
         edits = awatch(
-            *find(), debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
+            *places, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
         )
         try:
             async with aclosing(edits):
                 async for changes in edits:
                     yield {Path(path) for _, path in changes}
         except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
-            places = set(find())
-            if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, places)):
+            await anyio.sleep(STEP / 1000)  # an editor may just be putting another file there
+            if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, find())):
                 log.error(  # noqa: TRY400 - the text says it all
                     "edits_not_noticed",
                     problem=f"{error}; run 'orchestrator reload' after an edit",
                 )
                 return
-            await anyio.sleep(STEP / 1000)  # an editor was putting another file there
             yield places
         else:  # we stop
             return
