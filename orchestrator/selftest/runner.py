@@ -165,8 +165,7 @@ class Runner:
             yield process
         finally:
             with anyio.CancelScope(shield=True):
-                if process.returncode is None:
-                    process.kill()
+                processes.send(process, signal.SIGKILL)
                 await process.aclose()
 
     async def _until_settled_or_dead(self, life: Life, world: World, process: Process) -> bool:
