@@ -93,8 +93,12 @@ class RunningDaemon:
 
     async def kill(self) -> None:
         """``kill -9``; returns when its process is gone, and not its children."""
-        self.killed = True
         self.process.kill()
+        await self.died()
+
+    async def died(self) -> None:
+        """Wait until it is gone, as it was killed."""
+        self.killed = True
         await self.ended()
 
     async def ended(self) -> int:
@@ -214,6 +218,11 @@ def write_config(home: Path, config: JsonObject | str) -> None:
     fresh = home / "agents.json.new"
     fresh.write_text(config if isinstance(config, str) else json.dumps(config, indent=2), "utf-8")
     fresh.replace(home / "agents.json")
+
+
+def dying(place: str, home: Path) -> dict[str, str]:
+    """The environment in which a daemon or its workers die there (`orchestrator.crashpoints`)."""
+    return {"ORCHESTRATOR_CRASH_AT": place, "ORCHESTRATOR_CRASH_LOG": str(home / "crashes")}
 
 
 def processes(home: Path) -> dict[int, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.calling_model import CallingModel
-from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
 from pydantic import JsonValue
 
@@ -124,7 +124,7 @@ async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Pat
 @pytest.mark.parametrize("kill", KILLS)
 async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, kill: str) -> None:
     """Whoever dies where, the subagent has done it once and the chat has one answer."""
-    died = {"ORCHESTRATOR_CRASH_AT": kill, "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes")}
+    died = dying(kill, tmp_path)
     async with BotApiServer(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon:
             bot.user_says(CHAT, create("count the whales"))
@@ -132,8 +132,7 @@ async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, ki
         async with running_daemon(tmp_path, None, bot, died) as daemon:
             bot.user_says(CHAT, more(reference, "and the dolphins"))
             if kill.startswith("supervisor"):
-                await daemon.ended()
-                daemon.killed = True
+                await daemon.died()
             else:
                 await bot.reply_in(CHAT, within=40)
                 await settled(daemon, 2)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
@@ -56,17 +56,13 @@ async def test_question_is_asked_again_when_nobody_knows_whether_it_arrived(
     tmp_path: Path, kill: str
 ) -> None:
     """Somebody waits for it, and its code counts once however often it is shown."""
-    died = {
-        "ORCHESTRATOR_CRASH_AT": f"supervisor@{kill}",
-        "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes"),
-    }
+    died = dying(f"supervisor@{kill}", tmp_path)
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, approvals=["store_*"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot, died) as daemon:
             bot.user_says(123, "remember tea")
-            await daemon.ended()
-            daemon.killed = True
+            await daemon.died()
         before = len(bot.texts(123))
         async with running_daemon(tmp_path, config, bot) as daemon:
             await bot.called("sendMessage", within=15, times=before + 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.daemon import TOKEN, processes, run_to_its_end, running_daemon
+from fakes.daemon import TOKEN, dying, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.model_api import Reply
 
@@ -61,7 +61,7 @@ async def test_worker_killed_while_it_streams_leaves_one_message(tmp_path: Path)
 
 async def test_worker_killed_as_its_last_step_is_kept_is_not_missed(tmp_path: Path) -> None:
     """The answer is on disk with that step: it is sent, and nobody is asked for it again."""
-    env = {"ORCHESTRATOR_CRASH_AT": "worker@reply:before#1", "ORCHESTRATOR_CRASH_LOG": "reached"}
+    env = dying("worker@reply:before#1", tmp_path)
     async with (
         BotApiServer(TOKEN) as bot,
         HeldModel() as model,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 
 from orchestrator import control
@@ -35,10 +35,7 @@ async def test_death_while_a_chat_is_forgotten_leaves_all_or_nothing(
     place: str, left: int, tmp_path: Path
 ) -> None:
     """At the commit, and just behind it; the next daemon answers the chat either way."""
-    crash = {
-        "ORCHESTRATOR_CRASH_AT": f"supervisor@forget:{place}#1",
-        "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "boundaries"),
-    }
+    crash = dying(f"supervisor@forget:{place}#1", tmp_path)
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot, crash) as daemon:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakes.api_client import ScriptedModel, endpoints_of
 from fakes.calling_model import CallingModel
-from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
 from fakes.model_api import Reply
 from pydantic import JsonValue
@@ -109,13 +109,12 @@ async def test_chat_is_handed_back_and_loops_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kill", KILLS)
 async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
     """Whoever dies where, the chat has one reply to the message, of the agent that has it now."""
-    died = {"ORCHESTRATOR_CRASH_AT": kill, "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes")}
+    died = dying(kill, tmp_path)
     async with BotApiServer(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model), bot, died) as daemon:
             bot.user_says(CHAT, "!home {}")
             if kill.startswith("supervisor"):
-                await daemon.ended()
-                daemon.killed = True
+                await daemon.died()
             else:
                 await bot.reply_in(CHAT, within=30)
                 await settled(daemon, {"work": "home"})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.calling_model import CallingModel
-from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
 
 from orchestrator.journal import invariants
@@ -64,15 +64,14 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
 @pytest.mark.parametrize("kill", ["", "supervisor@reply:after#1", "supervisor@reply:before#1"])
 async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: str) -> None:
     """It is told the message; its result is no step of the limit; it works once, whoever dies."""
-    died = {"ORCHESTRATOR_CRASH_AT": kill, "ORCHESTRATOR_CRASH_LOG": str(tmp_path / "crashes")}
+    died = dying(kill, tmp_path)
     answer = "result: helper-model: hello"
     async with BotApiServer(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, {"immediate": True})
         async with running_daemon(tmp_path, config, bot, died if kill else {}) as daemon:
             bot.user_says(CHAT, "hello")
             if kill:
-                await daemon.ended()
-                daemon.killed = True
+                await daemon.died()
             else:
                 assert await bot.reply_in(CHAT, within=30) == answer
                 await settled(daemon, 1)
