@@ -24,6 +24,7 @@ from orchestrator.journal import (
     handoffs,
     inbox,
     pauses,
+    recent,
     sessions,
     subagents,
     tasks,
@@ -174,7 +175,7 @@ class Commands:
 
     def _status(self, db: apsw.Connection, command: Command) -> str:
         glance = command.glance
-        n = inbox.counts(db)
+        n = recent.counts(db)
         up = timedelta(seconds=(self._clock() - glance.started) // 1000)
         parts = {
             "Agents": self._states(db, glance),

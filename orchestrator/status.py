@@ -19,7 +19,7 @@ from orchestrator.control import (
 )
 from orchestrator.definitions import Problem
 from orchestrator.errors import JournalError
-from orchestrator.journal import handoffs, inbox, pauses, playbooks, recent, turns
+from orchestrator.journal import handoffs, pauses, playbooks, recent, turns
 from orchestrator.journal.liveness import prove_writable
 from orchestrator.journal.store import StorageFailedError, Store
 from orchestrator.reload import Configuration
@@ -183,7 +183,7 @@ def _journal(
         for turn in recent.turns(db, RECENT)
     )
     paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
-    return inbox.counts(db), turns.open_count(db), newest, paused
+    return recent.counts(db), turns.open_count(db), newest, paused
 
 
 def _agent(slot: Slot, paused: str) -> AgentReport:

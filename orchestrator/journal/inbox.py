@@ -264,9 +264,9 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
 
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
     """The account of ours that a channel's newest message came to."""
-    found = db.execute(
-        "SELECT bot_id FROM inbox WHERE channel = ? ORDER BY id DESC LIMIT 1", (channel,)
-    ).get
+    # The plus keeps SQLite from sorting all of a channel's messages, as in `sessions.address`.
+    sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
+    found = db.execute(sql, (channel,)).get
     return None if found is None else str(found)
 
 
@@ -281,14 +281,6 @@ def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, 
         audit.record(db, "router", f"refused: {reason}", f"inbox {row.id}", now)
         if notice is not None:
             outbox.add_notice(db, row.address(), notice, now)
-
-
-def counts(db: apsw.Connection) -> dict[str, int]:
-    """How many updates are in each state."""
-    states = dict.fromkeys(("new", "claimed", "done", "dead", "cancelled"), 0)
-    for state, number in db.execute("SELECT state, count(*) FROM inbox GROUP BY state"):
-        states[str(state)] = int(number)
-    return states
 
 
 def from_values(values: Sequence[object]) -> InboxRow:

@@ -91,6 +91,13 @@ def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
             _insert(db, agent_id, replace(playbook, created_at=now), now)
 
 
+def state(db: apsw.Connection, agent_id: str) -> bytes | None:
+    """A value that is another one whenever what the agent has is; None if it never had anything."""
+    sql = "SELECT state FROM playbook_state WHERE agent_id = ?"
+    found: bytes | None = db.execute(sql, (agent_id,)).get
+    return found
+
+
 def every(db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)) -> list[Playbook]:
     """What an agent has, or will have at its next turn, by name, if a glob names it."""
     rows = db.execute(f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ?", (agent_id,))
@@ -185,7 +192,7 @@ def missing_tools(db: apsw.Connection, turns: int) -> list[tuple[str, str, str]]
     """Agent, playbook and tool: what matched playbooks needed in vain in the newest turns."""
     rows = db.execute(
         "SELECT DISTINCT agent_id, tool.value, tool.key"
-        " FROM (SELECT id, agent_id FROM turn ORDER BY started_at DESC LIMIT ?) AS turn"
+        " FROM (SELECT id, agent_id FROM turn ORDER BY rowid DESC LIMIT ?) AS turn"
         " JOIN turn_prompt ON turn_id = turn.id, json_each(body, '$.missing') AS tool"
         " ORDER BY 1, 2, 3",
         (turns,),
@@ -228,7 +235,6 @@ def _check_size(db: apsw.Connection, agent_id: str) -> None:
         )
 
 
-@lru_cache(maxsize=1024)  # every turn reads all of its agent's
 def _read(row: tuple[Any, ...]) -> Playbook:
     number, name, description, instructions, keywords, priority, tools, enabled, source, at = row
     return Playbook(

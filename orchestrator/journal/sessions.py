@@ -1,9 +1,13 @@
 """Sessions: the stored conversation of one agent with one chat."""
 
+from functools import lru_cache
+
 import apsw
 
 from orchestrator.journal.outbox import Address
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
+
+SHORT = 2000  # characters of a message that is kept as it was read, as the next turn reads it too
 
 
 def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
@@ -68,7 +72,7 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
         " (SELECT summary_upto FROM session WHERE id = ?) ORDER BY id DESC LIMIT ?",
         (session_id, session_id, limit),
     ).fetchall()
-    return tuple(MESSAGE.validate_json(body) for (body,) in reversed(rows))
+    return tuple(_read(body) for (body,) in reversed(rows))
 
 
 def summary(db: apsw.Connection, session_id: int) -> str | None:
@@ -90,12 +94,22 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
     """Where an agent reaches a chat that has written to it before."""
+    # The plus keeps SQLite from sorting all of a channel's messages, where it need only look back.
     found = db.execute(
         "SELECT channel, bot_id, chat_id, thread_id, private FROM inbox"
-        " WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
+        " WHERE agent_id = ? AND +channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
         (agent_id, channel, chat_id),
     ).fetchone()
     if found is None:
         return None
     where, bot_id, chat, thread_id, private = found
     return Address(str(where), str(bot_id), str(chat), str(thread_id), private=bool(private))
+
+
+def _read(body: str) -> Message:
+    return _known(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
+
+
+@lru_cache(maxsize=2000)
+def _known(body: str) -> Message:
+    return MESSAGE.validate_json(body)

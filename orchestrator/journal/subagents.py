@@ -193,10 +193,13 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     That is what its calls have waited for, and the work whose result it answers.
     """
     behind = db.execute(
-        "SELECT inbox.turn_id FROM subagent_run JOIN inbox ON inbox.id = inbox_id"
-        " WHERE inbox.turn_id IS NOT NULL AND (wait AND subagent_run.turn_id = ?1"
-        " OR format('%s:%d', subagent_run.turn_id, seq) IN (SELECT message_id FROM inbox"
-        " WHERE turn_id = ?1 AND kind = ?2))",
+        "SELECT work.turn_id FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id"
+        " WHERE run.wait AND run.turn_id = ?1 AND work.turn_id IS NOT NULL UNION ALL"
+        " SELECT work.turn_id FROM inbox AS told JOIN subagent_run AS run"
+        " ON run.turn_id = substr(told.message_id, 1, instr(told.message_id, ':') - 1)"
+        " AND told.message_id = format('%s:%d', run.turn_id, run.seq)"
+        " JOIN inbox AS work ON work.id = run.inbox_id"
+        " WHERE told.turn_id = ?1 AND told.kind = ?2 AND work.turn_id IS NOT NULL",
         (turn_id, inbox.RESULT),
     )
     known = [turn_id, *(str(turn) for (turn,) in list(behind))]
@@ -209,7 +212,8 @@ def open_count(db: apsw.Connection, agent_id: str) -> int:
 
 
 def _select(db: apsw.Connection, where: str, *values: object) -> list[Run]:
-    rows = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where} ORDER BY inbox_id", values)
+    # The plus keeps SQLite from walking in that order through all work that ever was.
+    rows = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where} ORDER BY +inbox_id", values)
     return [
         Run(
             subagent_id=name,

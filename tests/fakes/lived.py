@@ -187,6 +187,7 @@ class Life:
         steps.finish(self.db, made, result, 7)
 
     def _end(self, turn: Turn) -> None:
+        assert subagents.unconfirmed(self.db, turn.id) == []
         turns.reply(self.db, turn, [Part(f"answer of {self.mark}")], "direct", ("done", None), 7)
 
     def _summary(self, turn: Turn) -> None:
@@ -236,6 +237,9 @@ class Life:
 
     def _deliver(self) -> None:
         """What is due, on every channel, until nothing is."""
+        assert subagents.open_count(self.db, self.agent) == 0
+        assert subagents.living(self.db, self.agent, self.address.chat_key) == {}
+        assert outbox.notices_to(self.db, self.address.chat_key, "1") == ()
         assert sessions.address(self.db, self.agent, "telegram", self.chat) is not None
         for channel in ("telegram", "api"):
             while due := outbox.due(self.db, channel):

@@ -12,7 +12,7 @@ from fakes.journal import CLASSES, job, receive, step, update
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from orchestrator.journal import inbox, steps, turns
+from orchestrator.journal import inbox, recent, steps, turns
 from orchestrator.journal.inbox import Arrival
 from orchestrator.journal.outbox import Part
 from orchestrator.journal.steps import Call
@@ -121,7 +121,7 @@ class TurnMachine(RuleBasedStateMachine):
             admitted = inbox.ingest(self.db, [arrival], None, self.now)
         assert len(admitted) == (kind == "new")
 
-    @precondition(lambda self: inbox.counts(self.db)["new"] > 0)
+    @precondition(lambda self: recent.counts(self.db)["new"] > 0)
     @rule(number=chance)
     def a_lane_admits(self, number: int) -> None:
         """T2."""

@@ -20,6 +20,7 @@ from orchestrator.journal import (
     invariants,
     outbox,
     pauses,
+    recent,
     sessions,
     steps,
     turns,
@@ -95,7 +96,7 @@ async def test_command_is_answered_at_once_and_no_agent_sees_it(tmp_path: Path) 
             "Messages: 0 in hand, 1 waiting, 0 dead",
         ]
         await chat.hears(update(2, " /STATUS "))
-        counts = inbox.counts(chat.db)
+        counts = recent.counts(chat.db)
         assert (counts["new"], counts["done"]) == (1, 1)
         rows = chat.db.execute("SELECT count(*) FROM outbox").get
         assert rows == 1
@@ -107,14 +108,14 @@ async def test_text_that_only_looks_like_a_command_goes_to_the_agent(tmp_path: P
         for text in ("/etc/passwd is what?", "a /help", "/", "//help", "/1"):
             assert await chat.says(text) == ""
         await chat.hears(replace(update(99, "/new"), kind="edit"))
-        assert inbox.counts(chat.db)["new"] == 6
+        assert recent.counts(chat.db)["new"] == 6
 
 
 async def test_unknown_command_says_so(tmp_path: Path) -> None:
     """No model guesses what it might mean."""
     async with chat_in(tmp_path) as chat:
         assert "/help" in await chat.says("/stpo now")
-        assert inbox.counts(chat.db)["new"] == 0
+        assert recent.counts(chat.db)["new"] == 0
 
 
 async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
@@ -189,7 +190,7 @@ async def test_stopped_turn_is_cancelled_with_everything_in_it(tmp_path: Path) -
             "Stopped.\n⚠️ I couldn't confirm whether this happened: mail."
         )
         assert chat.stopped == ["t1"]
-        assert inbox.counts(chat.db)["cancelled"] == 1
+        assert recent.counts(chat.db)["cancelled"] == 1
         assert approvals.waiting(chat.db, NOW) == []
         assert "Nothing waits" in await chat.says("/approve c0de")
         assert usage.spent(chat.db, "work", 0).tokens == 5
@@ -240,7 +241,7 @@ async def test_command_that_fails_takes_nothing_else_along(
         assert outbox.notices_to(chat.db, "telegram/1/7/", "1") == (
             "That did not work; my operator's log says why.",
         )
-        assert inbox.counts(chat.db)["new"] == 1
+        assert recent.counts(chat.db)["new"] == 1
     assert "command_failed" in capsys.readouterr().out + capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ from orchestrator import status
 from orchestrator.adapter import ChannelStatus, InboundMessage, Intake, OutboundPart
 from orchestrator.definitions import AgentsFile
 from orchestrator.intake import NO_SPACE, JournalIntake
-from orchestrator.journal import inbox
+from orchestrator.journal import recent
 from orchestrator.journal.store import StorageFullError, Store
 
 AGENTS = AgentsFile.model_validate(
@@ -105,7 +105,7 @@ async def test_each_admitted_chat_is_told_once_and_nothing_is_confirmed(tmp_path
         await store.attempt(limit, 1_000_000)
         await intake.accept([says(1, "7"), says(2, "8")], 3)
         assert await intake.offset("telegram", "1") == 3
-        assert (await store.transact(inbox.counts))["new"] == 1
+        assert (await store.transact(recent.counts))["new"] == 1
         await store.attempt(limit, 1)
         with pytest.raises(StorageFullError):
             await intake.accept([says(4, "7")], 5)

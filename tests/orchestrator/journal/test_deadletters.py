@@ -8,7 +8,7 @@ import pytest
 from fakes.journal import job, next_turn, open_turn, opened, receive, row_of, update
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import deadletters, inbox, turns
+from orchestrator.journal import deadletters, recent, turns
 from orchestrator.journal.outbox import Part
 from orchestrator.journal.store import FencedError
 from orchestrator.journal.turns import Turn
@@ -64,4 +64,4 @@ def test_decision_is_made_once(db: apsw.Connection) -> None:
     for change in (deadletters.drop, deadletters.retry):
         with pytest.raises(OrchestratorError, match="message 1 is no dead letter"), job(db):
             change(db, 1, 7)
-    assert inbox.counts(db) == {"new": 1, "claimed": 0, "done": 0, "dead": 0, "cancelled": 1}
+    assert recent.counts(db) == {"new": 1, "claimed": 0, "done": 0, "dead": 0, "cancelled": 1}

@@ -8,7 +8,7 @@ from fakes.golden import FILES, restore
 from fakes.journal import CLASSES, job, step
 
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, invariants, outbox, steps, trace, turns
+from orchestrator.journal import inbox, invariants, outbox, recent, steps, trace, turns
 from orchestrator.journal.migrations import scripts
 from orchestrator.journal.outbox import Part
 from orchestrator.journal.store import open_database
@@ -69,7 +69,7 @@ def test_journal_of_every_release_is_finished_by_this_version(golden: Path, tmp_
         deliver(db)
     assert invariants.violations(db) == []
     assert {state for (state,) in db.execute("SELECT state FROM turn")} == ENDED
-    assert inbox.counts(db) == {"new": 0, "claimed": 0, "done": 9, "dead": 1, "cancelled": 1}
+    assert recent.counts(db) == {"new": 0, "claimed": 0, "done": 9, "dead": 1, "cancelled": 1}
     db.close()
 
 

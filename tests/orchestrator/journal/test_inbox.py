@@ -8,7 +8,7 @@ import apsw
 import pytest
 from fakes.journal import job, next_turn, open_turn, opened, receive, update
 
-from orchestrator.journal import audit, inbox, outbox
+from orchestrator.journal import audit, inbox, outbox, recent
 from orchestrator.journal.inbox import Arrival, Offset
 
 KEY = "telegram/1/7/"
@@ -25,7 +25,7 @@ def test_update_is_stored_once_whatever_number_it_comes_with(db: apsw.Connection
     """Redelivered with its update id, or again as the same message under another one."""
     assert receive(db, update(1)) == [1]
     assert receive(db, update(1), replace(update(1), update_id=99)) == []
-    assert inbox.counts(db)["new"] == 1
+    assert recent.counts(db)["new"] == 1
 
 
 def test_edit_and_other_accounts_and_chats_are_updates_of_their_own(db: apsw.Connection) -> None:
@@ -62,7 +62,7 @@ def test_offset_is_stored_with_the_rows_or_not_at_all(db: apsw.Connection) -> No
     with pytest.raises(RuntimeError), job(db):
         inbox.ingest(db, broken(), Offset("telegram", "1", 9), 0)  # type: ignore[arg-type]  # fails half way on purpose
     assert inbox.next_offset(db, "telegram", "1") == 0
-    assert inbox.counts(db)["new"] == 0
+    assert recent.counts(db)["new"] == 0
     receive(db, update(8))
     assert inbox.next_offset(db, "telegram", "1") == 9
     receive(db, update(3))  # numbers may start anew after a quiet week

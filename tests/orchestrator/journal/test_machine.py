@@ -20,6 +20,7 @@ from orchestrator.journal import (
     inbox,
     invariants,
     outbox,
+    recent,
     steering,
     trace,
     transcript,
@@ -157,7 +158,7 @@ class Journal(TurnMachine):
             "SELECT turn_id, seq, result FROM step WHERE state IN('done','failed','unknown')"
         ):
             assert self.ended.setdefault((turn, seq), result) == result
-        assert sum(inbox.counts(self.db).values()) == len(self.updates)
+        assert sum(recent.counts(self.db).values()) == len(self.updates)
 
     @invariant()
     def every_message_can_be_traced(self) -> None:

@@ -8,7 +8,16 @@ import apsw
 import pytest
 from fakes.journal import CLASSES, job, opened, step
 
-from orchestrator.journal import exchanges, inbox, invariants, outbox, requests, retention, turns
+from orchestrator.journal import (
+    exchanges,
+    inbox,
+    invariants,
+    outbox,
+    recent,
+    requests,
+    retention,
+    turns,
+)
 from orchestrator.journal import steps as steps_
 from orchestrator.journal.outbox import Part
 from orchestrator.journal.requests import (
@@ -93,7 +102,7 @@ def test_key_stands_for_one_request(db: apsw.Connection) -> None:
     other = NewRequest("3", "work", Body(messages=()), "other", idem_key="k")
     with pytest.raises(KeyReusedError):
         receive(db, other)
-    assert inbox.counts(db)["new"] == 1
+    assert recent.counts(db)["new"] == 1
 
 
 def test_request_stands_in_the_line_of_what_it_goes_on_from(db: apsw.Connection) -> None:

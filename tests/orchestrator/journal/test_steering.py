@@ -12,6 +12,7 @@ from orchestrator.journal import (
     deadletters,
     inbox,
     invariants,
+    recent,
     sessions,
     steering,
     steps,
@@ -60,7 +61,7 @@ def test_messages_enter_in_order_and_belong_to_the_turn(db: apsw.Connection) -> 
     context = turns.context(db, "t1", frozenset(), 50, 5)
     assert [row.text for row in context.messages] == ["first"]
     assert [message.content for message in context.steps[0].entered] == ["wait", "no"]
-    assert inbox.counts(db)["claimed"] == 3
+    assert recent.counts(db)["claimed"] == 3
 
 
 def test_session_keeps_them_where_they_came(db: apsw.Connection) -> None:
@@ -78,7 +79,7 @@ def test_session_keeps_them_where_they_came(db: apsw.Connection) -> None:
         UserMessage,
         AssistantMessage,
     ]
-    assert inbox.counts(db)["done"] == 3
+    assert recent.counts(db)["done"] == 3
 
 
 def test_message_that_another_agent_answers_holds_up_the_line(db: apsw.Connection) -> None:
@@ -108,7 +109,7 @@ def test_turn_that_has_no_step_or_another_owner_takes_nothing(db: apsw.Connectio
         turns.boot(db, 9)
     with pytest.raises(FencedError):
         enter(db, turn)
-    assert inbox.counts(db)["new"] == 1
+    assert recent.counts(db)["new"] == 1
 
 
 def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: apsw.Connection) -> None:
@@ -116,7 +117,7 @@ def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: apsw.Con
     turn = steered(db)
     with job(db):
         turns.bury(db, turn, "signal 11", "sorry", 6)
-    assert inbox.counts(db)["dead"] == 3
+    assert recent.counts(db)["dead"] == 3
     with job(db):
         deadletters.retry(db, 3, 7)
     row = inbox.oldest_new(db, turn.chat_key)

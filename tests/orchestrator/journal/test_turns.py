@@ -20,7 +20,7 @@ from fakes.journal import (
     update,
 )
 
-from orchestrator.journal import inbox, outbox, sessions, steps, turns
+from orchestrator.journal import inbox, outbox, recent, sessions, steps, turns
 from orchestrator.journal.inbox import Arrival
 from orchestrator.journal.outbox import Part
 from orchestrator.journal.store import FencedError, Store
@@ -85,7 +85,7 @@ async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> No
     with anyio.fail_after(5):
         await store.transact(inbox.ingest, [Arrival(update(n)) for n in (1, 2)], None, 0)
         admitted = await asyncio.gather(*(store.transact(admit, number) for number in range(8)))
-        counts = await store.transact(inbox.counts)
+        counts = await store.transact(recent.counts)
     store.close()
     assert len([turn for turn in admitted if turn is not None]) == 1
     assert (counts["new"], counts["claimed"]) == (1, 1)
