@@ -126,9 +126,8 @@ class Adapter(Protocol):
     def from_journal(self) -> bool:
         """Whether people read their replies there, so that sending only tells them to look."""
 
-    @property
-    def delivered_when_stored(self) -> bool:
-        """Whether a reply has arrived as soon as it is in the journal."""
+    def delivered_when_stored(self, chat_id: str) -> bool:
+        """Whether a reply to a chat has arrived once it is in the journal; any thread may ask."""
 
     async def run(self, intake: Intake) -> None:
         """Listen until cancelled; survives every failure of the platform."""

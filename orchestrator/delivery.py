@@ -8,6 +8,7 @@ that may have arrived is never sent twice, unless that does no harm.
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -33,6 +34,14 @@ STORAGE_RETRY = 2.0  # seconds between two tries to write what cannot be written
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class Reply:
+    """Where the reply of a turn went, and how; see `Delivery.mode`."""
+
+    address: Address
+    mode: str
+
+
 class Delivery:
     """Sends what the outbox holds, through the adapters."""
 
@@ -55,7 +64,7 @@ class Delivery:
     def mode(self, address: Address) -> str:
         """``edit`` where a message can be repaired after a crash, ``stored`` where none is sent."""
         adapter = self._adapters.get(address.channel)
-        if adapter is not None and adapter.delivered_when_stored:
+        if adapter is not None and adapter.delivered_when_stored(address.chat_id):
             return outbox.STORED
         return "edit" if adapter is not None and adapter.edits and address.private else "direct"
 
@@ -70,13 +79,16 @@ class Delivery:
             if name in self._wake:
                 self._wake[name].set()
 
-    def replied(self, address: Address | None) -> None:
-        """A turn has ended, in this chat or in none."""
-        adapter = None if address is None else self._adapters.get(address.channel)
-        if address is not None and adapter is not None:
-            adapter.replied(address.chat_id)
-        if adapter is None or not adapter.delivered_when_stored:
-            self.wake(None if address is None else address.channel)
+    def replied(self, reply: Reply | None) -> None:
+        """A turn has ended; it is not known which chat has its reply if that is None."""
+        if reply is None:
+            self.wake()
+            return
+        address = reply.address
+        if address.channel in self._adapters:
+            self._adapters[address.channel].replied(address.chat_id)
+        if reply.mode != outbox.STORED:
+            self.wake(address.channel)
 
     async def run(self, channel: str) -> None:
         """Send a channel's rows as they become due, until cancelled."""

@@ -8,6 +8,7 @@ import apsw
 
 from orchestrator import replies
 from orchestrator.definitions import AgentDefinition
+from orchestrator.delivery import Reply
 from orchestrator.errors import JournalError
 from orchestrator.journal import (
     cancellations,
@@ -20,7 +21,7 @@ from orchestrator.journal import (
 )
 from orchestrator.journal.factvectors import Meaning
 from orchestrator.journal.media import Wanted
-from orchestrator.journal.outbox import Address, Part
+from orchestrator.journal.outbox import Part
 from orchestrator.journal.pauses import Pause
 from orchestrator.journal.requests import HandedCall, Request
 from orchestrator.turn import TurnRunner
@@ -79,7 +80,7 @@ class RequestTurnRunner(TurnRunner):
             }
         )
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply:
         """T6: what it came to is noted for whoever asks, now or again."""
         turn, now, asked = self._turn, self._with.clock(), self._find(db).body
         cancellations.cancel_awaited(db, turn.id, now)
@@ -97,9 +98,11 @@ class RequestTurnRunner(TurnRunner):
         told = text or ", ".join(f"{call.name} {call.arguments}" for call in calls)
         end = (result.stop_reason, result.error)
         parts = [Part(told, markdown=False)]
-        turns.reply(db, turn, parts, "direct", end, now, repaired=result.repaired)
+        address = turns.origin(db, turn.id).address()
+        mode = self._with.delivery.mode(address)
+        turns.reply(db, turn, parts, mode, end, now, repaired=result.repaired)
         requests.end(db, turn, requests.outcome(result, text, calls), now)
-        return turns.origin(db, turn.id).address()
+        return Reply(address, mode)
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         super()._bury(db, deaths, reason)

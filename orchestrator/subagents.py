@@ -127,7 +127,7 @@ class SubagentTurnRunner(TurnRunner):
             return await super()._on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> None:
         """T6: the result goes to its parent, and no chat is told."""
         turn, now = self._turn, self._with.clock()
         failed = result.error is not None or result.stop_reason not in runs.SUCCESS
@@ -144,7 +144,6 @@ class SubagentTurnRunner(TurnRunner):
             kept = transcript.of_turn(db, turn.id, rows, said)
             sessions.append(db, turn.session_id, turn.id, kept, now)
         subagents.end(db, turn.id, text, now, failed=failed)
-        return None
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         """Its parent goes on without it."""

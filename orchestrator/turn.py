@@ -13,7 +13,7 @@ import structlog
 
 from orchestrator import immediate, replies
 from orchestrator.definitions import AgentDefinition
-from orchestrator.delivery import STORAGE_RETRY
+from orchestrator.delivery import STORAGE_RETRY, Reply
 from orchestrator.errors import (
     JournalError,
     QuarantinedError,
@@ -247,7 +247,7 @@ class TurnRunner:
         """T6."""
         self.replied(result, await self._with.store.transact(self.reply, result))
 
-    def replied(self, result: TurnResult, address: Address | None) -> None:
+    def replied(self, result: TurnResult, reply: Reply | None) -> None:
         """After T6: whoever waits for it is told."""
         services, turn = self._with, self._turn
         self._over = True
@@ -259,10 +259,10 @@ class TurnRunner:
             tokens=result.usage.total,
             ms=services.clock() - turn.started_at,
         )
-        services.delivery.replied(address)
+        services.delivery.replied(reply)
         services.session_grew()
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
         """The inside of T6; which chat has its reply, None if that may be any."""
         services, turn = self._with, self._turn
         cancellations.cancel_awaited(db, turn.id, services.clock())
@@ -279,7 +279,7 @@ class TurnRunner:
             usage.release(db, turn.id)
         end = (result.stop_reason, result.error)
         turns.reply(db, turn, parts, mode, end, services.clock(), repaired=result.repaired)
-        return address
+        return Reply(address, mode)
 
     async def _broke_off(self, problem: str) -> bool:
         """Count the death, or what is as bad; the third gives the message up, as poison."""

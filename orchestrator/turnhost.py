@@ -11,6 +11,7 @@ import structlog
 
 from orchestrator.approvals import ApprovalNeeded
 from orchestrator.definitions import AgentDefinition
+from orchestrator.delivery import Reply
 from orchestrator.errors import JournalError
 from orchestrator.hosttools.base import ToolContext
 from orchestrator.journal import media, prompts, steering, steps
@@ -36,10 +37,10 @@ log = structlog.get_logger()
 class Ending(Protocol):
     """Who ends a turn."""
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Address | None:
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
         """The inside of T6; which chat has its reply, None if that may be any."""
 
-    def replied(self, result: TurnResult, address: Address | None) -> None:
+    def replied(self, result: TurnResult, reply: Reply | None) -> None:
         """After T6."""
 
 
@@ -78,12 +79,12 @@ class JournalHost:
         if last is not None and self.preview is not None and not self.preview.withdraw():
             last = None
         self.last = last
-        transact, pause, address = self.services.store.transact, None, None
+        transact, pause, reply = self.services.store.transact, None, None
         try:
             if last is None:
                 committed, pause = await transact(self._plan, commit)
             else:
-                committed, address = await transact(self._reply, commit, last)
+                committed, reply = await transact(self._reply, commit, last)
         except JournalError as error:
             raise _refusal(error) from error
         turn = self.turn  # of which the tasks of the wire know nothing
@@ -92,7 +93,7 @@ class JournalHost:
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
             if last is not None:
-                self.ending.replied(last, address)
+                self.ending.replied(last, reply)
         if pause is not None:
             self.wait = self.waits.for_resume
             raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
@@ -100,7 +101,7 @@ class JournalHost:
 
     def _reply(
         self, db: apsw.Connection, commit: StepCommit, last: TurnResult
-    ) -> tuple[StepCommitted, Address | None]:
+    ) -> tuple[StepCommitted, Reply | None]:
         """T3 and T6; nobody pauses an agent for what it has answered."""
         committed, _ = self._plan(db, commit)
         return committed, self.ending.reply(db, last)

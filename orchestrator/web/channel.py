@@ -36,7 +36,6 @@ class ApiChannel(JournalChannel):
     """The `Adapter`; the chats of this channel are its requests."""
 
     name = CHANNEL
-    delivered_when_stored = False
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -47,6 +46,10 @@ class ApiChannel(JournalChannel):
         """Nothing to listen to: the server runs by itself, until every answer is out."""
         del intake
         await anyio.sleep_forever()
+
+    def delivered_when_stored(self, chat_id: str) -> bool:
+        """Whether somebody waits for it."""
+        return chat_id in self._listeners
 
     async def send(self, part: OutboundPart) -> str:
         """Wake whoever waits for the answer.

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from orchestrator.launch import write_private
@@ -32,7 +33,8 @@ class TokenFile:
     def digest(self) -> str | None:
         """The digest of the valid token; None while there is none."""
         try:
-            return self.path.read_text("ascii").strip() or None
+            state = self.path.stat()
+            return _read(self.path, state.st_ino, state.st_ctime_ns, state.st_size)
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -40,6 +42,11 @@ class TokenFile:
         """Whether this is the token; takes as long for a wrong one."""
         digest = self.digest()
         return digest is not None and secrets.compare_digest(_digest(token), digest)
+
+
+@lru_cache(maxsize=1)  # every request looks
+def _read(path: Path, *_state: int) -> str | None:
+    return path.read_text("ascii").strip() or None
 
 
 def _digest(token: str) -> str:
