@@ -89,6 +89,16 @@ async def test_answer_whose_client_went_away_stays_in_the_journal(tmp_path: Path
     assert any("went away" in event.detail for event in found.events)
 
 
+async def test_answer_whose_client_waits_is_delivered_as_it_is_stored(tmp_path: Path) -> None:
+    """In one transaction: nothing is sent that the client does not read in the journal."""
+    async with HeldModel() as model, endpoints(tmp_path, model) as api:
+        done = await api.client.responses.create(model="work", input="quick")
+    with reading(tmp_path / "journal.db") as db:
+        found = trace.find(db, f"api:{done.id.removeprefix('resp_')}")
+        assert violations(db) == []
+    assert [event.state for event in found.events if event.kind == "outbox"] == ["delivered"]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_stop_ends_open_answers_cleanly(tmp_path: Path, *, stream: bool) -> None:
     """The client is told to ask again, and the daemon's exit is orderly and quick."""

@@ -65,6 +65,15 @@ async def test_names_and_schemes_are_compared_whole(
     assert answer.status_code == status
 
 
+def test_new_token_counts_at_once_and_the_old_one_no_more(token: TokenFile) -> None:
+    """However often the file was looked at before."""
+    given = token.make()
+    assert token.accepts(given)
+    other = token.make()
+    assert token.accepts(other)
+    assert not token.accepts(given)
+
+
 async def test_without_a_token_nobody_is_heard(token: TokenFile) -> None:
     """A revoked one is worth nothing at once, and neither is its digest."""
     given = token.make()
