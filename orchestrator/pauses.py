@@ -81,19 +81,25 @@ class Gate(Changes):
             amount = self._next_call(db, turn.agent_id, turn.id)
             usage.reserve(db, turn.agent_id, turn.id, model, amount, self._clock())
 
-    def settle(self, db: apsw.Connection, turn: Turn, commit: StepCommit) -> Pause | None:
-        """Inside T3: what the call took, and then as `holds` and `reserve` for the next one."""
+    def settle(
+        self, db: apsw.Connection, turn: Turn, commit: StepCommit
+    ) -> tuple[Pause | None, bool]:
+        """Inside T3: what the call took, and then as `holds` and `reserve` for the next one.
+
+        The pause in which the turn has to wait, and whether chats may have been told of one.
+        """
         if not commit.usage.total:  # a task's plan: no model was asked
-            return None
+            return None, False
         usd = budgets.cost(find_price(self._agents().prices, commit.model), commit.usage)
         now = self._clock()
         usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
         pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
+        told = pause is not None
         if transcript.answered(db, turn.id):
-            return None
+            return None, told
         if pause is None:
             self.reserve(db, turn)
-        return pause
+        return pause, told
 
     def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
         """Before a model call that belongs to no turn: set aside what it may take.

@@ -44,6 +44,20 @@ class Ending(Protocol):
         """After T6."""
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """What T3 has come to.
+
+    ``pause`` is the one in which the turn has to wait, ``told`` whether chats may have been told of
+    one, ``reply`` that of the turn if it has ended.
+    """
+
+    committed: StepCommitted
+    pause: Pause | None
+    told: bool
+    reply: Reply | None = None
+
+
 @dataclass
 class JournalHost:
     """Keeps a turn's journal during one attempt (`orchestrator.worker.TurnHost`).
@@ -79,44 +93,45 @@ class JournalHost:
         if last is not None and self.preview is not None and not self.preview.withdraw():
             last = None
         self.last = last
-        transact, pause, reply = self.services.store.transact, None, None
+        services, turn = self.services, self.turn
         try:
             if last is None:
-                committed, pause = await transact(self._plan, commit)
+                planned = await services.store.transact(self._plan, commit)
             else:
-                committed, reply = await transact(self._reply, commit, last)
+                planned = await services.store.transact(self._reply, commit, last)
         except JournalError as error:
             raise _refusal(error) from error
-        turn = self.turn  # of which the tasks of the wire know nothing
+        committed = planned.committed
+        # The tasks of the wire know nothing of the turn.
         with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
-            self.services.tools.made(committed.results)
+            services.tools.made(committed.results)
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
             if last is not None:
-                self.ending.replied(last, reply)
-        if pause is not None:
+                self.ending.replied(last, planned.reply)
+        if planned.told:
+            services.delivery.wake()
+        if planned.pause is not None:
             self.wait = self.waits.for_resume
-            raise RpcError(FENCED, f"the agent is paused: {pause.reason}")
+            raise RpcError(FENCED, f"the agent is paused: {planned.pause.reason}")
         return committed
 
-    def _reply(
-        self, db: apsw.Connection, commit: StepCommit, last: TurnResult
-    ) -> tuple[StepCommitted, Reply | None]:
-        """T3 and T6; nobody pauses an agent for what it has answered."""
-        committed, _ = self._plan(db, commit)
-        return committed, self.ending.reply(db, last)
+    def _reply(self, db: apsw.Connection, commit: StepCommit, last: TurnResult) -> _Planned:
+        """T3 and T6; no agent waits for what it has answered."""
+        planned = self._plan(db, commit)
+        return replace(planned, pause=None, reply=self.ending.reply(db, last))
 
-    def _plan(self, db: apsw.Connection, commit: StepCommit) -> tuple[StepCommitted, Pause | None]:
+    def _plan(self, db: apsw.Connection, commit: StepCommit) -> _Planned:
         services, now = self.services, self.services.clock()
         committed = steps.plan(db, commit, services.tools.classes(), services.epoch, now)
         if commit.prompt is not None and self.run is not None:
             made_of = prompts.Ingredients(self.run.prompt, self.run.tools)
             prompts.keep(db, self.turn.id, now, made_of)
-        pause = services.gate.settle(db, self.turn, commit)
+        pause, told = services.gate.settle(db, self.turn, commit)
         if pause is None and committed.call_seqs:
             results = services.tools.journal.make(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
-        return committed, pause
+        return _Planned(committed, pause, told)
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Policy, T4, effect, T5."""

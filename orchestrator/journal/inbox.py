@@ -264,7 +264,7 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
 
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
     """The account of ours that a channel's newest message came to."""
-    # The plus keeps SQLite from sorting all of a channel's messages, as in `sessions.address`.
+    # The plus keeps SQLite from sorting all of a channel's messages, where it need only look back.
     sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
     found = db.execute(sql, (channel,)).get
     return None if found is None else str(found)

@@ -94,10 +94,9 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
     """Where an agent reaches a chat that has written to it before."""
-    # The plus keeps SQLite from sorting all of a channel's messages, where it need only look back.
     found = db.execute(
         "SELECT channel, bot_id, chat_id, thread_id, private FROM inbox"
-        " WHERE agent_id = ? AND +channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
+        " WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
         (agent_id, channel, chat_id),
     ).fetchone()
     if found is None:

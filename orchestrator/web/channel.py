@@ -1,7 +1,8 @@
 """The channel ``api``: hands answers to the requests that wait for them.
 
-A reply is in the journal before anybody reads it. One whose client has gone away counts as not
-delivered and stays there; whoever asks again with the same Idempotency-Key gets it.
+A reply is in the journal before anybody reads it, and has thereby arrived if its client waits. One
+whose client has gone away counts as not delivered. Whoever asks again with the same Idempotency-Key
+gets it, also where the answer was lost on its way.
 """
 
 from collections.abc import AsyncIterator, Iterator

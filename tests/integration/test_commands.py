@@ -8,13 +8,21 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
 from orchestrator import control
-from orchestrator.control import AgentName, Done
+from orchestrator.control import AgentName, ChatSend, Done
 from orchestrator.selftest.bot_api import BotApiServer
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
 pytestmark = pytest.mark.process
 FACT = {"fact": "Likes tea.", "category": "preference"}
+
+
+CAPPED = {
+    "enabled": True,
+    "hardCapTokensPerHour": 10_000,
+    "notifyChannel": "telegram",
+    "notifyChatId": "456",
+}
 
 
 def operated(model: HeldModel, **work: object) -> JsonObject:
@@ -119,15 +127,9 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
     tmp_path: Path,
 ) -> None:
     """The answer that tripped it is delivered; what it used before does not trip it again."""
-    controls = {
-        "enabled": True,
-        "hardCapTokensPerHour": 10_000,
-        "notifyChannel": "telegram",
-        "notifyChatId": "456",
-    }
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply("dear answer", prompt_tokens=20_000))
-        config = operated(model, costControls=controls)
+        config = operated(model, costControls=CAPPED)
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "one")
             assert "Agent 'work' is paused" in await bot.reply_in(456, within=15)
@@ -141,3 +143,19 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
             assert await bot.reply_in(123, within=15) == "work-model: two"
             await daemon.until(lambda report: report.open_turns == 0)
         assert len(bot.texts(123)) == 3
+
+
+async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> None:
+    """Though the answer that trips it is not sent, and so wakes nobody who sends."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, operated(model, costControls=CAPPED), bot) as daemon,
+    ):
+        bot.user_says(456, "hello")
+        assert await bot.reply_in(456, within=15) == "home-model: hello"
+        await daemon.until(lambda report: report.open_turns == 0)
+        model.script.append(Reply("dear answer", prompt_tokens=20_000))
+        said = ChatSend(chat="t", message="m1", text="one", agent="work")
+        await daemon.ask(control.CHAT_SEND, said, Done)
+        assert "Agent 'work' is paused" in await bot.reply_in(456, within=15)

@@ -51,7 +51,9 @@ class Bench:
         )
         with job(self.db):
             steps.plan(self.db, commit, CLASSES, 1, self.now)
-            return self.gate.settle(self.db, turn, commit)
+            pause, told = self.gate.settle(self.db, turn, commit)
+        assert told == (pauses.find(self.db, "work") is not None)
+        return pause
 
     def admits(self, number: int, chat: str = "7") -> Pause | None:
         """What T2 is told of a new message."""

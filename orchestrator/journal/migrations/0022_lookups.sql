@@ -2,6 +2,7 @@
 CREATE INDEX outbox_notice ON outbox(chat_key, reply_to)
   WHERE turn_id IS NULL AND reply_to IS NOT NULL;
 CREATE INDEX inbox_unanswered ON inbox(state) WHERE state IN('dead','cancelled');
+CREATE INDEX inbox_of_agent ON inbox(agent_id, channel, chat_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX subagent_chat ON subagent(chat_key) WHERE ended_at IS NULL;
 
 -- A value that is another one whenever an agent's playbooks are, and is never had twice.
@@ -16,7 +17,9 @@ CREATE TRIGGER playbook_changed AFTER UPDATE ON playbook BEGIN
   REPLACE INTO playbook_state VALUES(new.agent_id, randomblob(16));
 END;
 CREATE TRIGGER playbook_removed AFTER DELETE ON playbook BEGIN
-  REPLACE INTO playbook_state VALUES(old.agent_id, randomblob(16));
+  DELETE FROM playbook_state WHERE agent_id = old.agent_id;
+  INSERT INTO playbook_state
+    SELECT agent_id, randomblob(16) FROM playbook_seed WHERE agent_id = old.agent_id LIMIT 1;
 END;
 CREATE TRIGGER playbook_given AFTER INSERT ON playbook_seed BEGIN
   REPLACE INTO playbook_state VALUES(new.agent_id, randomblob(16));
