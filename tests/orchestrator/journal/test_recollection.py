@@ -9,20 +9,10 @@ import pytest
 from fakes.journal import opened
 
 from orchestrator.journal import playbooks
-from orchestrator.journal.playbooks import Playbook
 from orchestrator.journal.recollection import recollect
 
-TEA = Playbook(
-    id=0,
-    name="tea",
-    description="Makes tea.",
-    instructions="Boil water.",
-    keywords=("tea",),
-    priority=3,
-    required_tools=(),
-    enabled=True,
-    source="turn t1",
-    created_at=5,
+TEA = replace(
+    playbooks.defaults()[0], name="tea", instructions="Boil water.", source="turn t1", created_at=5
 )
 
 
