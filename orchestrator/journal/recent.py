@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal import steps
+from orchestrator.journal.turns import OPEN
 
 FEW = (  # messages that an index finds; an update is claimed by a turn that is open
     "state = 'new'",
     "state IN('dead','cancelled')",
-    "state = 'claimed' AND turn_id IN(SELECT id FROM turn WHERE state IN('running','waiting'))",
+    f"state = 'claimed' AND turn_id IN(SELECT id FROM turn WHERE {OPEN})",
 )
 
 

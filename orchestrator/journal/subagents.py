@@ -192,6 +192,7 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
 
     That is what its calls have waited for, and the work whose result it answers.
     """
+    # Of a result's name the first part finds the calls of that turn, and the whole the one of them.
     behind = db.execute(
         "SELECT work.turn_id FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id"
         " WHERE run.wait AND run.turn_id = ?1 AND work.turn_id IS NOT NULL UNION ALL"

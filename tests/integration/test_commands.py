@@ -15,8 +15,6 @@ from thinker.protocol.peer import RpcError
 
 pytestmark = pytest.mark.process
 FACT = {"fact": "Likes tea.", "category": "preference"}
-
-
 CAPPED = {
     "enabled": True,
     "hardCapTokensPerHour": 10_000,
