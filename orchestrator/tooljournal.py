@@ -15,10 +15,12 @@ from orchestrator.definitions import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.hosttools.base import (
     DelegatingTool,
+    HostTool,
     JournalTool,
     PlainTool,
     ToolContext,
     ToolFailure,
+    unknown_arguments,
 )
 from orchestrator.hosttools.catalogue import TOOLS
 from orchestrator.journal import audit, steps
@@ -30,6 +32,7 @@ from orchestrator.promptlibrary import PromptLibrary
 from orchestrator.toolservers import ToolServers
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.prompts.problem import DefinitionError
+from thinker.protocol.prompts.tooluse import INJECTED
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class ToolJournal:
             return Begun(call, None)
         if isinstance(tool, DelegatingTool):
             return self._delegate(db, call, tool, caller)
-        return self._word(db, call, caller) or self._start(db, call, tool, caller)
+        return self._word(db, call, tool, caller) or self._start(db, call, tool, caller)
 
     def _start(
         self,
@@ -139,7 +142,7 @@ class ToolJournal:
         self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: Caller
     ) -> ToolResult | Approval | None:
         """T4 with the beginning of the work, T5 once it has an outcome; None in between."""
-        word = None if tool.begun(db, call) else self._word(db, call, caller)
+        word = None if tool.begun(db, call) else self._word(db, call, tool, caller)
         if word is not None:
             return word
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
@@ -153,9 +156,17 @@ class ToolJournal:
         return steps.finish(db, call, result, self._clock())
 
     def _word(
-        self, db: apsw.Connection, call: Call, caller: Caller
+        self, db: apsw.Connection, call: Call, tool: HostTool | McpTool, caller: Caller
     ) -> ToolResult | Approval | None:
-        """Why a call may not run now: its refusal, or the question that waits; None if it may."""
+        """Why a call may not run now: its refusal, or the question that waits; None if it may.
+
+        The arguments of built-in tools are checked here, where every kind of call comes by: of
+        models with and without native tool calls, of tasks without a model, of the daemon itself.
+        """
+        if not isinstance(tool, McpTool) and (call.name in TOOLS or call.name in INJECTED):
+            problem = unknown_arguments(tool, call.arguments)
+            if problem is not None:
+                return self.refuse(db, call, problem)
         word = self._desk.check(db, call, caller.definition, caller.context.address)
         return self.refuse(db, call, word) if isinstance(word, str) else word
 

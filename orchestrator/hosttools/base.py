@@ -60,6 +60,7 @@ class JournalTool:
 
     spec: ToolSpec
     effect: Callable[[apsw.Connection, ToolContext, JsonObject], str]
+    aliases: frozenset[str] = frozenset()  # arguments that are accepted beside those of ``spec``
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,19 @@ def spec(
         side_effect=side_effect,
         always=always,
     )
+
+
+def unknown_arguments(tool: HostTool, arguments: JsonObject) -> str | None:
+    """Say which arguments the tool does not take, and which it does; None if it takes all."""
+    properties = tool.spec.parameters.get("properties")
+    known = [*properties] if isinstance(properties, dict) else []
+    aliases = tool.aliases if isinstance(tool, JournalTool) else frozenset()
+    unknown = [repr(name) for name in arguments if name not in known and name not in aliases]
+    if not unknown:
+        return None
+    takes = f"takes: {', '.join(known)}" if known else "takes no arguments"
+    plural = "s" if len(unknown) > 1 else ""
+    return f"unknown argument{plural} {', '.join(unknown)}; {tool.spec.name} {takes}"
 
 
 def text(arguments: JsonObject, key: str, default: str = "") -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import apsw
@@ -25,6 +26,7 @@ from orchestrator.hosttools.base import (
     spec,
     text,
 )
+from orchestrator.hosttools.bundled_files import bundled_files, read_bundled
 from orchestrator.journal import playbooks
 from orchestrator.journal.playbooks import Playbook, PlaybookError
 from thinker.protocol.messages import JsonObject, SideEffect
@@ -77,13 +79,24 @@ M = TypeVar("M", bound=BaseModel)
 
 
 async def _read(context: ToolContext, arguments: JsonObject) -> str:
-    wanted = text(arguments, "name")
+    name, file = text(arguments, "name"), text(arguments, "file")
     files, stored = await _known(context)
     known = {item.name: item.instructions for item in stored if item.enabled}
     known |= {skill.name: skill.instructions for skill in files}  # a file wins
-    if wanted not in known:
-        raise ToolFailure(f"no skill {wanted!r}; there are: {', '.join(sorted(known)) or 'none'}")
-    return known[wanted]
+    if name not in known:
+        raise ToolFailure(f"no skill {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
+    if not file:
+        return known[name] + await to_thread.run_sync(_files_line, folder)
+    if folder is None:
+        raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
+    return await to_thread.run_sync(read_bundled, folder, file)
+
+
+def _files_line(folder: Path | None) -> str:
+    """Name what is bundled with a skill, in a paragraph after its instructions."""
+    files = () if folder is None else bundled_files(folder)
+    return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
 
 
 async def _list(context: ToolContext, arguments: JsonObject) -> str:
@@ -199,8 +212,12 @@ _FIELDS: dict[str, str | JsonObject] = {
 READ_SKILL = PlainTool(
     spec(
         "read_skill",
-        "Read the full instructions of one of the available skills before using it.",
-        {"name": "The skill's name as listed in <available_skills>."},
+        "Read the full instructions of one of the available skills before using it,"
+        " or a file that is bundled with it.",
+        {
+            "name": "The skill's name as listed in <available_skills>.",
+            "file": "A bundled file, such as references/tasks.md; the instructions if left out.",
+        },
         ["name"],
         side_effect=SideEffect.PURE,
     ),

@@ -10,8 +10,8 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.hosttools.base import JournalTool, ToolContext, ToolFailure, spec, text
 from orchestrator.journal import tasks
 from orchestrator.journal.tasks import Task
-from orchestrator.schedules.normalise import TRIGGERS, normalise
-from orchestrator.schedules.specs import Notify, from_fields
+from orchestrator.schedules.normalise import ALIASES, TRIGGERS, normalise
+from orchestrator.schedules.specs import MISFIRE, Notify, from_fields
 from orchestrator.schedules.text import describe, local_time
 from thinker.protocol.messages import JsonObject, SideEffect
 
@@ -75,6 +75,8 @@ SCHEDULE_TASK = JournalTool(
         side_effect=SideEffect.LOCAL_TX,
     ),
     _schedule,
+    # What models that know the format of skills write as well.
+    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
 )
 LIST_TASKS = JournalTool(
     spec("list_tasks", "List the scheduled tasks.", {}, side_effect=SideEffect.PURE), _list

@@ -12,7 +12,7 @@ from orchestrator.journal.inbox import Arrival, InboxRow, Offset
 from orchestrator.journal.steps import Call
 from orchestrator.journal.store import open_database
 from orchestrator.journal.turns import Admission, Turn
-from thinker.protocol.messages import AssistantMessage, SideEffect, ToolCall
+from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
 
 CLASSES = {
@@ -82,24 +82,40 @@ def open_turn(db: apsw.Connection, turn_id: str = "t1", text: str = "hello") -> 
     return turn
 
 
-def step(turn_id: str, *tools: str, content: str = "", rejected: str | None = None) -> StepCommit:
-    """A response that calls tools; all of them rejected if ``rejected`` is given."""
+def step(
+    turn_id: str,
+    *tools: str,
+    content: str = "",
+    rejected: str | None = None,
+    arguments: JsonObject | None = None,
+) -> StepCommit:
+    """A response that calls tools; all of them rejected if ``rejected`` is given.
+
+    Without ``arguments`` each call has its number as ``n``.
+    """
     calls = [ToolCall(id=f"c{n}", name=name) for n, name in enumerate(tools)]
     return StepCommit(
         turn_id=turn_id,
         response=AssistantMessage(content=content, tool_calls=tuple(calls)),
         calls=tuple(
-            PlannedCall(id=call.id, name=call.name, arguments={"n": n}, rejected=rejected)
+            PlannedCall(
+                id=call.id,
+                name=call.name,
+                arguments={"n": n} if arguments is None else arguments,
+                rejected=rejected,
+            )
             for n, call in enumerate(calls)
         ),
         model="demo/demo",
     )
 
 
-def planned(db: apsw.Connection, turn_id: str, *tools: str) -> list[Call]:
+def planned(
+    db: apsw.Connection, turn_id: str, *tools: str, arguments: JsonObject | None = None
+) -> list[Call]:
     """T3 of a response that calls tools; the calls as the journal holds them."""
     with job(db):
-        committed = steps.plan(db, step(turn_id, *tools), CLASSES, 1, 1)
+        committed = steps.plan(db, step(turn_id, *tools, arguments=arguments), CLASSES, 1, 1)
     return [call(db, turn_id, seq) for seq in committed.call_seqs]
 
 

@@ -1,13 +1,16 @@
 """An agent whose model knows no tool calling works with tools all the same."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fakes.calling_model import one_agent
+from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
+from fakes.model_api import Reply
 from fakes.text_model import TextModel
 
 from orchestrator.selftest.bot_api import BotApiServer
+from thinker.toolcalls.text.inject import call_text
 
 pytestmark = pytest.mark.process
 
@@ -40,3 +43,29 @@ async def test_eight_calls_in_text_and_nobody_sees_one(
     assert not [text for text in shown if "tool_" in str(text) or "store_fact" in str(text)]
     warned = [line for line in daemon.log if line.get("event") == "tool_calls_as_text"]
     assert len(warned) == refusals
+
+
+class MistakenModel(CallingModel):
+    """Writes a call with an argument that the tool does not take, and repeats its result."""
+
+    def echo(self, body: dict[str, Any]) -> Reply:
+        """The call in text, or its result."""
+        last = str(body["messages"][-1]["content"])
+        if "<tool_result" in last:
+            return Reply(last.replace("<tool_result", "result"))
+        return Reply(call_text("get_time", '{"zone": "UTC"}'))
+
+
+@pytest.mark.parametrize(("way", "kind"), [("text", MistakenModel), ("native", CallingModel)])
+async def test_unknown_argument_is_an_error_however_the_model_calls(
+    tmp_path: Path, way: str, kind: type[CallingModel]
+) -> None:
+    """Calls in text and native calls reach the same check."""
+    async with (
+        BotApiServer(TOKEN) as bot,
+        kind() as model,
+        running_daemon(tmp_path, one_agent(model, {}, toolCalls=way), bot),
+    ):
+        bot.user_says(1, '!get_time {"zone": "UTC"}')
+        answer = await bot.reply_in(1, within=30)
+    assert "unknown argument 'zone'; get_time takes: timezone" in answer

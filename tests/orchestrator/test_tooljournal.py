@@ -37,9 +37,11 @@ class Bench:
         (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
         return Caller(agent, self.context, 1, handed_back)
 
-    def make(self, caller: Caller, *names: str) -> Mapping[int, ToolResult]:
-        """T3 of calls of these tools."""
-        calls = planned(self.db, "t1", *names)
+    def make(
+        self, caller: Caller, *names: str, arguments: JsonObject | None = None
+    ) -> Mapping[int, ToolResult]:
+        """T3 of calls of these tools, with no arguments or these."""
+        calls = planned(self.db, "t1", *names, arguments=arguments or {})
         with job(self.db):
             return self.journal.make(self.db, caller, [made.seq for made in calls])
 
@@ -127,3 +129,42 @@ def test_fault_of_a_tool_leaves_nothing_behind(
     assert list(bench.make(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     assert bench.db.execute("SELECT count(*) FROM meta WHERE k = 'half'").get == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("list_facts", "unknown argument 'colour'; list_facts takes: category, limit, before_id"),
+        ("get_time", "unknown argument 'colour'; get_time takes: timezone"),
+        ("read_skill", "unknown argument 'colour'; read_skill takes: name, file"),
+        ("list_tasks", "unknown argument 'colour'; list_tasks takes no arguments"),
+        ("notify_parent", "unknown argument 'colour'; notify_parent takes: message"),
+    ],
+)
+def test_unknown_argument_of_a_built_in_tool_is_an_error_result(
+    bench: Bench, tool: str, text: str
+) -> None:
+    """Of any kind of tool; it names the argument and lists those that there are."""
+    planned(bench.db, "t1", tool, arguments={"colour": "red"})
+    with job(bench.db):
+        result = bench.journal.begin(bench.db, bench.caller(), 2)
+    assert isinstance(result, ToolResult)
+    assert (result.is_error, result.content) == (True, text)
+    assert bench.states() == ["failed"]
+
+
+def test_unknown_arguments_are_refused_before_an_operator_is_asked(bench: Bench) -> None:
+    """All of them are named."""
+    planned(bench.db, "t1", "list_facts", arguments={"page": 2, "limit": 3, "size": 4})
+    with job(bench.db):
+        result = bench.journal.begin(bench.db, bench.caller(approvals=["*"]), 2)
+    assert isinstance(result, ToolResult)
+    assert result.content.startswith("unknown arguments 'page', 'size'; list_facts takes: ")
+    assert bench.db.execute("SELECT count(*) FROM approval").get == 0
+
+
+def test_other_names_of_an_argument_are_no_unknown_arguments(bench: Bench) -> None:
+    """schedule_task also takes what models know from the format of skills."""
+    task: JsonObject = {"name": "brief", "instructions": "Brief me.", "cron": "0 8 * * *"}
+    made = bench.make(bench.caller(), "schedule_task", arguments=task)
+    assert [result.is_error for result in made.values()] == [False]

@@ -67,6 +67,24 @@ async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
         assert await stored(context, "tea") is None
 
 
+async def test_bundled_files_are_named_and_read_with_file(tmp_path: Path) -> None:
+    """A stored skill has none."""
+    async with calling(tmp_path) as context:
+        references = tmp_path / "skills" / "mail" / "references"
+        references.mkdir()
+        (references / "rules.md").write_text("Be brief.\n", "utf-8")
+        assert await skills.READ_SKILL.run(context, {"name": "mail"}) == (
+            "Do it like this.\n\nBundled files (read one with file): references/rules.md"
+        )
+        wanted: JsonObject = {"name": "mail", "file": "references/rules.md"}
+        assert await skills.READ_SKILL.run(context, wanted) == "Be brief.\n"
+        with pytest.raises(ToolFailure, match=r"there are: references/rules\.md"):
+            await skills.READ_SKILL.run(context, {"name": "mail", "file": "../mail/SKILL.md"})
+        await run(skills.STORE_SKILL, context, TEA)
+        with pytest.raises(ToolFailure, match="'tea' has no bundled files"):
+            await skills.READ_SKILL.run(context, {"name": "tea", "file": "rules.md"})
+
+
 async def test_only_what_is_named_changes(tmp_path: Path) -> None:
     """One that is switched off is not read; switched on again it is as before."""
     async with calling(tmp_path) as context:
