@@ -39,15 +39,23 @@ class Settings(BaseSettings):
     )
 
     home: WholePath = Path("~/.orchestrator")
+    """Directory with the journal, agents.json, prompts and skills."""
     config: WholePath | None = None
+    """The agents.json to use; by default the one in the home, or else the bundled one."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    drain_seconds: float = Field(20, ge=0, le=600)  # P7: a turn's way to its next step boundary
+    """Lowest level of the log lines on standard error."""
+    drain_seconds: float = Field(20, ge=0, le=600)
+    """Seconds that a stop waits for turns to reach their next step boundary."""
     spawn: Literal["zygote", "exec"] = "zygote"
-    api_port: int | None = Field(None, ge=0, le=65535)  # None: as agents.json says
+    """How workers start: forked from a prepared process, or each executed anew."""
+    api_port: int | None = Field(None, ge=0, le=65535)
+    """Port of the OpenAI-compatible endpoints; by default `channels.api.port` of agents.json."""
     telegram_bot_token: SecretStr | None = Field(None, validation_alias="TELEGRAM_BOT_TOKEN")
+    """The bot's token; without it Telegram is off. systemd may pass it as a credential."""
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
     )
+    """Address of the Bot API server."""
 
     @classmethod
     def settings_customise_sources(

@@ -18,6 +18,7 @@ from orchestrator.cli.text import printable
 from orchestrator.errors import OrchestratorError
 
 COMMANDS = {
+    "help": "Print a page of the manual, or the list of its pages.",
     "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
     "init": "Prepare a home with an agents.json to edit.",
     "check": "Check agents.json and the prompts, name all that is wrong.",

@@ -1,4 +1,4 @@
-"""One agent of agents.json: seed 002's fields and ours (design §5)."""
+"""Models of one agent in agents.json."""
 
 from typing import Literal, TypeAlias
 
@@ -25,10 +25,10 @@ CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in t
 
 
 class CostControls(ConfigModel):
-    """Anomaly detection on token use; ranges from reference/annabelle.md §1."""
+    """Pauses an agent whose token use is far above what is usual for it."""
 
     enabled: bool = False
-    """Pause the agent when its token use is out of line."""
+    """Whether unusual token use pauses the agent."""
     short_window_minutes: int = Field(2, ge=1, le=30)
     """Length of the window that is compared with the baseline, in minutes."""
     spike_multiplier: float = Field(3.0, ge=1.5, le=10)
@@ -40,9 +40,9 @@ class CostControls(ConfigModel):
     minimum_baseline_rate: int = Field(10_000, ge=0)
     """Tokens per minute below which nothing counts as a spike."""
     notify_channel: Text | None = None
-    """Channel that is told about a pause; the chat of the message when absent."""
+    """Channel of the operators' chat, which gets notices about this agent, such as `telegram`."""
     notify_chat_id: PlatformId | None = None
-    """Chat that is told about a pause."""
+    """Id of the operators' chat; without it only the chat of the message gets notices."""
 
 
 class Limits(ConfigModel):
@@ -51,7 +51,7 @@ class Limits(ConfigModel):
     max_tokens_per_turn: int = Field(0, ge=0)
     """Tokens that one turn may use; 0 means no limit."""
     turn_minutes: int = Field(15, ge=1, le=120)
-    """Minutes after which a turn is ended."""
+    """Minutes of wall-clock time after which a turn ends."""
     recent_image_threshold: int = Field(10, ge=1, le=50)
     """The newest messages whose pictures the model is shown; older ones are described."""
     max_concurrent_turns: int = Field(4, ge=1, le=64)
@@ -62,35 +62,35 @@ class Compaction(ConfigModel):
     """When the older part of a conversation becomes a summary."""
 
     enabled: bool = True
-    """Whether conversations are summarised; without it the model sees the last 50 messages."""
+    """Whether conversations are summarized; without it the model sees the last 50 messages."""
     threshold_tokens: int = Field(5000, ge=100)
-    """Estimated tokens of a conversation, tool results included, from which on it is summarised."""
+    """Estimated tokens, tool results included, above which a conversation is summarized."""
     keep_turns: int = Field(5, ge=1, le=25)
-    """The newest turns, which stay as they are."""
+    """The newest turns, which are kept word for word."""
 
 
 class FactExtraction(ConfigModel):
     """Looking for facts about the user in conversations that have gone quiet."""
 
     enabled: bool = True
-    """Whether conversations are looked through."""
+    """Whether conversations are searched for facts."""
     idle_minutes: float = Field(5, gt=0, le=1440)
     """Minutes without a message after which a conversation counts as quiet."""
     max_turns: int = Field(10, ge=2, le=50)
-    """Turns that are looked through at once; a longer stretch takes several calls."""
+    """Turns in one model call; more turns take several calls."""
 
 
 class EmbeddingsModel(ConfigModel):
-    """Who tells what texts mean: any server that speaks OpenAI's ``/embeddings``."""
+    """An embeddings model, at any server that has OpenAI's `/embeddings`."""
 
     model: Text
     """The provider's name of the model."""
     provider: Literal["openai", "openrouter", "ollama", "lmstudio"] | None = None
-    """Where the model runs; without it baseUrl is asked, with no key."""
+    """Where the model runs; without it `baseUrl` is called without a key."""
     base_url: HttpUrl | None = None
     """Address of the API when it is not the provider's usual one."""
     dimensions: int | None = Field(None, ge=1, le=4096)
-    """Numbers of a vector, for models that can make shorter ones."""
+    """Length of the vectors, for models that can shorten them; the model's own when absent."""
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> "EmbeddingsModel":
@@ -126,63 +126,63 @@ class AgentDefinition(ConfigModel):
     model: Text | None = Field(None, validate_default=True)
     """The provider's name of the model; required unless llmProvider is "auto" or "demo"."""
     temperature: float | None = Field(None, ge=0, le=2)
-    """Sampling temperature."""
+    """Sampling temperature; 0.4 when absent. Models that take none are not sent it."""
     max_steps: int = Field(8, ge=1, le=50)
-    """Model calls that one message may take."""
+    """Model calls that the answer to one message may take."""
     system_prompt: str = ""
-    """The base prompt; empty takes the persona file or the default prompt."""
+    """Text of the base prompt; empty takes the persona file, or else the default prompt."""
     allowed_tools: tuple[Text, ...] = ()
-    """Tools the agent may use, as globs ("*" is any text); empty allows all."""
+    """Globs of the tools that the agent may use ("*" is any text); empty allows all."""
     denied_tools: tuple[Text, ...] = ()
-    """Tools the agent may not use, as globs; wins over allowedTools."""
+    """Globs of the tools that the agent may not use; they win over allowedTools."""
     port: int | None = Field(None, ge=0, le=65535)
     """Port on 127.0.0.1 for clients of the older HTTP interface; 0 picks a free one."""
     idle_timeout_minutes: int = Field(30, ge=1)
-    """Minutes without a message after which the agent's process leaves."""
+    """Minutes without a message after which the agent's process exits; the next starts it."""
     cost_controls: CostControls | None = None
-    """Pausing on unusual token use."""
+    """Pauses the agent when its token use is unusual; off when absent."""
     budget: Budget | None = None
     """Hard limits in tokens and US dollars; the agent pauses while one is used up."""
     prompt: Text | None = None
     """Name of a prompt definition to use as the base prompt."""
     as_tool: Literal["handoff", "subagent"] = "handoff"
-    """What the agent does where a prompt of another one names it as a tool."""
+    """As a tool of another agent's prompt: take the chat over, or work as its subagent."""
     base_url: HttpUrl | None = None
     """Address of the provider's API when it is not the usual one."""
     tool_calls: Literal["native", "text", "auto"] = "auto"
-    """How tools are offered: by the provider's interface, as text, or by what it can do."""
+    """How the model calls tools: "native", "text" (in its answer), or "auto": native if it can."""
     structured_output: Literal["native", "text", "auto"] = "auto"
-    """How the form of an answer is asked for: also by the provider's interface, or in words."""
+    """How an answer's JSON schema is sent: by the API ("native"), in words ("text"), or "auto"."""
     fallback_models: tuple[Text, ...] = ()
     """Models to try in turn when the first fails: "model" or "provider/model"."""
     vision: bool | None = None
-    """Whether the model is shown pictures; known from its name when absent."""
+    """Whether the model is shown pictures; decided by the model's name when absent."""
     small_model: Text | None = None
     """Model for summaries and facts: "model" or "provider/model"; the agent's own when absent."""
     compaction: Compaction = Compaction()
-    """Summaries of long conversations."""
+    """When a long conversation is summarized."""
     fact_extraction: FactExtraction = FactExtraction()
-    """Facts found after a conversation."""
+    """How facts about the user are found after a conversation."""
     embeddings: EmbeddingsModel | None = None
-    """Choosing tools and memories by what a message means; by its words alone when absent."""
+    """Model that finds tools and memories by meaning; when absent, words alone decide."""
     skills: tuple[Text, ...] = ("*",)
-    """Skills the agent may use, as globs."""
+    """Globs of the skills that the agent may use."""
     allow_hooks: bool = False
-    """Whether hooks (Python in the home's hooks directory, or installed) may run in its process."""
+    """Whether hooks (Python from `<home>/hooks` or installed packages) may run in its process."""
     hooks: tuple[Text, ...] = ()
-    """Hooks to run, by id; those of a prompt definition take their place."""
+    """Ids of the hooks to run, in order; hooks of a prompt definition replace them."""
     env: Variables = Field(default_factory=dict)
     """Extra environment variables of the agent's process."""
     while_busy: Literal["queue", "steer", "interrupt"] = "queue"
-    """What a message does that arrives while its chat is being answered."""
+    """A message during an answer: waits ("queue"), joins the turn ("steer"), or ends it."""
     prompt_layout: Literal["system", "cached"] = "system"
-    """Whether changing layers stay in the system prompt or move to the newest message."""
+    """Changing layers: in the system prompt ("system") or the newest message ("cached")."""
     limits: Limits = Limits()
-    """Hard limits."""
+    """Hard limits of a turn and of turns at once."""
     approvals: tuple[Text, ...] = ()
-    """Tools that a person must approve each time, as globs."""
+    """Globs of the tools whose every call waits for an operator's approval."""
     timezone: Timezone | None = None
-    """IANA time zone for dates in the prompt; the machine's setting when absent."""
+    """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 
     @field_validator("model")
     @classmethod

@@ -1,4 +1,4 @@
-"""Money in agents.json: hard budgets of agents, prices of models (design §10)."""
+"""Models of budgets and prices in agents.json."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -14,7 +14,7 @@ Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Budget(ConfigModel):
-    """Limits that an agent's model calls never pass; a call is reserved before it is made.
+    """Hard limits of an agent's model calls; each call is reserved before it is made.
 
     Hours are the last 60 minutes; days and months those of the agent's time zone.
     """
@@ -22,15 +22,15 @@ class Budget(ConfigModel):
     tokens_per_hour: Tokens | None = None
     """Tokens in any 60 minutes."""
     tokens_per_day: Tokens | None = None
-    """Tokens in a day."""
+    """Tokens in a calendar day."""
     tokens_per_month: Tokens | None = None
-    """Tokens in a month."""
+    """Tokens in a calendar month."""
     usd_per_hour: Dollars | None = None
-    """US dollars in any 60 minutes; counts models that stand in "prices"."""
+    """US dollars in any 60 minutes; only models with an entry in "prices" count."""
     usd_per_day: Dollars | None = None
-    """US dollars in a day."""
+    """US dollars in a calendar day."""
     usd_per_month: Dollars | None = None
-    """US dollars in a month."""
+    """US dollars in a calendar month."""
 
     @property
     def in_dollars(self) -> bool:
@@ -42,11 +42,11 @@ class Price(ConfigModel):
     """What a model costs, in US dollars per million tokens."""
 
     input: Rate
-    """Tokens of the prompt."""
+    """Price of prompt tokens."""
     output: Rate
-    """Tokens of the answer."""
+    """Price of tokens in the answer."""
     cached: Rate | None = None
-    """Tokens of the prompt that the provider had cached; as `input` when absent."""
+    """Price of prompt tokens from the provider's cache; as `input` when absent."""
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:

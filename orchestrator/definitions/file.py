@@ -1,4 +1,4 @@
-"""agents.json as a whole: agents, bindings, channels, tool servers (design §5)."""
+"""Models of agents.json as a whole: agents, bindings, channels, tool servers."""
 
 from typing import Literal, TypeAlias
 
@@ -19,12 +19,12 @@ from orchestrator.definitions.fields import (
     Variables,
 )
 
-MAX_CALL = 900  # seconds that a tool may take (reliability.md §4.6)
+MAX_CALL = 900  # seconds; the longest a tool call may take
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 
 
 class Binding(ConfigModel):
-    """Which agent answers a chat. Thread beats chat beats "*"; among equals the first wins."""
+    """Chooses the agent of a chat. A thread beats a chat beats "*"; among equals the first wins."""
 
     channel: ChannelName
     """Name of a channel: telegram, console, web, api. Never a wildcard."""
@@ -51,12 +51,12 @@ class Binding(ConfigModel):
 
 
 class TelegramChannel(ConfigModel):
-    """Who may talk to the bot."""
+    """The Telegram bot, and who may talk to it."""
 
     enabled: bool = True
     """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN)."""
     access: Access = "pairing"
-    """Unknown chats: "pairing" asks the operator, "allowlist" refuses, "open" admits all."""
+    """Unknown chats: "pairing" gives a code to approve, "allowlist" refuses, "open" admits."""
     allowlist: tuple[NumericId, ...] = ()
     """Numeric ids of the users and chats that are admitted."""
     variables: dict[str, str] = Field(default_factory=dict)
@@ -73,38 +73,38 @@ class LocalChannel(ConfigModel):
 
 
 class ApiChannel(LocalChannel):
-    """The OpenAI-compatible endpoints, on 127.0.0.1; they need `orchestrator api token`."""
+    """The OpenAI-compatible endpoints on 127.0.0.1; `orchestrator api token` opens them."""
 
     port: int = Field(8484, ge=0, le=65535)
-    """Where they listen; 0 takes a free port. ORCHESTRATOR_API_PORT comes first."""
+    """Port they listen on; 0 takes a free one. ORCHESTRATOR_API_PORT overrides it."""
 
 
 class Channels(ConfigModel):
     """Settings of each channel."""
 
     telegram: TelegramChannel = TelegramChannel()
-    """Telegram bot."""
+    """The Telegram bot."""
     console: LocalChannel = LocalChannel()
     """`orchestrator chat` and `orchestrator send`."""
     web: LocalChannel = LocalChannel()
-    """Web chat."""
+    """The web chat; reserved, it has no page in this version."""
     api: ApiChannel = ApiChannel()
-    """OpenAI-compatible endpoints."""
+    """The OpenAI-compatible endpoints."""
 
 
 class Retention(ConfigModel):
-    """How long the journal keeps what nobody needs any more, in days."""
+    """How many days the journal keeps what is finished."""
 
     turn_days: int = Field(90, ge=7)
-    """Finished turns with their steps and prompts; `orchestrator trace` knows no older ones."""
+    """Days for finished turns, with steps and prompts; `orchestrator trace` needs them."""
     conversation_days: int = Field(365, ge=7)
-    """What was said, once its session has ended or a summary stands for it."""
+    """Days for messages whose session has ended or that are part of a summary."""
     picture_days: int = Field(30, ge=1)
-    """Pictures; what they were of stays in the conversation."""
+    """Days for pictures; their descriptions stay in the conversation."""
 
 
 class McpServer(ConfigModel):
-    """A tool server, in the form that other MCP hosts use; fields we do not know are kept."""
+    """An MCP server, as other MCP hosts write it; unknown fields are accepted."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -117,17 +117,17 @@ class McpServer(ConfigModel):
     cwd: Text | None = None
     """Working directory of the program."""
     url: HttpUrl | None = None
-    """Address of a server that is already running."""
+    """Address of a running server (streamable HTTP)."""
     headers: dict[str, str] = Field(default_factory=dict)
     """HTTP headers sent to `url`."""
     type: Text | None = None
-    """Transport: stdio or http; known from `command` or `url` when absent."""
+    """Transport, "stdio" or "http"; by default `command` or `url` decides."""
     trusted: bool = False
-    """Whether to believe what it says about its tools: that they only read, or may run twice."""
+    """Whether to believe its annotations: which tools only read, and which may run twice."""
     pin: bool = True
-    """Whether a tool that the server describes in another way than before waits for approval."""
+    """Whether a tool whose description has changed is withheld until it is approved."""
     timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)
-    """Seconds that one call may take."""
+    """Seconds after which a call ends as a timeout."""
 
     @model_validator(mode="after")
     def _one_transport(self) -> "McpServer":
@@ -137,37 +137,37 @@ class McpServer(ConfigModel):
 
 
 class ModelReference(ConfigModel):
-    """A model under a name that prompt definitions use (seed 000)."""
+    """A model with a name of its own, which prompt definitions use."""
 
     provider: ProviderName
     """Where the model runs."""
     model: Text
     """The provider's name of the model."""
     temperature: float | None = Field(None, ge=0, le=2)
-    """Sampling temperature."""
+    """Sampling temperature; the agent's own when absent."""
     base_url: HttpUrl | None = None
     """Address of the provider's API when it is not the usual one."""
 
 
 class AgentsFile(ConfigModel):
-    """agents.json."""
+    """The file agents.json: agents, and what they share."""
 
     schema_: str | None = Field(None, alias="$schema")
-    """Where an editor finds the schema of this file."""
+    """Path or URL of the JSON schema, for editors."""
     agents: tuple[AgentDefinition, ...] = Field(min_length=1)
-    """The agents."""
+    """The agents; at least one."""
     bindings: tuple[Binding, ...] = ()
-    """Which agent answers which chat. A chat without a binding is refused."""
+    """Which agent answers which chat."""
     fallback_agent_id: AgentId | None = None
-    """The agent that answers chats without a binding; absent, they are refused."""
+    """Agent for chats without a binding; when absent, they are refused."""
     channels: Channels = Channels()
     """Settings of each channel."""
     mcp_servers: dict[EntryName, McpServer] = Field(default_factory=dict)
-    """Tool servers by name, as in other MCP hosts."""
+    """MCP servers by name; their tools are called `name_tool`."""
     retention: Retention = Retention()
     """How long the journal keeps what is finished."""
     models: dict[EntryName, ModelReference] = Field(default_factory=dict)
-    """Models by name, for prompt definitions."""
+    """Models by name, for the `model` of prompt definitions."""
     prices: dict[ModelName, Price] = Field(default_factory=dict)
     """Prices by "provider/model" ("*" is any text), for budgets and reports in US dollars."""
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from orchestrator.definitions.fields import ConfigModel
 from orchestrator.definitions.file import AgentsFile
 from thinker.protocol.messages import JsonObject
 
@@ -32,7 +31,7 @@ class _Dialect(GenerateJsonSchema):
         """One model and its fields."""
         body = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
-        for name, text in _texts(model):
+        for name, text in field_texts(model):
             body["properties"][model.model_fields[name].alias]["description"] = text
         return body
 
@@ -44,10 +43,11 @@ def schema() -> JsonObject:
     return cast("JsonObject", head | body)
 
 
-def _texts(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """The names of a model's attributes, inherited ones too, and the texts below them."""
+def field_texts(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each attribute of our models, inherited ones too, and the text below it."""
     for base in reversed(model.__mro__):
-        match ast.parse(inspect.getsource(base) if issubclass(base, ConfigModel) else ""):
+        ours = base.__module__.startswith(("orchestrator.", "thinker."))
+        match ast.parse(inspect.getsource(base) if ours else ""):
             case ast.Module(body=[ast.ClassDef(body=statements)]):
                 yield from filter(None, starmap(_text, pairwise(statements)))
 

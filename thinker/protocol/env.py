@@ -23,50 +23,92 @@ class ThinkerSettings(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     agent_id: str = "thinker"
+    """The agent's id."""
     llm_provider: str = "demo"
-    model: str = "demo"  # read from the provider's own variable, such as GROQ_MODEL
+    """The provider's name."""
+    model: str = "demo"
+    """The model. Its variable is the provider's own, such as GROQ_MODEL."""
     base_url: str = ""
+    """Address of the provider's API; empty: the usual one."""
     fallback_models: tuple[str, ...] = ()
-    temperature: float = 0.4  # the default of the system that seed 002 describes
+    """Models to try when the first fails: `model` or `provider/model`."""
+    temperature: float = 0.4
+    """Sampling temperature."""
     max_steps: int = 8
-    max_tokens_per_turn: int = 0  # 0: no limit
+    """Model calls in one turn."""
+    max_tokens_per_turn: int = 0
+    """Tokens in one turn; 0: no limit."""
     vision: Literal["auto", "on", "off"] = "auto"
+    """Whether the model is shown pictures; `auto`: by its name."""
     recent_image_threshold: int = 10
+    """The newest messages whose pictures are shown."""
     tool_calls: Literal["native", "text", "auto"] = "auto"
+    """How the model calls tools."""
     structured_output: Literal["native", "text", "auto"] = "auto"
+    """How an answer's JSON schema is sent."""
     prompt_layout: Literal["system", "cached"] = "system"
+    """Where the changing layers of the prompt go."""
     system_prompt_path: Path | None = None
+    """File with the agent's `systemPrompt`."""
     persona_dir: Path | None = None
+    """Directory with `<agentId>/instructions.md`."""
     default_system_prompt_path: Path | None = None
+    """File with the base prompt of agents that have no other."""
     skills_dirs: tuple[Path, ...] = ()
+    """Directories with skills; later ones win."""
     skills: tuple[str, ...] = ("*",)
-    hooks_dir: Path | None = None  # set only when the operator allows hooks
+    """Globs of the skills that the agent may use."""
+    hooks_dir: Path | None = None
+    """Directory with hooks; set only when the operator allows hooks."""
     hooks: tuple[str, ...] = ()
+    """Ids of the hooks to run."""
     polling_enabled: bool = False
+    """Always false: channels belong to the supervisor."""
     send_response_directly: bool = False
+    """Always false: replies go through the outbox."""
     user_timezone: str = "America/New_York"
+    """IANA time zone of dates in the prompt."""
     peer_fd: int | None = None
+    """File descriptor of the socket to the supervisor; when absent, standard input is read."""
     heartbeat_seconds: float = Field(5.0, gt=0)
+    """Seconds between two heartbeats."""
     log_level: str = "info"
+    """Lowest level of log lines."""
 
-    embeddings_provider: str = ""  # empty with a model: embeddings_base_url, without a key
-    embeddings_model: str = ""  # empty: nothing is embedded
+    embeddings_provider: str = ""
+    """Provider of the embeddings model; empty: `THINKER_EMBEDDINGS_BASE_URL`, without a key."""
+    embeddings_model: str = ""
+    """The embeddings model; empty: words alone decide."""
     embeddings_base_url: str = ""
-    embeddings_dimensions: int = 0  # 0: as many as the model has
+    """Address of the embeddings API; empty: the provider's usual one."""
+    embeddings_dimensions: int = 0
+    """Length of the vectors; 0: the model's own."""
 
-    small_model: str = ""  # "model" or "provider/model" for compaction and facts; empty: its own
+    small_model: str = ""
+    """Model for summaries and facts: `model` or `provider/model`; empty: the agent's own."""
     compaction_prompt_path: Path | None = None
+    """File with the prompt for summaries."""
     fact_extraction_enabled: bool = True
+    """Whether facts are looked for in conversations."""
     fact_extraction_idle_ms: int = 300_000
+    """Milliseconds without a message before facts are looked for."""
     fact_extraction_max_turns: int = 10
+    """Turns in one search for facts."""
     fact_extraction_prompt_path: Path | None = None
+    """File with the prompt for facts."""
 
     cost_control_enabled: bool = False
+    """Whether unusual token use pauses the agent."""
     cost_short_window_minutes: int = 2
+    """Minutes of the window that is compared with the baseline."""
     cost_spike_multiplier: float = 3.0
+    """How many times the baseline rate the short window may use."""
     cost_hard_cap_per_hour: int = 500_000
+    """Tokens in an hour that pause the agent in any case."""
     cost_min_baseline_tokens: int = 1000
+    """Tokens that must have been used before spikes count."""
     cost_min_baseline_rate: int = 10_000
+    """Tokens a minute below which nothing is a spike."""
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "ThinkerSettings":
@@ -77,7 +119,7 @@ class ThinkerSettings(BaseModel):
         """
         values: dict[str, object] = {}
         for name, field in cls.model_fields.items():
-            text = environ.get(_variable(name))
+            text = environ.get(variable(name))
             if text is not None:
                 listed = get_origin(field.annotation) is tuple
                 values[name] = _items(name, text) if listed else text
@@ -93,11 +135,11 @@ class ThinkerSettings(BaseModel):
             value = getattr(self, name)
             if value is None:
                 continue
-            env[_variable(name, self.llm_provider)] = _text(value)
+            env[variable(name, self.llm_provider)] = _text(value)
         return env
 
 
-def _variable(name: str, llm_provider: str = "") -> str:
+def variable(name: str, llm_provider: str = "") -> str:
     """The variable of a setting; the model's is its provider's own."""
     if name == "model" and llm_provider in PROVIDERS:
         return PROVIDERS[llm_provider].model_var
@@ -133,7 +175,7 @@ def _items(name: str, text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        raise ValueError(f"{_variable(name)} is no JSON list: {text}") from None
+        raise ValueError(f"{variable(name)} is no JSON list: {text}") from None
 
 
 def _text(value: object) -> str:

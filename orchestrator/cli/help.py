@@ -1,0 +1,53 @@
+"""``orchestrator help``."""
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.options import command_group
+from orchestrator.settings import bundled
+
+MANUAL = Path("orchestrator-guide", "references")  # below the bundled skills
+SENTENCE = re.compile(r"(?<=[.!?])\s")
+
+app = command_group()
+
+
+@app.command("help")
+def show(
+    topic: Annotated[str | None, typer.Argument(help="A page of the manual.")] = None,
+) -> None:
+    """Print a page of the manual, or the list of its pages.
+
+    Agents read the same pages with read_skill, as files of the skill orchestrator-guide.
+    """
+    pages = _pages(bundled("skills") / MANUAL)
+    if topic is None:
+        width = max((len(name) for name in pages), default=0)
+        for name, path in pages.items():
+            typer.echo(f"{name:{width}}  {first_sentence(path.read_text('utf-8'))}")
+        typer.echo("\norchestrator help TOPIC prints a page.")
+        return
+    page = pages.get(topic.removesuffix(".md"))
+    if page is None:
+        near = get_close_matches(topic, pages, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "orchestrator help lists the topics"
+        raise typer.BadParameter(f"no topic {topic!r}; {hint}", param_hint="TOPIC")
+    typer.echo(page.read_text("utf-8"), nl=False)
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a Markdown page below its heading."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        line = " ".join(paragraph.split())
+        if line and not line.startswith(("#", "<!--")):
+            return SENTENCE.split(line, maxsplit=1)[0]
+    return ""
+
+
+def _pages(folder: Path) -> dict[str, Path]:
+    """Return the pages of the manual by topic."""
+    return {path.stem: path for path in sorted(folder.glob("*.md"))}
