@@ -1,0 +1,85 @@
+"""The page of the manual that describes the command line; part of scripts/reference."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import typer
+from markdowntable import table
+
+from orchestrator.cli import COMMANDS
+from orchestrator.commands import FOR_ALL, HELP
+
+
+def commands() -> Iterator[str]:
+    """Every command and subcommand."""
+    yield "# Commands"
+    yield ""
+    yield (
+        "Every command of `orchestrator` with its arguments and options. `orchestrator COMMAND"
+        " --help` shows the same in the terminal. The commands of a chat are at the end. Exit codes"
+        " are on the page [exit-codes](exit-codes.md)."
+    )
+    yield ""
+    yield from table(
+        ("command", "what it does"),
+        [(f"[`{name}`](#orchestrator-{name})", text) for name, text in COMMANDS.items()],
+    )
+    for name in COMMANDS:
+        app = import_module(f"orchestrator.cli.{name}").app
+        yield f"## orchestrator {name}"
+        yield ""
+        yield from described(f"orchestrator {name}", typer.main.get_command(app))
+    yield "## Chat commands"
+    yield ""
+    yield (
+        "What operators write in a chat. The daemon answers at once, without a model, also while"
+        f" the agent is busy. Everyone may use {', '.join(f'`/{name}`' for name in FOR_ALL)}."
+    )
+    yield ""
+    yield from table(
+        ("command", "what it does"), [(f"`/{name}`", text) for name, text in HELP.items()]
+    )
+
+
+def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's click
+    """A command, and those below it."""
+    below = getattr(command, "commands", None) or {}
+    for paragraph in (command.help or "").split("\n\n"):
+        yield " ".join(paragraph.split())
+        yield ""
+    if not below:
+        yield f"`{usage(path, command)}`"
+        yield ""
+    rows = [(spelling(option), preset(option), option.help or "") for option in command.params]
+    yield from table(("argument or option", "default", "meaning"), rows)
+    for name, child in below.items():
+        yield f"### {path} {name}"
+        yield ""
+        yield from described(f"{path} {name}", child)
+
+
+def usage(path: str, command: Any) -> str:  # noqa: ANN401 - typer's click
+    """A command line with the arguments in their order."""
+    words = [path]
+    for option in command.params:
+        if not option.opts[0].startswith("-"):
+            name = option.name.upper() + ("…" if option.nargs == -1 else "")
+            words.append(name if option.required else f"[{name}]")
+    return " ".join([*words, "[OPTIONS]"])
+
+
+def spelling(option: Any) -> str:  # noqa: ANN401 - typer's click
+    """How an argument or option is written."""
+    if not option.opts[0].startswith("-"):
+        return f"`{option.name.upper()}`"
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    return names if option.is_flag else f"{names} `VALUE`"
+
+
+def preset(option: Any) -> str:  # noqa: ANN401 - typer's click
+    """What counts when it is left out."""
+    if option.required:
+        return "required"
+    silent = option.default in (None, False, (), [])
+    return "" if silent else f"`{getattr(option.default, 'value', option.default)}`"
