@@ -18,44 +18,47 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator import __version__, child, control_server, crashpoints, orphans, status
-from orchestrator.adapter import Adapter
-from orchestrator.administration import Administration
-from orchestrator.approvals import Desk
-from orchestrator.background import Background
-from orchestrator.changes import Changes
-from orchestrator.channels.console import Console
-from orchestrator.channels.opening import open_channels
-from orchestrator.child import Spawn
-from orchestrator.commands import Commands
-from orchestrator.control_server import ControlServer, Operations
-from orchestrator.definitions import AgentsFile
-from orchestrator.delivery import Delivery
-from orchestrator.dispatcher import Dispatcher
-from orchestrator.downtime import Downtime
-from orchestrator.embeddings import Embeddings
+from orchestrator import __version__, failpoints
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.channel_api import Adapter
+from orchestrator.channel_factory import open_channels
+from orchestrator.configuration import Configuration
+from orchestrator.control import control_server, status
+from orchestrator.control.console import Console
+from orchestrator.control.control_server import ControlServer, Operations
+from orchestrator.control.operations import Administration
 from orchestrator.errors import ConfigError
-from orchestrator.homelock import locked
-from orchestrator.hosttools.catalogue import TOOLS
-from orchestrator.intake import JournalIntake
-from orchestrator.journal import turns
-from orchestrator.journal.store import Store
-from orchestrator.pauses import Gate
-from orchestrator.pictures import Pictures
-from orchestrator.reload import Configuration
-from orchestrator.retention import Retention
-from orchestrator.scheduler import Scheduler
-from orchestrator.sdnotify import Notifier
+from orchestrator.http_api.api_channel import ApiChannel
+from orchestrator.http_api.api_context import ApiContext
+from orchestrator.http_api.service import ApiService
+from orchestrator.inbound.commands import Commands
+from orchestrator.inbound.intake import JournalIntake
+from orchestrator.inbound.scheduler import Scheduler
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import turns
+from orchestrator.maintenance.downtime import Downtime
+from orchestrator.maintenance.embedding_index import Embeddings
+from orchestrator.maintenance.maintenance_worker import Upkeep
+from orchestrator.maintenance.retention import Retention
+from orchestrator.outbound.attachments import Pictures
+from orchestrator.outbound.delivery import Delivery
+from orchestrator.processes import child_process, reaper
+from orchestrator.processes.child_process import Spawn
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
-from orchestrator.supervisor import Supervisor
-from orchestrator.toolpins import ToolPins
-from orchestrator.tools import ToolRunner
-from orchestrator.toolservers import ToolServers
-from orchestrator.turnrequest import Services
-from orchestrator.upkeep import Upkeep
-from orchestrator.web.channel import ApiChannel
-from orchestrator.web.service import ApiService, Parts
-from orchestrator.zygote import Zygotes
+from orchestrator.spending.metered_calls import Background
+from orchestrator.spending.spending_guard import Gate
+from orchestrator.system.homelock import locked
+from orchestrator.system.sdnotify import Notifier
+from orchestrator.toolcalls.approvals import Desk
+from orchestrator.toolcalls.executor import ToolRunner
+from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.mcp.pins import ToolPins
+from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.turns.dispatcher import Dispatcher
+from orchestrator.turns.turn_inputs import Services
+from orchestrator.wakeup import Changes
 from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
@@ -76,7 +79,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
         raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
     logs.configure(settings.log_level)
     os.umask(0o077)
-    orphans.adopt_orphans()
+    reaper.adopt_orphans()
     settings.paths.prepare()
     with locked(settings):
         store = Store(settings.paths.journal)
@@ -87,7 +90,7 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
                 raise
             raise store.failure from None
         finally:
-            orphans.end_orphans()
+            reaper.end_orphans()
             store.close()
     return 0
 
@@ -131,7 +134,7 @@ class Daemon:
         """Everything that runs, from the workers' supervisor to the channels, until ``stopped``."""
         async with anyio.create_task_group() as tasks:
             supervisor = self._supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
-            crashpoints.watch_workers(supervisor.pids)
+            failpoints.watch_workers(supervisor.pids)
             delivery = Delivery(self._store, self._adapters, tasks, _now)
             pins = ToolPins(self._store, self._agents, _now, delivery.wake)
             servers = self._servers = ToolServers(self._settings, self._environ, TOOLS, pins)
@@ -177,7 +180,9 @@ class Daemon:
                 session_grew=grew,
                 ends=ends,
             )
-            upkeep = self._upkeep = Upkeep(services)
+            upkeep = self._upkeep = Upkeep(
+                self._store, supervisor, gate, embeddings, self._agents, _now
+            )
             dispatcher = Dispatcher(services, tasks)
             downtime = Downtime(self._store, _now)
             commands = self._commands(dispatcher)
@@ -195,7 +200,7 @@ class Daemon:
                 self._notifier,
             )
             configured, health = self._configuration.changed, administration.health
-            parts = Parts(services, self._api_channel, dispatcher, configured, health)
+            parts = ApiContext(services, self._api_channel, dispatcher, configured, health)
             api = self._api = ApiService(parts)
             operations = Operations(
                 *(administration.status, administration.health, administration.reload),
@@ -207,7 +212,7 @@ class Daemon:
                 servers.look_again,
             )
             server = ControlServer(self._store, supervisor, console, intake, operations, _now)
-            tasks.start_soon(partial(orphans.reap_orphans, child.is_child, end=True))
+            tasks.start_soon(partial(reaper.reap_orphans, child_process.is_child, end=True))
             tasks.start_soon(server.run, listener)
             lasting = (servers.run, self._notifier.run, downtime.run, api.run, self._fail_with_disk)
             driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
@@ -222,7 +227,7 @@ class Daemon:
                 for adapter in self._adapters.values():
                     channels.start_soon(adapter.run, intake)
                 self._announce()
-                crashpoints.boundary("ready")
+                failpoints.boundary("ready")
                 await stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)
@@ -230,7 +235,7 @@ class Daemon:
     def _spawn(self, tasks: TaskGroup) -> Spawn:
         """How workers are started."""
         if self._settings.spawn == "exec":
-            return child.execute
+            return child_process.execute
         zygotes = Zygotes(self._settings, self._environ)
         tasks.start_soon(zygotes.run)
         return zygotes.spawn

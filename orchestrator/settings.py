@@ -171,6 +171,10 @@ class Paths:
         """The user's own skills."""
         return self.home / "skills"
 
+    def skill_directories(self, agent_id: str) -> tuple[Path, ...]:
+        """Return where an agent's skills come from; a later directory wins over an earlier one."""
+        return (bundled("skills"), self.skills, self.personas / agent_id / "skills")
+
     @property
     def prompts(self) -> Path:
         """The user's own prompt definitions."""

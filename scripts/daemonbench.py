@@ -14,8 +14,8 @@ from uuid import uuid4
 
 import anyio
 
-from orchestrator import control
-from orchestrator.control import ChatOutcome, ChatSend, ChatWait
+from orchestrator.control import protocol
+from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
 
@@ -36,9 +36,9 @@ class Running:
         message = uuid4().hex
         start = time.perf_counter()
         said = ChatSend(chat=chat or uuid4().hex, message=message, text=text, agent=agent)
-        await self.peer.request(control.CHAT_SEND, said, timeout=WITHIN)
+        await self.peer.request(protocol.CHAT_SEND, said, timeout=WITHIN)
         wait = ChatWait(message=message, seconds=WITHIN)
-        outcome = await self.peer.call(control.CHAT_WAIT, wait, ChatOutcome, timeout=WITHIN)
+        outcome = await self.peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=WITHIN)
         taken = (time.perf_counter() - start) * 1000
         if outcome.texts != (answer,):
             raise SystemExit(f"wrong answer: {outcome}")
@@ -85,7 +85,7 @@ async def daemon(
                 with anyio.fail_after(WITHIN):
                     await _ready(notices)
                 ready = (time.perf_counter() - start) * 1000
-                async with control.connect(Settings.read(env)) as peer:
+                async with protocol.connect(Settings.read(env)) as peer:
                     yield Running(peer, process.pid, ready)
             finally:
                 process.send_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
-from orchestrator.selftest.processes import descendants
+from orchestrator.selftest.process_tree import descendants
 
 STOP_WITHIN = 10.0  # seconds from SIGTERM to SIGKILL
 GONE = (FileNotFoundError, ProcessLookupError)  # reading of a process that has ended meanwhile

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import anyio
 
-from orchestrator.child import execute
-from orchestrator.definitions import AgentDefinition
-from orchestrator.launch import LaunchSpec, prepare, resolve
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.processes.child_process import execute
+from orchestrator.processes.launch import LaunchSpec, prepare, resolve
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.worker import Worker
+from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
-from orchestrator.supervisor import Supervisor
-from orchestrator.worker import Worker
-from orchestrator.zygote import Zygotes
 from thinker.protocol import logs
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from thinker.prompt.layouts import markdown
-from thinker.prompt.lower import lower
-from thinker.protocol.prompts.files import scan
-from thinker.protocol.prompts.registry import Registry
-from thinker.protocol.prompts.sources import LayeredSource
+from thinker.formats.prompts.files import scan
+from thinker.formats.prompts.registry import Registry
+from thinker.formats.prompts.sources import LayeredSource
+from thinker.prompt.render.layouts import markdown
+from thinker.prompt.render.lower import lower
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 ROLES = ("coordinator", "planner", "executor", "specialist")

@@ -3,10 +3,10 @@
 import os
 import sys
 
-from thinker.protocol.extras import without
+from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # structlog and httpx take them along, for colours of their own
-    from thinker.worker import main
+    from thinker.startup import main
 
 if __name__ == "__main__":
     # The supervisor saw end-of-file or killed us; there is nothing left to tidy up, and waiting

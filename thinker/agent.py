@@ -19,9 +19,9 @@ from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
 from thinker.preparation import Preparation
-from thinker.prompt.base import Applied
+from thinker.prompt.base_prompt import Applied
 from thinker.prompt.fingerprint import digest
-from thinker.prompt.output_schema import requested
+from thinker.prompt.render.output_schema import requested
 from thinker.protocol.background import (
     Compact,
     Compacted,
@@ -32,7 +32,7 @@ from thinker.protocol.background import (
 )
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.providers import PROVIDERS
 
 if TYPE_CHECKING:

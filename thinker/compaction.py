@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 
-from thinker import digest
+from thinker import summarizing
 from thinker.models.base import Model
 from thinker.protocol.background import Compact, Compacted
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
@@ -31,12 +31,12 @@ async def compact(model: Model, path: Path | None, request: Compact) -> Compacte
     Raises:
         ModelError: the model did not answer.
     """
-    template = digest.template(path, TEMPLATE)
+    template = summarizing.template(path, TEMPLATE)
     values = {
         "SUMMARY": (request.summary or "").strip() or NONE,
         "CONVERSATION": transcript(request.messages),
     }
-    text, asked = await digest.ask(model, digest.fill(template, values))
+    text, asked = await summarizing.ask(model, summarizing.fill(template, values))
     if not text.strip() and not asked.problem:
         asked = asked.model_copy(update={"problem": "the summary is empty"})
     summary = "" if asked.problem else text.strip()
@@ -51,9 +51,9 @@ def transcript(messages: Sequence[Message]) -> str:
 def _parts(message: Message) -> Iterator[str]:
     if isinstance(message, ToolResult):
         failed = " failed" if message.is_error else ""
-        yield f"Tool {message.name}{failed}: {digest.cut(message.content, RESULT_LIMIT)}"
+        yield f"Tool {message.name}{failed}: {summarizing.cut(message.content, RESULT_LIMIT)}"
         return
-    if text := digest.conversation([message]):
+    if text := summarizing.conversation([message]):
         yield text
     if isinstance(message, UserMessage) and message.images:
         yield f"User sent {len(message.images)} image(s)"
@@ -63,4 +63,4 @@ def _parts(message: Message) -> Iterator[str]:
 
 def _call(call: ToolCall) -> str:
     arguments = orjson.dumps(call.arguments).decode()
-    return f"Assistant called {call.name} {digest.cut(arguments, RESULT_LIMIT)}"
+    return f"Assistant called {call.name} {summarizing.cut(arguments, RESULT_LIMIT)}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from thinker import digest, jsontext
+from thinker import jsontext, summarizing
 from thinker.models.base import Model
 from thinker.protocol.background import Extract, Extracted, ExtractedFact
 from thinker.protocol.messages import Frozen
@@ -40,10 +40,10 @@ async def extract(model: Model, path: Path | None, request: Extract) -> Extracte
     """
     values = {
         "KNOWN_FACTS": known(request.known),
-        "CONVERSATION": digest.conversation(request.messages),
+        "CONVERSATION": summarizing.conversation(request.messages),
     }
-    prompt = digest.fill(digest.template(path, TEMPLATE), values)
-    text, asked = await digest.ask(model, prompt)
+    prompt = summarizing.fill(summarizing.template(path, TEMPLATE), values)
+    text, asked = await summarizing.ask(model, prompt)
     if asked.problem:
         return Extracted(**asked.model_dump())
     try:

@@ -52,7 +52,7 @@ from thinker.protocol.methods import (
     StepCommitted,
     TurnRun,
 )
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.skills import Identity, identity
 
 GROUP = "orchestrator.hooks"

@@ -39,7 +39,7 @@ from thinker.protocol.methods import (
     StopReason,
     TurnResult,
 )
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import Demand, unmeetable
 from thinker.toolcalls.execution import execute

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 import ahocorasick_rs
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from thinker.formats.skill_file import SkillFile
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.skillfile import SkillFile
 
 # A word character, save those of scripts that are written without spaces (Thai to Khmer, kana,
 # Han, Hangul, whose particles join the word): a word boundary would never be found in them.

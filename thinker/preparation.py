@@ -9,20 +9,20 @@ from datetime import UTC, datetime
 import structlog
 
 from thinker import history
+from thinker.formats.prompts.problem import DefinitionError
+from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Matcher, merged, required_tools
 from thinker.prompt import cached, layers
-from thinker.prompt.base import Applied, BasePrompts, Source, override
+from thinker.prompt.base_prompt import Applied, BasePrompts, Source, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject, Message, ToolSpec
 from thinker.protocol.methods import ListedSkill, TurnRun
-from thinker.protocol.promptrecord import ModelSettings, PromptRecord
-from thinker.protocol.prompts.problem import DefinitionError
-from thinker.protocol.skillfile import SkillFile
+from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
-from thinker.toolcalls.meaning import ToolVectors
 from thinker.toolcalls.select import Selector, temperature
+from thinker.toolcalls.tool_vectors import ToolVectors
 
 log = structlog.get_logger()
 
@@ -159,7 +159,7 @@ class Preparation:
         """The turn as its prompt definition wants it; as it is, when it has none that works."""
         if turn.prompt is not None:
             # Most agents have no definition, and their processes do without its models.
-            from thinker.prompt.definition import applied  # noqa: PLC0415 - see above
+            from thinker.prompt.render.turn_prompt import applied  # noqa: PLC0415 - see above
 
             try:
                 return applied(turn)

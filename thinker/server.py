@@ -43,9 +43,9 @@ from thinker.protocol.peer import (
     RequestHandler,
     RpcError,
 )
-from thinker.protocol.promptrecord import PromptRecord
-from thinker.protocol.prompts.rendering import PromptRender, PromptRendered
-from thinker.protocol.standing import Kept
+from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.rendering import PromptRender, PromptRendered
+from thinker.protocol.turn_cache import Kept
 
 GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
 SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
@@ -177,6 +177,6 @@ class Server:
 
 async def _render(params: JsonValue) -> PromptRendered:
     """Show a definition by itself, for a person who writes one."""
-    from thinker.prompt.definition import shown  # noqa: PLC0415 - as in `Preparation._applied`
+    from thinker.prompt.render.turn_prompt import shown  # noqa: PLC0415 - as in `Preparation._applied`
 
     return shown(PromptRender.model_validate(params))

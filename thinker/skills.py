@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from thinker.protocol.skillfile import FILE_NAME, SkillFile, scan
+from thinker.formats.skill_file import FILE_NAME, SkillFile, scan
 
 Identity = tuple[int, ...]
 Glances = tuple[tuple[str, Identity | None], ...]  # a directory and its skills, by their paths

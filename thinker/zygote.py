@@ -29,15 +29,15 @@ from typing import NoReturn
 import anyio
 import orjson
 
-from thinker.protocol.extras import without
+from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # structlog and httpx take them along, for colours of their own
-    from thinker import worker
+    from thinker import startup
     from thinker.protocol import logs, methods
     from thinker.protocol.env import unpacked
     from thinker.protocol.methods import Forked, Ready, Reaped
     from thinker.protocol.peer import FAILED
-    from thinker.rehearsal import rehearse, rehearse_start
+    from thinker.warmup import rehearse, rehearse_start
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
@@ -170,10 +170,10 @@ class Zygote:
         code = EXIT_OSERR
         try:
             os.setsid()
-            worker.die_with(self._pid)
+            startup.die_with(self._pid)
             _keep_open(told)
             self._set_title("thinker")
-            code = worker.run(partial(self._work, told, warm=warm))
+            code = startup.run(partial(self._work, told, warm=warm))
             sys.stdout.flush()
         except BaseException:  # noqa: BLE001 - this process must never go on as a zygote
             traceback.print_exc()
@@ -198,13 +198,13 @@ class Zygote:
         time.tzset()
         self._set_title(f"thinker: {env.get('THINKER_AGENT_ID', '')}")
         gc.enable()
-        return await worker.work(os.environ)
+        return await startup.work(os.environ)
 
     def _set_title(self, title: str) -> None:
         """What ps and top show: the bytes of our own command line, as long as there are."""
         start, size = self._title
         text = title.encode()
-        worker.LIBC.prctl(PR_SET_NAME, text)
+        startup.LIBC.prctl(PR_SET_NAME, text)
         ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
 
 
@@ -249,7 +249,7 @@ def _reap(pid: int) -> dict[str, int]:
 def main() -> None:
     """Warm up, then fork workers until the supervisor ends the wire."""
     faulthandler.enable()  # inherited by the workers
-    worker.die_with(os.getppid())
+    startup.die_with(os.getppid())
     logs.configure("error")  # the rehearsal is nobody's turn
     for _ in range(ROUNDS):
         anyio.run(rehearse)

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from orchestrator import __version__
-from orchestrator.cli.text import printable
+from orchestrator.cli._output import printable
 from orchestrator.errors import OrchestratorError
 
 COMMANDS = {

@@ -4,16 +4,16 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import AsJson, Home, command_group, settings
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import AsJson, Home, command_group, settings
 from orchestrator.cli.status import show_agents
-from orchestrator.control import (
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.control.protocol import (
     AGENT_PAUSE,
     AGENT_RESUME,
     STATUS,
     AgentName,
     AgentReport,
-    Camel,
     Done,
     StatusReport,
 )
@@ -21,7 +21,7 @@ from orchestrator.control import (
 app = command_group()
 
 
-class AgentList(Camel):
+class AgentList(CamelModel):
     """What ``agents list --json`` prints."""
 
     agents: tuple[AgentReport, ...]

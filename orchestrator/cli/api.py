@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.control import API_REFRESH, Done
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.control.protocol import API_REFRESH, Done
 from orchestrator.errors import NotRunningError
-from orchestrator.web.token import TokenFile
+from orchestrator.http_api.token import TokenFile
 
 app = command_group()
 

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.markdown import Markdown
 from rich.text import Text
 
-from orchestrator.cli.conversation import ANSWERED, converse
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.cli.text import printable
-from orchestrator.control import STATUS, ChatOutcome, ChatSend, StatusReport
+from orchestrator.cli._client import ask
+from orchestrator.cli._conversation import ANSWERED, converse
+from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.control.protocol import STATUS, ChatOutcome, ChatSend, StatusReport
 from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
 

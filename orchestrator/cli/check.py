@@ -7,17 +7,18 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.definitions import library
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.text import count, printable
-from orchestrator.control import Camel, ConfigProblem
-from orchestrator.definitions import AgentsFileError, Problem, load
+from orchestrator.agentsfile import AgentsFileError, Problem, load
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import count, printable
+from orchestrator.cli.prompt.listing import library
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.control.protocol import ConfigProblem
 from orchestrator.errors import ExitCode
 
 app = command_group()
 
 
-class CheckReport(Camel):
+class CheckReport(CamelModel):
     """What ``check --json`` prints: the valid parts by number, and every problem."""
 
     file: str

@@ -4,16 +4,17 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.offline import change
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import listing
-from orchestrator.cli.text import printable
+from orchestrator.cli._direct_journal import change
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.cli._tables import listing
 from orchestrator.cli.trace import moment
-from orchestrator.control import DLQ_DROP, DLQ_RETRY, Camel, Numbered
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, Numbered
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import deadletters
-from orchestrator.journal.inbox import InboxRow
-from orchestrator.journal.store import reading
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.turns import deadletters
+from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.settings import Settings
 
 Number = Annotated[
@@ -23,7 +24,7 @@ Number = Annotated[
 app = command_group()
 
 
-class LetterReport(Camel):
+class LetterReport(CamelModel):
     """One dead letter in ``dlq list --json``; the time in milliseconds since the epoch."""
 
     id: int
@@ -39,7 +40,7 @@ class LetterReport(Camel):
     text: str
 
 
-class LetterList(Camel):
+class LetterList(CamelModel):
     """What ``dlq list --json`` prints."""
 
     letters: tuple[LetterReport, ...]

@@ -5,12 +5,12 @@ from typing import Annotated
 import orjson
 import typer
 
+from orchestrator.cli._options import Home, command_group, settings
 from orchestrator.cli.forget import ChatName, chat_named
-from orchestrator.cli.options import Home, command_group, settings
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import forgetting
-from orchestrator.journal.forgetting import Subject
-from orchestrator.journal.store import reading
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.upkeep import erasure
+from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
 
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.")]
@@ -37,7 +37,7 @@ def agent(name: AgentName, *, home: Home = None) -> None:
 def _print(where: Settings, subject: Subject) -> None:
     rows = 0
     with reading(where.paths.journal) as db:
-        for row in forgetting.export(db, subject):
+        for row in erasure.export(db, subject):
             typer.echo(orjson.dumps(row))
             rows += 1
     if not rows:

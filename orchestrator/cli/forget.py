@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.offline import change
-from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.control import FORGET, Forgettable
-from orchestrator.definitions import load
+from orchestrator.agentsfile import load
+from orchestrator.cli._direct_journal import change
+from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.control.protocol import FORGET, Forgettable
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import forgetting
-from orchestrator.journal.forgetting import Subject
-from orchestrator.journal.store import reading
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.upkeep import erasure
+from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
 
 ChatName = Annotated[str, typer.Argument(metavar="CHAT", help="Channel and id: telegram:123.")]
@@ -73,7 +73,7 @@ def _files(where: Settings, agent_id: str) -> list[Path]:
 
 def _forget(where: Settings, subject: Subject, files: Sequence[Path] = (), *, yes: bool) -> None:
     with reading(where.paths.journal) as db:
-        found = forgetting.count(db, subject)
+        found = erasure.count(db, subject)
     if not found and not files:
         raise OrchestratorError(f"there is nothing of {subject}")
     lines = [f"  {table} {rows}" for table, rows in found.items()]
@@ -82,5 +82,5 @@ def _forget(where: Settings, subject: Subject, files: Sequence[Path] = (), *, ye
         typer.confirm("Remove all of it, for good?", abort=True)
     if found:
         params = Forgettable(agent=subject.agent, channel=subject.channel, chat=subject.chat)
-        change(where, FORGET, params, forgetting.forget, subject)
+        change(where, FORGET, params, erasure.forget, subject)
     typer.echo(f"{subject} is forgotten")

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.text import printable
-from orchestrator.control import HEALTH, HealthReport
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.control.protocol import HEALTH, HealthReport
 from orchestrator.errors import ExitCode
 
 app = command_group()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.options import command_group
+from orchestrator.cli._options import command_group
 from orchestrator.settings import bundled
 
 MANUAL = Path("orchestrator-guide", "references")  # below the bundled skills

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from orchestrator.cli.options import Home, command_group, settings
+from orchestrator.cli._options import Home, command_group, settings
 from orchestrator.errors import ConfigError
 from orchestrator.settings import bundled
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import listing
-from orchestrator.cli.text import minute, printable
-from orchestrator.control import (
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import minute, printable
+from orchestrator.cli._tables import listing
+from orchestrator.control.protocol import (
     PAIR_APPROVE,
     PAIR_LIST,
     PAIR_REVOKE,

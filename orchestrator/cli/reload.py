@@ -2,10 +2,10 @@
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import Home, command_group, settings
-from orchestrator.cli.text import printable
-from orchestrator.control import RELOAD, ReloadReport
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.control.protocol import RELOAD, ReloadReport
 from orchestrator.errors import ExitCode
 
 app = command_group()

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.adapter import InboundMessage
-from orchestrator.cli.options import Config, Home, command_group, settings
-from orchestrator.cli.text import printable
-from orchestrator.definitions import load
-from orchestrator.router import explain
+from orchestrator.agentsfile import load
+from orchestrator.channel_api import InboundMessage
+from orchestrator.cli._options import Config, Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.routing import explain
 
 app = command_group()
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.options import Config, Home, command_group, settings
-from thinker.protocol.extras import without
+from orchestrator.cli._options import Config, Home, command_group, settings
+from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # structlog and httpx take them along: a tenth of the daemon's start
     from orchestrator import daemon

@@ -16,9 +16,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from orchestrator.cli.options import AsJson, command_group
-from orchestrator.cli.table import table
-from orchestrator.cli.text import printable
+from orchestrator.cli._options import AsJson, command_group
+from orchestrator.cli._output import printable
+from orchestrator.cli._tables import table
 from orchestrator.errors import ExitCode
 from orchestrator.selftest import campaign
 from orchestrator.selftest.campaign import AROUND, Bench, Plan, Tally

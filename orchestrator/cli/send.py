@@ -7,10 +7,10 @@ from uuid import uuid4
 import anyio
 import typer
 
-from orchestrator.cli.conversation import ANSWERED, converse
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.text import printable
-from orchestrator.control import ChatSend
+from orchestrator.cli._conversation import ANSWERED, converse
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.control.protocol import ChatSend
 from orchestrator.errors import OrchestratorError
 
 app = command_group()

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import service
-from orchestrator.cli.options import command_group
+from orchestrator.cli._options import command_group
+from orchestrator.system import systemd_unit
 
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
 
@@ -29,12 +29,12 @@ def install(
     """Write a systemd unit for the daemon and say what to do with it."""
     if user == system:
         raise typer.BadParameter("give either --user or --system")
-    scope: service.Scope = "user" if user else "system"
+    scope: systemd_unit.Scope = "user" if user else "system"
     if dry_run:
-        typer.echo(service.render(scope, COMMAND), nl=False)
+        typer.echo(systemd_unit.render(scope, COMMAND), nl=False)
         return
-    for path in service.install(scope, COMMAND, Path.home() if user else Path("/")):
+    for path in systemd_unit.install(scope, COMMAND, Path.home() if user else Path("/")):
         typer.echo(f"written  {path}")
     typer.echo("\nNext:")
-    for step in service.next_steps(scope):
+    for step in systemd_unit.next_steps(scope):
         typer.echo(f"  {step}")

@@ -2,11 +2,11 @@
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
-from orchestrator.cli.text import count, printable
-from orchestrator.control import STATUS, AgentReport, RecentTurn, StatusReport
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import count, printable
+from orchestrator.cli._tables import table
+from orchestrator.control.protocol import STATUS, AgentReport, RecentTurn, StatusReport
 
 SHORT_ID = 8  # characters of a turn's id, enough to find it in the log
 

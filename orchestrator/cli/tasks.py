@@ -4,16 +4,17 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.offline import change
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import listing, table
-from orchestrator.cli.text import printable
+from orchestrator.cli._direct_journal import change
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import printable
+from orchestrator.cli._tables import listing, table
 from orchestrator.cli.trace import moment
-from orchestrator.control import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Camel, Numbered
-from orchestrator.journal import runs, tasks
-from orchestrator.journal.store import reading
-from orchestrator.journal.tasks import Task
-from orchestrator.schedules.text import describe, local_time
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Numbered
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.schedule.tasks import Task
+from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.times import ScheduleError
 
 Number = Annotated[
@@ -25,7 +26,7 @@ SHOWN = 200  # characters of an outcome in the table
 app = command_group()
 
 
-class TaskReport(Camel):
+class TaskReport(CamelModel):
     """One task in ``tasks list --json``; times in milliseconds since the epoch."""
 
     id: int
@@ -39,13 +40,13 @@ class TaskReport(Camel):
     next_at: int | None
 
 
-class TaskList(Camel):
+class TaskList(CamelModel):
     """What ``tasks list --json`` prints."""
 
     tasks: tuple[TaskReport, ...]
 
 
-class RunReport(Camel):
+class RunReport(CamelModel):
     """One run in ``tasks history --json``; times in milliseconds since the epoch."""
 
     task_id: int
@@ -57,7 +58,7 @@ class RunReport(Camel):
     ended_at: int | None
 
 
-class RunList(Camel):
+class RunList(CamelModel):
     """What ``tasks history --json`` prints, the newest run first."""
 
     runs: tuple[RunReport, ...]
@@ -90,7 +91,7 @@ def history(
     """Show what became of a task's due instants, the newest first."""
     with reading(settings(home).paths.journal) as db:
         task = tasks.load(db, number)
-        found = runs.history(db, number, limit)
+        found = task_runs.history(db, number, limit)
     if as_json:
         reports = tuple(RunReport.model_validate(run, from_attributes=True) for run in found)
         typer.echo(RunList(runs=reports).model_dump_json(by_alias=True, indent=2))
@@ -109,7 +110,7 @@ def history(
 @app.command()
 def run(number: Number, *, home: Home = None) -> None:
     """Run a task now, beside its schedule."""
-    change(settings(home), TASK_RUN, Numbered(id=number), runs.run_now, number)
+    change(settings(home), TASK_RUN, Numbered(id=number), task_runs.run_now, number)
     typer.echo(f"task {number} is in line; see 'orchestrator tasks history {number}'")
 
 

@@ -4,11 +4,18 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dial import ask
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import listing
-from orchestrator.cli.text import minute, printable
-from orchestrator.control import TOOL_APPROVE, TOOL_LIST, Done, PinList, PinReport, ToolName
+from orchestrator.cli._client import ask
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import minute, printable
+from orchestrator.cli._tables import listing
+from orchestrator.control.protocol import (
+    TOOL_APPROVE,
+    TOOL_LIST,
+    Done,
+    PinList,
+    PinReport,
+    ToolName,
+)
 
 app = command_group()
 

@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
-from orchestrator.cli.text import count, printable
-from orchestrator.journal import trace as journal
-from orchestrator.journal.store import reading
-from orchestrator.journal.trace import Event, RecordedPrompt, Trace
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._output import count, printable
+from orchestrator.cli._tables import table
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect import trace as journal
+from orchestrator.journal.inspect.trace import Event, RecordedPrompt, Trace
 from thinker.protocol.messages import LayerRecord
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 FINGERPRINT = 12  # characters of one that people are shown; --json has it whole
 PROMPTS = TypeAdapter(list[RecordedPrompt])

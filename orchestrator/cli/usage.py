@@ -8,19 +8,19 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from orchestrator import budgets
-from orchestrator.cli.options import AsJson, Home, command_group, settings
-from orchestrator.cli.table import table
-from orchestrator.control import Camel
-from orchestrator.journal import usage as journal
-from orchestrator.journal.store import reading
-from orchestrator.journal.usage import Total
-from orchestrator.launch import zone_or_utc
+from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._tables import table
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.turns import usage as journal
+from orchestrator.journal.turns.usage import Total
+from orchestrator.spending import budgets
+from orchestrator.timezones import zone_or_utc
 
 app = command_group()
 
 
-class UsageDay(Camel):
+class UsageDay(CamelModel):
     """One agent's day; ``unsettled_tokens`` were reserved for calls that may have been billed."""
 
     day: str
@@ -39,7 +39,7 @@ class UsageDay(Camel):
         return f"{self.cached_tokens / self.prompt_tokens:.0%}" if self.prompt_tokens else ""
 
 
-class UsageReport(Camel):
+class UsageReport(CamelModel):
     """What ``usage --json`` prints, the oldest day first."""
 
     timezone: str

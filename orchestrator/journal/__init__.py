@@ -1,5 +1,5 @@
-"""The journal: one SQLite file, one writer, one file here per aggregate.
+"""The journal: one SQLite file, one writer, and no query anywhere else.
 
-Functions take an open transaction (`apsw.Connection`) and typed values; `Store.transact` runs
-them. No other package holds a query.
+`db` opens it and runs transactions. Each other folder holds aggregates, one file each: functions
+take an open transaction (`apsw.Connection`) and typed values, and `Store.transact` runs them.
 """

@@ -1,1 +1,1 @@
-"""Scheduled tasks as data: what one is, when it is due, what happens when it was missed."""
+"""Schedules of tasks: cron, interval and one-shot times, time zones and misfires. Pure."""

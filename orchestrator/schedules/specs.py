@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 from pydantic import AliasChoices, Field, JsonValue, ValidationError
 
 from orchestrator.schedules.misfires import Misfire, Policy
-from orchestrator.schedules.normalise import TRIGGERS
+from orchestrator.schedules.normalize import TRIGGERS
 from orchestrator.schedules.times import MINUTE, ScheduleError, Trigger, first, parse
+from thinker.formats.skill_file import SkillFile
 from thinker.protocol.messages import Frozen, JsonObject
-from thinker.protocol.skillfile import SkillFile
 
 MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
 WEEK = 10_080  # minutes: what was missed longer ago is of no use any more

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import anyio
 
-from orchestrator.crashpoints import SUPERVISOR, WORKER
 from orchestrator.errors import ConfigError, OrchestratorError
-from orchestrator.selftest.history import History, Kill, Life, parse, spell
+from orchestrator.failpoints import SUPERVISOR, WORKER
+from orchestrator.selftest.histories import History, Kill, Life, parse, spell
 from orchestrator.selftest.runner import Reached, Result, run_history
 from orchestrator.selftest.scenario import SCENARIOS
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import apsw
 
-from orchestrator.journal import invariants
-from orchestrator.selftest.bot_api import PREVIEW_MARK
+from orchestrator.journal.inspect import invariants
+from orchestrator.selftest.fake_telegram import PREVIEW_MARK
 from orchestrator.selftest.ledger import Event
 from orchestrator.selftest.scenario import Scenario
 
@@ -113,7 +113,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Journal:
-    """The journal at one moment. ``violations`` are those of `orchestrator.journal.invariants`."""
+    """The journal at one moment. ``violations`` are those of the journal's own invariants."""
 
     inbox: tuple[Inbox, ...] = ()
     turns: tuple[Turn, ...] = ()

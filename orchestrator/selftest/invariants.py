@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestrator.selftest import leave
+from orchestrator.selftest import authorization_checks
 from orchestrator.selftest.evidence import OPEN_OUTBOX, TERMINAL, Evidence, Inbox, marks_of
 
 Check: TypeAlias = Callable[[Evidence], Iterator[str]]
@@ -71,7 +71,7 @@ def _unanswered(evidence: Evidence, name: str) -> Iterator[str]:
 def _duplicates(evidence: Evidence) -> Iterator[str]:
     for chat in {script.chat for script in evidence.scenario.values()}:
         for mark, times in Counter(evidence.marks(chat)).items():
-            if times > max(1, leave.runs_of(evidence, mark.partition("#")[0])):
+            if times > max(1, authorization_checks.runs_of(evidence, mark.partition("#")[0])):
                 yield f"{mark} is visible {times} times"
 
 
@@ -203,7 +203,7 @@ def _model_calls(evidence: Evidence) -> Iterator[str]:
     """13."""
     asked = Counter((e.text, e.number) for e in evidence.events if e.kind == "asked")
     for (name, number), times in asked.items():
-        if times > max(1, leave.runs_of(evidence, name)) + evidence.kills:
+        if times > max(1, authorization_checks.runs_of(evidence, name)) + evidence.kills:
             yield f"{name}: the model was asked {times} times for step {number}"
     for step in evidence.journal.steps:
         if step.kind == "model" and not step.usage:
@@ -233,7 +233,7 @@ def _claims(evidence: Evidence) -> Iterator[str]:
 
 
 def _journal(evidence: Evidence) -> Iterator[str]:
-    """2, 3, 5, 7, 8, 9, 10, 11, 14 and 15 as `orchestrator.journal.invariants` has them in SQL."""
+    """Check 2, 3, 5, 7, 8, 9, 10, 11, 14 and 15, which the journal has in SQL."""
     yield from evidence.journal.violations
     for number, death in enumerate(evidence.deaths, 1):
         yield from (f"after death {number}: {text}" for text in death.journal.violations)
@@ -266,8 +266,8 @@ CHECKS: Mapping[str, Check] = {
     "waiting (16)": _waiting,
     "recovery (20)": _recoveries_differ,
     "journal (2-15)": _journal,
-    "fired (17)": leave.fired,
-    "allowed (18)": leave.allowed,
+    "fired (17)": authorization_checks.fired,
+    "allowed (18)": authorization_checks.allowed,
 }
 ELSEWHERE: Mapping[str, str] = {
     "19": "tests/orchestrator/journal/test_golden.py, with journals of every older version",

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from orchestrator.errors import JournalError
-from orchestrator.journal import outbox, turns
-from orchestrator.journal.store import open_database
+from orchestrator.journal.db.store import open_database
+from orchestrator.journal.turns import outbox, turns
 from orchestrator.selftest import evidence
 from orchestrator.selftest.evidence import Journal
 

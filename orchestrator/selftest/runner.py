@@ -16,10 +16,10 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
-from orchestrator.crashpoints import SUPERVISOR, WORKER
-from orchestrator.selftest import evidence, invariants, processes, recovery
+from orchestrator.failpoints import SUPERVISOR, WORKER
+from orchestrator.selftest import evidence, invariants, process_tree, recovery
 from orchestrator.selftest.evidence import Death, Evidence
-from orchestrator.selftest.history import History, Kill, Life, spell
+from orchestrator.selftest.histories import History, Kill, Life, spell
 from orchestrator.selftest.invariants import Violation
 from orchestrator.selftest.scenario import Scenario, config
 from orchestrator.selftest.world import TOKEN, World, open_world
@@ -98,7 +98,7 @@ class Runner:
                     settled = await self._live(life, world, watchers)
                 if not settled:
                     await self._live((), world, watchers)
-            left = await processes.outlived(processes.of_home(self._home), ORPHANS_WITHIN)
+            left = await process_tree.outlived(process_tree.of_home(self._home), ORPHANS_WITHIN)
             if left:
                 self._violated("orphans", f"processes {left} are alive after the end")
         self._judge(world)
@@ -129,12 +129,12 @@ class Runner:
             except TimeoutError:
                 why = evidence.read(self._home / "journal.db").unsettled() or "all said"
                 self._violated("settled", f"life {self._lives} was not settled: {why}")
-                processes.send(process, signal.SIGKILL)
+                process_tree.send(process, signal.SIGKILL)
                 return False
             # The last thing that is settled may be the boundary of a kill that is about to come.
             settled = settled and await self._stop(process)
             if not settled:
-                watchers.start_soon(self._no_orphans, processes.of_home(self._home))
+                watchers.start_soon(self._no_orphans, process_tree.of_home(self._home))
             self._account(life, process.returncode)
             if not settled:
                 self._deaths.append(self._death(world))
@@ -165,7 +165,7 @@ class Runner:
             yield process
         finally:
             with anyio.CancelScope(shield=True):
-                processes.send(process, signal.SIGKILL)
+                process_tree.send(process, signal.SIGKILL)
                 await process.aclose()
 
     async def _until_settled_or_dead(self, life: Life, world: World, process: Process) -> bool:
@@ -204,9 +204,9 @@ class Runner:
     async def _kill_later(self, kill: Kill, process: Process) -> None:
         await anyio.sleep(kill.ms / 1000)
         if kill.victim == SUPERVISOR:
-            processes.send(process, signal.SIGKILL)
+            process_tree.send(process, signal.SIGKILL)
             return
-        below = processes.descendants(process.pid)
+        below = process_tree.descendants(process.pid)
         if below:
             with suppress(ProcessLookupError):
                 os.kill(random.Random(kill.ms).choice(below), signal.SIGKILL)  # noqa: S311 - a victim
@@ -214,10 +214,10 @@ class Runner:
 
     async def _stop(self, process: Process) -> bool:
         """Whether it ended because it was asked to; `_account` judges any other end."""
-        undead = await processes.zombies(process.pid, ZOMBIES_WITHIN)
+        undead = await process_tree.zombies(process.pid, ZOMBIES_WITHIN)
         if undead:
             self._violated("zombies", f"children {undead} were not reaped")
-        processes.send(process, signal.SIGTERM)
+        process_tree.send(process, signal.SIGTERM)
         try:
             with anyio.fail_after(STOPPED_WITHIN):
                 code = await process.wait()
@@ -257,7 +257,7 @@ class Runner:
         return Death(journal, confirmed, plans)
 
     async def _no_orphans(self, pids: list[int]) -> None:
-        left = await processes.outlived(pids, ORPHANS_WITHIN)
+        left = await process_tree.outlived(pids, ORPHANS_WITHIN)
         if left:
             self._violated("orphans", f"processes {left} outlived their supervisor")
 

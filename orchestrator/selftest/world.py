@@ -7,10 +7,10 @@ from pathlib import Path
 
 import anyio
 
-from orchestrator.selftest.bot_api import PREVIEW_MARK, BotApiServer
+from orchestrator.selftest.fake_model import ScriptedModel
+from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
-from orchestrator.selftest.model_api import ScriptedModel
 from orchestrator.selftest.scenario import MENTION, OPERATORS, Scenario, Script, said
 
 TOKEN = "1000:selftest"  # noqa: S105 - of a bot that exists in this process alone

@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 import structlog
 
-from orchestrator.orphans import Process, adopt_orphans, end_orphans, reap_orphans
+from orchestrator.processes.reaper import Process, adopt_orphans, end_orphans, reap_orphans
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.host import Host
 from orchestrator.toolhost.launcher import die_with

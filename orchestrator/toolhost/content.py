@@ -15,8 +15,8 @@ from mcp_types import (
 )
 
 from orchestrator.toolhost.wire import ToolAnswer
+from thinker.formats.images import MAX_PICTURE, media_type
 from thinker.protocol.messages import Image
-from thinker.protocol.pictures import MAX_PICTURE, media_type
 
 MAX_PICTURES = 7_800_000  # bytes of all: a frame has 16 MiB
 MAX_RESULT = 1024 * 1024  # bytes of a result that are kept

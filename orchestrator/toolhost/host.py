@@ -8,7 +8,7 @@ from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
 from orchestrator.toolhost import wire
-from orchestrator.toolhost.server import Server
+from orchestrator.toolhost.session import Server
 from orchestrator.toolhost.wire import Accepted, ServersSet, ServerState, ToolAnswer, ToolRequest
 from thinker.protocol import methods
 from thinker.protocol.methods import Heartbeat, Ready

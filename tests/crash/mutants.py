@@ -12,7 +12,7 @@ DATA = ("config", "prompts", "skills")
 SPLIT = """
     import apsw
     from contextlib import suppress
-    from orchestrator.crashpoints import boundary
+    from orchestrator.failpoints import boundary
     shared = False  # with other jobs, each in a savepoint
     with suppress(apsw.SQLError):
         shared = db.execute("RELEASE job") is not None
@@ -67,7 +67,7 @@ MUTANTS = (
     Mutant(
         "updates are confirmed before they are stored",
         "lost",
-        "channels/telegram.py",
+        "channels/telegram/adapter.py",
         "        await intake.accept(messages, offset)\n",
         "        await self._api.poll(offset, telegram_updates.KINDS, 0)\n"
         "        await intake.accept(messages, offset)\n",
@@ -76,7 +76,7 @@ MUTANTS = (
     Mutant(
         "T3 in two transactions",
         "calls (8)",
-        "journal/steps.py",
+        "journal/turns/steps.py",
         "    for number, call in enumerate(commit.calls, seq + 1):\n",
         f"{SPLIT}    for number, call in enumerate(commit.calls, seq + 1):\n",
         ("supervisor@split:after#1",),
@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(
         "no T4",
         "journal (2-15)",
-        "journal/steps.py",
+        "journal/turns/steps.py",
         "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?",
         "UPDATE step SET state = 'planned', epoch = ?, t_intent = ? * NULL",
         ("supervisor@effect:after#1",),
@@ -94,7 +94,7 @@ MUTANTS = (
     Mutant(
         "a result is stored before its effect",
         "forgotten",
-        "journal/steps.py",
+        "journal/turns/steps.py",
         "    return finish(db, call, effect(db), now)\n",
         "    stored = ToolResult(call_id=call.call_id, name=call.name, content='ok')\n"
         f"    stored = finish(db, call, stored, now)\n{SPLIT}    effect(db)\n    return stored\n",
@@ -104,7 +104,7 @@ MUTANTS = (
     Mutant(
         "an outbox row is closed before the receipt",
         "lost",
-        "delivery.py",
+        "outbound/delivery.py",
         '        with _bounded("edit"):\n',
         "        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())\n"
         '        with _bounded("edit"):\n',
@@ -113,7 +113,7 @@ MUTANTS = (
     Mutant(
         "T6 in two transactions",
         "journal (2-15)",
-        "journal/turns.py",
+        "journal/turns/turns.py",
         '    _end(db, turn, "replied", *end, now)\n',
         f'    _end(db, turn, "replied", *end, now)\n{SPLIT}',
         ("supervisor@split:after#1",),
@@ -121,7 +121,7 @@ MUTANTS = (
     Mutant(
         "a placeholder counts as delivered",
         "lost",
-        "journal/outbox.py",
+        "journal/turns/outbox.py",
         "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'ph_sent' END\"\n"
         "        f\" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')\"\n",
@@ -133,7 +133,7 @@ MUTANTS = (
     Mutant(
         "not modified is a failure",
         "outbox (11)",
-        "channels/telegram.py",
+        "channels/telegram/adapter.py",
         "            if not error.unchanged:\n                raise\n",
         "            raise\n",
         ("supervisor@edit:after#1",),
@@ -141,7 +141,7 @@ MUTANTS = (
     Mutant(
         "a direct message is sent again blindly",
         "duplicate (12)",
-        "journal/outbox.py",
+        "journal/turns/outbox.py",
         '        doubt(db, row_id, "the process stopped while sending", now, now)\n',
         '        requeue(db, row_id, "the process stopped while sending", 0)\n',
         ("supervisor@send:after#1",),
@@ -149,7 +149,7 @@ MUTANTS = (
     Mutant(
         "the newest message first",
         "order (4)",
-        "journal/inbox.py",
+        "journal/turns/inbox.py",
         "AND state = 'new' ORDER BY id LIMIT 1\"",
         "AND state = 'new' ORDER BY id DESC LIMIT 1\"",
         ("supervisor@reply:after#1",),
@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         "a start does not raise the epoch",
         "starts (14)",
-        "journal/turns.py",
+        "journal/turns/turns.py",
         "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) + 1\n",
         "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) or 1\n",
         ("supervisor@plan:after#1",),
@@ -166,7 +166,7 @@ MUTANTS = (
     Mutant(
         "open turns are not adopted",
         "lost",
-        "journal/turns.py",
+        "journal/turns/turns.py",
         'f" WHERE {OPEN}",\n        (epoch, now),',
         "\" WHERE state IN('waiting')\",\n        (epoch, now),",
         ("supervisor@plan:after#1",),
@@ -174,7 +174,7 @@ MUTANTS = (
     Mutant(
         "deaths are not counted",
         "claims",
-        "journal/turns.py",
+        "journal/turns/turns.py",
         '    db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))\n',
         "",
         ("worker@run_turn:before#1",),
@@ -182,7 +182,7 @@ MUTANTS = (
     Mutant(
         "a call of unknown outcome runs again",
         "double effect (6)",
-        "journal/steps.py",
+        "journal/turns/steps.py",
         "        if side_effect in repeatable:\n",
         "        if side_effect:\n",
         ("supervisor@effect:after#1",),
@@ -191,7 +191,7 @@ MUTANTS = (
     Mutant(
         "the key of a call changes with the process",
         "double effect (6)",
-        "mcptools.py",
+        "tools/mcp/mcp_tools.py",
         "{**given, KEY: key}",
         "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
         ("supervisor@effect:after#1",),
@@ -200,12 +200,12 @@ MUTANTS = (
     Mutant(
         "a subagent that works is begun once more by the next process",
         "double effect (6)",
-        "hosttools/subagents.py",
+        "tools/builtin/spawn_subagent.py",
         "    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)\n",
         "    run = subagents.of_call(db, call.turn_id, call.seq)\n"
         "    if run is not None and not run.ended:\n"
         "        from dataclasses import replace\n"
-        "        from orchestrator.journal import inbox, notes\n"
+        "        from orchestrator.journal.turns import inbox, notes\n"
         "        again = replace(call, seq=call.seq + 1)\n"
         "        name = subagents.create(db, again, context.agent_id, run.spec, context.now)\n"
         "        work = notes.Note(inbox.SUBAGENT, name, name, context.agent_id, 'two')\n"
@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant(
         "a turn that lost its worker is given up",
         "lost",
-        "turn.py",
+        "turns/turn_runner.py",
         "        if deaths < MAX_DEATHS:\n",
         "        if deaths < 1:\n",
         ("worker@run_turn:before#1",),
@@ -227,7 +227,7 @@ MUTANTS = (
     Mutant(
         "a run is known by when it was fired",
         "fired (17)",
-        "journal/runs.py",
+        "journal/schedule/task_runs.py",
         "            _start(db, task, verdict.at, now)\n",
         "            _start(db, task, now, now)\n",
         ("supervisor@fire:after#1",),
@@ -246,7 +246,7 @@ MUTANTS = (
     Mutant(
         "an approval is not used up",
         "allowed (18)",
-        "journal/approvals.py",
+        "journal/turns/approvals.py",
         "UPDATE approval SET state = 'used'",
         "UPDATE approval SET state = 'granted'",
         ("supervisor@effect:before#1",),
@@ -255,7 +255,7 @@ MUTANTS = (
     Mutant(
         "a call that was approved and cut off is refused",
         "allowed (18)",
-        "approvals.py",
+        "toolcalls/approvals.py",
         "        if approvals.used(db, call):\n",
         "        if False:\n",
         ("supervisor@effect:after#1",),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from crash.mutants import MUTANTS, Mutant, planted
 
-from orchestrator.selftest.history import parse
+from orchestrator.selftest.histories import parse
 from orchestrator.selftest.runner import Runner
 
 WITHIN = 20.0  # seconds for a daemon with a bug to settle, if it ever does

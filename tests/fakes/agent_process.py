@@ -12,13 +12,13 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from orchestrator.child import Spawn, execute
-from orchestrator.definitions import AgentDefinition
-from orchestrator.launch import LaunchSpec, prepare, resolve
-from orchestrator.restarts import WorkerState
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.processes.child_process import Spawn, execute
+from orchestrator.processes.launch import LaunchSpec, prepare, resolve
+from orchestrator.processes.restarts import WorkerState
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.zygotes import Zygote, Zygotes
 from orchestrator.settings import Settings
-from orchestrator.supervisor import Supervisor
-from orchestrator.zygote import Zygote, Zygotes
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
 

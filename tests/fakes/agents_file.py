@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from orchestrator.definitions import LoadedConfig, parse
+from orchestrator.agentsfile import LoadedConfig, parse
 
 WORK = {"agentId": "work", "model": "m"}
 

@@ -12,7 +12,7 @@ from fakes.held_model import HeldModel, agent
 from fakes.model_api import Reply
 from openai import AsyncOpenAI
 
-from orchestrator.web.token import TokenFile
+from orchestrator.http_api.token import TokenFile
 from thinker.protocol.messages import JsonObject
 
 ANY_PORT = {"ORCHESTRATOR_API_PORT": "0"}

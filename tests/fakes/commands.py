@@ -5,10 +5,10 @@ from contextlib import nullcontext
 
 import apsw
 
-from orchestrator.commands import Commands, Glance
-from orchestrator.definitions import AgentsFile
-from orchestrator.journal.store import Store
-from orchestrator.pauses import Gate
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.inbound.commands import Commands, Glance
+from orchestrator.journal.db.store import Store
+from orchestrator.spending.spending_guard import Gate
 
 UTC = {"TZ": "UTC"}
 

@@ -20,10 +20,10 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import BaseModel
 
-from orchestrator import control
-from orchestrator.control import StatusReport
-from orchestrator.selftest.bot_api import BotApiServer
-from orchestrator.selftest.processes import of_home
+from orchestrator.control import protocol
+from orchestrator.control.protocol import StatusReport
+from orchestrator.selftest.fake_telegram import BotApiServer
+from orchestrator.selftest.process_tree import of_home
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import Params
@@ -52,12 +52,12 @@ class RunningDaemon:
 
     async def ask(self, method: str, params: Params, result: type[R]) -> R:
         """One request over the control socket."""
-        async with control.connect(self.settings) as peer:
+        async with protocol.connect(self.settings) as peer:
             return await peer.call(method, params, result, timeout=WITHIN)
 
     async def status(self) -> StatusReport:
         """What ``orchestrator status`` shows."""
-        return await self.ask(control.STATUS, None, StatusReport)
+        return await self.ask(protocol.STATUS, None, StatusReport)
 
     async def until(self, condition: Callable[[StatusReport], bool]) -> StatusReport:
         """The first status of which ``condition`` holds.
@@ -221,7 +221,7 @@ def write_config(home: Path, config: JsonObject | str) -> None:
 
 
 def dying(place: str, home: Path) -> dict[str, str]:
-    """The environment in which a daemon or its workers die there (`orchestrator.crashpoints`)."""
+    """The environment in which a daemon or its workers die there (`orchestrator.failpoints`)."""
     return {"ORCHESTRATOR_CRASH_AT": place, "ORCHESTRATOR_CRASH_LOG": str(home / "crashes")}
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.definitions import AgentsFile
-from orchestrator.promptlibrary import PromptLibrary
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
 
 MCP = {"files": {"command": "x"}}

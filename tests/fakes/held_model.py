@@ -11,7 +11,7 @@ from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.model_api import Received, Reply
 from fakes.openai_api import OpenAIApi
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 WITHIN = 15.0  # seconds until a daemon has started a worker and asked

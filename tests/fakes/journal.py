@@ -6,12 +6,12 @@ from pathlib import Path
 
 import apsw
 
-from orchestrator.adapter import InboundMessage
-from orchestrator.journal import inbox, steps, turns
-from orchestrator.journal.inbox import Arrival, InboxRow, Offset
-from orchestrator.journal.steps import Call
-from orchestrator.journal.store import open_database
-from orchestrator.journal.turns import Admission, Turn
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.store import open_database
+from orchestrator.journal.turns import inbox, steps, turns
+from orchestrator.journal.turns.inbox import Arrival, InboxRow, Offset
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.turns import Admission, Turn
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
 

@@ -9,38 +9,34 @@ from dataclasses import dataclass
 import apsw
 from fakes.journal import call, job
 
-from orchestrator.adapter import Attachment, InboundMessage
-from orchestrator.journal import (
+from orchestrator.channel_api import Attachment, InboundMessage
+from orchestrator.journal.access import pairing
+from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
+from orchestrator.journal.memory.playbooks import Playbook
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.turns import (
+    api_requests,
     approvals,
-    digests,
-    factvectors,
+    attachments,
     handoffs,
     inbox,
-    media,
-    memory,
     outbox,
-    pairing,
     pauses,
-    playbooks,
-    profile,
-    prompts,
-    requests,
-    runs,
+    prompt_records,
     sessions,
     steps,
     subagents,
-    tasks,
     turns,
     usage,
 )
-from orchestrator.journal.digests import Older, Stretch
-from orchestrator.journal.inbox import Arrival
-from orchestrator.journal.outbox import Address, Part
-from orchestrator.journal.playbooks import Playbook
-from orchestrator.journal.prompts import Ingredients
-from orchestrator.journal.requests import NewRequest
-from orchestrator.journal.subagents import Spec
-from orchestrator.journal.turns import Admission, Turn
+from orchestrator.journal.turns.api_requests import NewRequest
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.prompt_records import Ingredients
+from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.upkeep import compaction
+from orchestrator.journal.upkeep.compaction import Older, Stretch
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import (
@@ -53,7 +49,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.methods import PlannedCall, StepCommit
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -91,7 +87,7 @@ class Life:
             outbox.add_notice(self.db, self.address, f"Agent '{self.agent}' says {self.mark}.", 9)
             self._deliver()
 
-    def _turn(self, number: str, *attachments: Attachment) -> Turn:
+    def _turn(self, number: str, *pictures: Attachment) -> Turn:
         message = InboundMessage(
             channel="telegram",
             bot_id="1",
@@ -100,12 +96,12 @@ class Life:
             sender_id=self.chat,
             text=f"I am {self.mark}",
             sender_name=self.mark,
-            attachments=attachments,
+            attachments=pictures,
         )
         inbox.ingest(self.db, [Arrival(message)], None, 1)
         turn = self._admitted(inbox.chat_key("telegram", "1", self.chat, None), number)
-        for item in media.wanted(self.db, turn.id):
-            media.fetched(self.db, item, PNG + self.mark.encode(), 2)
+        for item in attachments.wanted(self.db, turn.id):
+            attachments.fetched(self.db, item, PNG + self.mark.encode(), 2)
         return turn
 
     def _admitted(self, lane: str, number: str, recipe: str = "interactive") -> Turn:
@@ -130,7 +126,7 @@ class Life:
         )
         planned = steps.plan(self.db, commit, {}, 1, 3)
         definition = {"name": self.mark}
-        prompts.keep(self.db, turn.id, 3, Ingredients(dict(definition), ()))
+        prompt_records.keep(self.db, turn.id, 3, Ingredients(dict(definition), ()))
         usage.settle(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
         for seq in planned.call_seqs:
             made = call(self.db, turn.id, seq)
@@ -148,10 +144,10 @@ class Life:
 
     def _learned(self, turn: Turn) -> None:
         source = f"turn {turn.id}"
-        memory.store(self.db, self.agent, f"Likes {self.mark}", "preference", source, 6)
+        facts.store(self.db, self.agent, f"Likes {self.mark}", "preference", source, 6)
         vector = b"\0\0\x80\x3f" * 8
-        lacking = factvectors.lacking(self.db, self.agent, 1)
-        factvectors.keep(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
+        lacking = fact_vectors.lacking(self.db, self.agent, 1)
+        fact_vectors.keep(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
         profile.update(self.db, self.agent, f"pets.{self.mark}", self.mark, source, 6)
         playbooks.seed(self.db, self.agent, 6)
         playbook = Playbook(
@@ -193,10 +189,10 @@ class Life:
     def _summary(self, turn: Turn) -> None:
         said = (UserMessage(content=self.mark),)
         older = Older(turn.session_id, self.agent, 0, 1, said, None)
-        assert digests.compacted(self.db, older, f"summary of {self.mark}")
+        assert compaction.compacted(self.db, older, f"summary of {self.mark}")
         stretch = Stretch(turn.session_id, self.agent, 0, 1, (turn.id,), said, ())
         fact = ExtractedFact(fact=f"Was {self.mark}", category="background", confidence=1)
-        assert digests.extracted(self.db, stretch, [fact], 8) == 1
+        assert compaction.extracted(self.db, stretch, [fact], 8) == 1
 
     def _handoff(self) -> None:
         turn = self._turn("2")
@@ -212,19 +208,19 @@ class Life:
             notify=Notify(channel="telegram", chat_id=self.chat),
         )
         task = tasks.add(self.db, self.agent, spec, 8)
-        assert runs.fire(self.db, task.id, 9)
+        assert task_runs.fire(self.db, task.id, 9)
         tasks.disable(self.db, task.id, 9)
-        self._end(self._admitted(f"{runs.LANE}{self.agent}/{task.id}", "task", "task"))
-        runs.settle(self.db, 10)
+        self._end(self._admitted(f"{task_runs.LANE}{self.agent}/{task.id}", "task", "task"))
+        task_runs.settle(self.db, 10)
 
     def _dead(self) -> None:
         turn = self._turn("3")
         turns.bury(self.db, turn, "died thrice", f"Sorry, {self.mark}", 9)
 
     def _request(self) -> None:
-        body = requests.Body(messages=(UserMessage(content=self.mark),))
+        body = api_requests.Body(messages=(UserMessage(content=self.mark),))
         new = NewRequest(f"req-{self.mark}", self.agent, body, "digest", self.mark)
-        requests.receive(self.db, new, 9)
+        api_requests.receive(self.db, new, 9)
         lane = inbox.chat_key("api", "local", new.id, None)
         self._end(self._admitted(lane, "request"))
 

@@ -1,8 +1,8 @@
 """Pins of MCP tools that nobody hears of."""
 
-from orchestrator.definitions import AgentDefinition, AgentsFile
-from orchestrator.journal.store import Store
-from orchestrator.toolpins import ToolPins
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.journal.db.store import Store
+from orchestrator.tools.mcp.pins import ToolPins
 
 
 def silent_pins(store: Store) -> ToolPins:

@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import apsw
 
-from orchestrator.definitions import AgentsFile
-from orchestrator.journal import runs, tasks
-from orchestrator.journal.store import Store
-from orchestrator.scheduler import Scheduler
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.inbound.scheduler import Scheduler
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import TaskSpec
 from orchestrator.settings import Settings
 
@@ -54,7 +54,7 @@ class Bench:
 
     async def states(self, task: int) -> list[str]:
         """What became of its runs, the newest first."""
-        return [run.state for run in await self.store.transact(runs.history, task, 10)]
+        return [run.state for run in await self.store.transact(task_runs.history, task, 10)]
 
     async def until(self, wanted: Callable[[apsw.Connection], bool]) -> None:
         """Wait until this holds of the journal."""

@@ -11,10 +11,10 @@ from typing import Any
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 
-from orchestrator.control import AgentReport
-from orchestrator.journal import invariants
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control.protocol import AgentReport
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect import invariants
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 CHAT = 123

@@ -5,9 +5,9 @@ from pathlib import Path
 import apsw
 from pydantic import JsonValue
 
-from orchestrator.hosttools.base import JournalTool, ToolContext
-from orchestrator.journal.outbox import Address
-from orchestrator.journal.store import Store
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
 
 NOON = 1_770_897_600_000  # 2026-02-12 12:00 UTC, 07:00 in New York
 

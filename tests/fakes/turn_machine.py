@@ -12,12 +12,13 @@ from fakes.journal import CLASSES, job, receive, step, update
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from orchestrator.journal import inbox, recent, steps, turns
-from orchestrator.journal.inbox import Arrival
-from orchestrator.journal.outbox import Part
-from orchestrator.journal.steps import Call
-from orchestrator.journal.store import FencedError, open_database
-from orchestrator.journal.turns import Admission, Turn
+from orchestrator.journal.db.store import FencedError, open_database
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.turns import inbox, steps, turns
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.turns import Admission, Turn
 from thinker.protocol.messages import SideEffect, ToolResult
 
 CHATS = ("1", "2", "3")

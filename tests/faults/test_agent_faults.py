@@ -8,9 +8,9 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.mcp_config import effects, entry
 
-from orchestrator import control
-from orchestrator.control import ApprovalList, Done, Word
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control import protocol
+from orchestrator.control.protocol import ApprovalList, Done, Word
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.peer import RpcError
 
 pytestmark = pytest.mark.process
@@ -20,7 +20,7 @@ CLICKS = 8
 async def click(daemon: RunningDaemon, code: str, answers: list[bool]) -> None:
     """Grant a call over a connection of its own; whether that was accepted."""
     try:
-        await daemon.ask(control.APPROVAL_DECIDE, Word(code=code, granted=True), Done)
+        await daemon.ask(protocol.APPROVAL_DECIDE, Word(code=code, granted=True), Done)
     except RpcError:
         answers.append(False)
     else:
@@ -37,7 +37,7 @@ async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path:
                 bot.user_says(1, f'!wild_counter {{"step": "{step}"}}')
                 assert "approvals grant" in await bot.reply_in(1, within=20)
                 assert len(effects(tmp_path, "wild")) == number
-                found = await daemon.ask(control.APPROVAL_LIST, None, ApprovalList)
+                found = await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)
                 (question,) = found.approvals
                 answers: list[bool] = []
                 async with anyio.create_task_group() as clicks:

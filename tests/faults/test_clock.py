@@ -12,13 +12,13 @@ import pytest
 from fakes.journal import next_turn, opened, receive, update
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 
-from orchestrator.adapter import Adapter, OutboundPart
-from orchestrator.channels.console import Console
-from orchestrator.channels.pacing import CHAT, Pacer
-from orchestrator.delivery import Delivery
-from orchestrator.journal import outbox, turns
-from orchestrator.journal.outbox import Address
-from orchestrator.journal.store import Store
+from orchestrator.channel_api import Adapter, OutboundPart
+from orchestrator.channels.telegram.pacing import CHAT, Pacer
+from orchestrator.control.console import Console
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import outbox, turns
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.outbound.delivery import Delivery
 from thinker.agent import Agent
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject

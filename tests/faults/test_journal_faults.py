@@ -16,8 +16,8 @@ from fakes.golden import restore
 from fakes.journal import receive, update
 
 from orchestrator.errors import ExitCode
-from orchestrator.journal import inbox
-from orchestrator.journal.store import Store, open_database
+from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.turns import inbox
 
 FRAME = 4096 + 24  # bytes of a page and its header in the WAL
 MESSAGES = 30

@@ -10,7 +10,7 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 from fakes.openai_api import OpenAIApi
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.errors import RetryableModelError
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts

@@ -15,7 +15,7 @@ from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.mcp_config import SERVER, effects, entry
 
 from orchestrator.errors import ExitCode
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

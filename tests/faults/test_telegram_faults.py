@@ -10,10 +10,10 @@ from fakes.fault_proxy import LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut,
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
 
-from orchestrator import control
-from orchestrator.control import ChatOutcome, ChatSend, ChatWait, Done
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BLOCKED, PREVIEW_MARK, BotApiServer, Fault, too_many
+from orchestrator.control import protocol
+from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait, Done
+from orchestrator.journal.db.store import reading
+from orchestrator.selftest.fake_telegram import BLOCKED, PREVIEW_MARK, BotApiServer, Fault, too_many
 
 pytestmark = pytest.mark.process
 
@@ -137,9 +137,9 @@ async def test_revoked_token_degrades_its_channel_and_the_others_go_on(tmp_path:
             assert list(degraded) == ["telegram"]
             assert "TELEGRAM_BOT_TOKEN" in degraded["telegram"]
             said = ChatSend(chat="c", message="m1", text="you at least?", agent="work")
-            await daemon.ask(control.CHAT_SEND, said, Done)
+            await daemon.ask(protocol.CHAT_SEND, said, Done)
             outcome = await daemon.ask(
-                control.CHAT_WAIT, ChatWait(message="m1", seconds=10), ChatOutcome
+                protocol.CHAT_WAIT, ChatWait(message="m1", seconds=10), ChatOutcome
             )
             assert outcome.texts == ("work-model: you at least?",)
 
@@ -173,16 +173,16 @@ async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Pa
     async with (
         HeldModel() as model,
         running_daemon(tmp_path, {"agents": [agent("work", model)]}) as daemon,
-        control.connect(daemon.settings) as peer,
+        protocol.connect(daemon.settings) as peer,
     ):
         names = [f"{kind} {number}" for number in range(200) for kind in ("busy", "c")]
         for name in names:
             chat = "busy" if name.startswith("busy") else name
             said = ChatSend(chat=chat, message=name, text=name, agent="work")
-            await peer.request(control.CHAT_SEND, said, timeout=15)
+            await peer.request(protocol.CHAT_SEND, said, timeout=15)
         for name in names:
             wait = ChatWait(message=name, seconds=60)
-            outcome = await peer.call(control.CHAT_WAIT, wait, ChatOutcome, timeout=60)
+            outcome = await peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=60)
             assert outcome.texts == (f"work-model: {name}",)
         texts = [str(r.body["messages"][-1]["content"]) for r in model.requests]
         busy = [text for text in texts if text.startswith("busy")]

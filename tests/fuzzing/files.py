@@ -7,13 +7,13 @@ from typing import Any
 from fuzzing.target import Target, repeated
 from hypothesis import strategies as st
 
-from orchestrator.definitions import AgentsFileError
-from orchestrator.definitions import parse as parse_agents
-from thinker.protocol import plainyaml, skillfile
-from thinker.protocol.plainyaml import YamlError
-from thinker.protocol.prompts.definition import read as read_definition
-from thinker.protocol.prompts.files import MAX_BYTES
-from thinker.protocol.skillfile import SkillError
+from orchestrator.agentsfile import AgentsFileError
+from orchestrator.agentsfile import parse as parse_agents
+from thinker.formats import plain_yaml, skill_file
+from thinker.formats.plain_yaml import YamlError
+from thinker.formats.prompts.definition import read as read_definition
+from thinker.formats.prompts.files import MAX_BYTES
+from thinker.formats.skill_file import SkillError
 
 SKILL_KEYS = (
     *("name: a", "description: d", "metadata:", "  keywords: [x, 1, 'y z']", "  keywords: x, y"),
@@ -94,11 +94,11 @@ SLIPS = st.tuples(AGENTS.map(json.dumps), st.integers(0), st.sampled_from(("", "
 def check_skill(text: str) -> None:
     """A skill, or our error that names the file; definitions likewise."""
     with suppress(SkillError):
-        skillfile.parse.__wrapped__(text, "a")
-    parts = plainyaml.front_matter(text)
+        skill_file.parse.__wrapped__(text, "a")
+    parts = plain_yaml.front_matter(text)
     if parts is not None:
         with suppress(YamlError):
-            fields = plainyaml.load(parts[0], "the front matter")
+            fields = plain_yaml.load(parts[0], "the front matter")
             definition, problems = read_definition({"name": "a", "prompt": parts[1], **fields})
             assert (definition is None) == bool(problems)
             assert all(str(problem) for problem in problems)

@@ -8,16 +8,13 @@ from fuzzing.target import Target
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from thinker.prompt.bind import bind
-from thinker.prompt.layouts import markdown
-from thinker.prompt.lower import MAX_SECTIONS, lower
-from thinker.protocol.prompts.problem import (
+from thinker.formats.prompts.problem import (
     CircularIncludeError,
     DefinitionError,
     UnknownPromptError,
 )
-from thinker.protocol.prompts.registry import Registry, include_order
-from thinker.protocol.prompts.sources import (
+from thinker.formats.prompts.registry import Registry, include_order
+from thinker.formats.prompts.sources import (
     IncludePart,
     LayeredSource,
     SlotSource,
@@ -25,6 +22,9 @@ from thinker.protocol.prompts.sources import (
     TextPart,
     included,
 )
+from thinker.prompt.render.bind import bind
+from thinker.prompt.render.layouts import markdown
+from thinker.prompt.render.lower import MAX_SECTIONS, lower
 
 SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
 NAMES = st.sampled_from([f"p{number}" for number in range(8)])

@@ -8,8 +8,8 @@ import orjson
 from fuzzing.target import CUTS, Target, pieces
 from hypothesis import strategies as st
 
-from orchestrator.journal.requests import HandedCall
-from orchestrator.web.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.journal.turns.api_requests import HandedCall
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelResponse
 from thinker.models.events import EventReader

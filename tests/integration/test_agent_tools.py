@@ -9,9 +9,9 @@ from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
 from pydantic import JsonValue
 
-from orchestrator.journal import invariants
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect import invariants
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

@@ -12,10 +12,10 @@ from fakes.api_client import address, endpoints
 from fakes.daemon import holds
 from fakes.held_model import HeldModel, agent
 
-from orchestrator import control
 from orchestrator.cli import api as command
-from orchestrator.control import AgentName, Done
-from orchestrator.web.app import MAX_BODY
+from orchestrator.control import protocol
+from orchestrator.control.protocol import AgentName, Done
+from orchestrator.http_api.app import MAX_BODY
 
 pytestmark = pytest.mark.process
 
@@ -89,7 +89,7 @@ async def test_edited_agents_are_the_models_at_once(tmp_path: Path) -> None:
         assert [item.id async for item in api.client.models.list()] == ["home"]
         with pytest.raises(openai.NotFoundError):
             await api.client.responses.create(model="work", input="x")
-        await api.daemon.ask(control.AGENT_PAUSE, AgentName(agent_id="home"), Done)
+        await api.daemon.ask(protocol.AGENT_PAUSE, AgentName(agent_id="home"), Done)
         with pytest.raises(openai.RateLimitError) as paused:
             await api.client.responses.create(model="home", input="x")
         assert paused.value.code == "agent_paused"

@@ -9,8 +9,8 @@ from fakes.api_client import CHAT_TOOL, ScriptedModel, endpoints
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Reply
 
-from orchestrator.journal import requests
-from orchestrator.journal.store import reading
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.turns import api_requests
 
 pytestmark = pytest.mark.process
 SCHEMA: Any = {
@@ -151,7 +151,7 @@ async def test_tool_of_the_program_hides_ours_of_its_name(tmp_path: Path) -> Non
         assert [made.function.name for made in calls] == ["get_profile"]
     with reading(tmp_path / "journal.db") as db:
         stored = str(db.execute("SELECT result FROM step WHERE kind = 'tool'").get)
-    assert requests.HANDED_BACK in stored
+    assert api_requests.HANDED_BACK in stored
 
 
 async def test_model_without_tool_calls_hands_back_what_it_wrote(tmp_path: Path) -> None:

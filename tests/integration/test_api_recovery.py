@@ -13,10 +13,11 @@ from fakes.held_model import HeldModel, held_daemon
 from fakes.model_api import Reply
 from openai import AsyncOpenAI
 
-from orchestrator.journal import requests, trace
-from orchestrator.journal.invariants import violations
-from orchestrator.journal.requests import Body, NewRequest
-from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.db.store import open_database, reading
+from orchestrator.journal.inspect import trace
+from orchestrator.journal.inspect.invariants import violations
+from orchestrator.journal.turns import api_requests
+from orchestrator.journal.turns.api_requests import Body, NewRequest
 from thinker.protocol.messages import UserMessage
 
 pytestmark = pytest.mark.process
@@ -126,7 +127,7 @@ async def test_request_that_cannot_be_read_any_more_is_given_up(tmp_path: Path) 
         pass
     with closing(open_database(tmp_path / "journal.db")) as db, db:
         body = Body(messages=(UserMessage(content="hello"),))
-        requests.receive(db, NewRequest("r1", "work", body, "digest"), 1)
+        api_requests.receive(db, NewRequest("r1", "work", body, "digest"), 1)
         db.execute("UPDATE request SET body = '{}'")
     async with held_daemon(tmp_path) as (bot, _, daemon):
         await daemon.logged("turn_lost_its_worker", 3)

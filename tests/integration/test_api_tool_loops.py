@@ -10,8 +10,8 @@ from anyio.abc import SocketStream
 from fakes.api_client import CHAT_TOOL, RESPONSE_TOOL, Endpoints, ScriptedModel, endpoints
 from fakes.model_api import Reply
 
-from orchestrator.journal.invariants import violations
-from orchestrator.journal.store import reading
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect.invariants import violations
 
 pytestmark = pytest.mark.process
 CITIES = ("Oslo", "Rome", "Lima", "Bern")

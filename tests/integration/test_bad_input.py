@@ -7,7 +7,7 @@ from fakes.daemon import TOKEN, journal_bytes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
 
-from orchestrator.selftest.bot_api import LOST_ANSWER, BotApiServer, too_many
+from orchestrator.selftest.fake_telegram import LOST_ANSWER, BotApiServer, too_many
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

@@ -11,7 +11,7 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 from fakes.seed_prompt import write_skill
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 

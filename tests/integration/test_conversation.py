@@ -6,9 +6,9 @@ import pytest
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 
-from orchestrator import control
-from orchestrator.control import PairCode, PairedChat, PairingList
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control import protocol
+from orchestrator.control.protocol import PairCode, PairedChat, PairingList
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -76,11 +76,11 @@ async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(999, "my secret words")
             told = await bot.reply_in(999)
-            pairings = await daemon.ask(control.PAIR_LIST, None, PairingList)
+            pairings = await daemon.ask(protocol.PAIR_LIST, None, PairingList)
             (code,) = [item.code for item in pairings.pairings]
             assert code is not None
             assert told.endswith(f"orchestrator pair approve {code}")
-            await daemon.ask(control.PAIR_APPROVE, PairCode(code=code), PairedChat)
+            await daemon.ask(protocol.PAIR_APPROVE, PairCode(code=code), PairedChat)
             bot.user_says(999, "let me in")
             assert await bot.reply_in(999, within=15) == "home-model: let me in"
             assert bot.texts(999) == [told, "home-model: let me in"]

@@ -11,8 +11,8 @@ from fakes.held_model import HeldModel, system
 from fakes.mcp_config import entry
 from fakes.model_api import PROMPT_TOKENS, Reply
 
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.journal.db.store import reading
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

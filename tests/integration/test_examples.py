@@ -7,9 +7,9 @@ import pytest
 from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
 
-from orchestrator.journal import handoffs
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.turns import handoffs
+from orchestrator.selftest.fake_telegram import BotApiServer
 from orchestrator.settings import bundled
 
 pytestmark = pytest.mark.process

@@ -13,8 +13,8 @@ import pytest
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
 
-from orchestrator.control import StatusReport
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control.protocol import StatusReport
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

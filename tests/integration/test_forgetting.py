@@ -6,12 +6,12 @@ import pytest
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 
-from orchestrator import control
-from orchestrator.control import Done, Forgettable
-from orchestrator.journal import forgetting
-from orchestrator.journal.forgetting import Subject
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control import protocol
+from orchestrator.control.protocol import Done, Forgettable
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.upkeep import erasure
+from orchestrator.journal.upkeep.erasure import Subject
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 pytestmark = pytest.mark.process
@@ -21,13 +21,13 @@ CHAT = Forgettable(channel="telegram", chat="123")
 def kept(home: Path) -> int:
     """How many messages of the chat the journal has."""
     with reading(home / "journal.db") as db:
-        found = forgetting.count(db, Subject(channel="telegram", chat="123"))
+        found = erasure.count(db, Subject(channel="telegram", chat="123"))
     return found.get("message", 0)
 
 
 async def forgotten(daemon: RunningDaemon) -> None:
     """Ask for it."""
-    await daemon.ask(control.FORGET, CHAT, Done)
+    await daemon.ask(protocol.FORGET, CHAT, Done)
 
 
 @pytest.mark.parametrize(("place", "left"), [("before", 2), ("after", 0)])
@@ -63,7 +63,7 @@ async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
     """Each with what to do first."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         with pytest.raises(RpcError, match="take it out first"):
-            await daemon.ask(control.FORGET, Forgettable(agent="work"), Done)
+            await daemon.ask(protocol.FORGET, Forgettable(agent="work"), Done)
         with pytest.raises(RpcError, match="nothing of chat telegram:123"):
             await forgotten(daemon)
         go_on = model.hold("take your time")

@@ -12,9 +12,10 @@ from fakes.held_model import agent, system
 from fakes.model_api import Reply
 from pydantic import JsonValue
 
-from orchestrator.journal import handoffs, invariants
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import handoffs
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

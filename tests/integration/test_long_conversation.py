@@ -19,8 +19,8 @@ from fakes.held_model import said, two_agents
 from fakes.model_api import Received, Reply
 from fakes.seed_prompt import ZONE, minutes, shown, write_skill
 
-from orchestrator import control
-from orchestrator.control import ChatOutcome, ChatSend, ChatWait
+from orchestrator.control import protocol
+from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -238,9 +238,9 @@ async def test_sixty_turns_are_sent_as_the_seed_says(tmp_path: Path) -> None:
 async def answer(daemon: RunningDaemon, message: str, text: str) -> tuple[str, ...]:
     """What a console chat is answered; Telegram would take a message a second."""
     say = ChatSend(chat="123", message=message, text=text, agent="work")
-    await daemon.ask(control.CHAT_SEND, say, control.Done)
+    await daemon.ask(protocol.CHAT_SEND, say, protocol.Done)
     wait = ChatWait(message=message, seconds=15)
-    return (await daemon.ask(control.CHAT_WAIT, wait, ChatOutcome)).texts
+    return (await daemon.ask(protocol.CHAT_WAIT, wait, ChatOutcome)).texts
 
 
 def continued(messages: list[dict[str, Any]], call: Said, result: Said) -> list[dict[str, Any]]:

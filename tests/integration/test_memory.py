@@ -7,7 +7,7 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

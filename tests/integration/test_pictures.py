@@ -11,7 +11,7 @@ from fakes.held_model import HeldModel, agent
 from fakes.mcp_config import entry
 from fakes.model_api import Reply
 
-from orchestrator.selftest.bot_api import BotApiServer, Fault
+from orchestrator.selftest.fake_telegram import BotApiServer, Fault
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

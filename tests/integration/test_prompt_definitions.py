@@ -8,7 +8,7 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, agent, system
 from pydantic import JsonValue
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 

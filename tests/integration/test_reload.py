@@ -9,9 +9,9 @@ from fakes.daemon import TOKEN, run_to_its_end, running_daemon, write_config
 from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 from pydantic import JsonValue
 
-from orchestrator import control
-from orchestrator.control import ReloadReport
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control import protocol
+from orchestrator.control.protocol import ReloadReport
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -138,7 +138,7 @@ async def test_every_kind_of_bad_edit_is_refused_by_name(tmp_path: Path) -> None
     async with held_daemon(tmp_path) as (bot, model, daemon):
         for words, edit in EDITS.items():
             daemon.write(two_agents(model) | edit)
-            answer = await daemon.ask(control.RELOAD, None, ReloadReport)
+            answer = await daemon.ask(protocol.RELOAD, None, ReloadReport)
             assert not answer.applied
             errors = [item for item in answer.problems if item.severity == "error"]
             assert any(words in str(item) and item.line >= 1 for item in errors), (words, errors)
@@ -160,7 +160,7 @@ async def test_file_broken_at_boot_is_replaced_by_the_last_good_one(tmp_path: Pa
             report = await daemon.status()
             assert any("last good copy" in hint for hint in report.hints)
             assert report.config_errors != ()
-            answer = await daemon.ask(control.RELOAD, None, ReloadReport)
+            answer = await daemon.ask(protocol.RELOAD, None, ReloadReport)
             assert not answer.applied
 
 

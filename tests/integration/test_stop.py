@@ -11,7 +11,7 @@ import pytest
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 

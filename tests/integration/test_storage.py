@@ -10,11 +10,11 @@ import pytest
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
 
-from orchestrator import control
-from orchestrator.control import HealthReport
+from orchestrator.control import protocol
+from orchestrator.control.protocol import HealthReport
 from orchestrator.errors import ExitCode
-from orchestrator.intake import NO_SPACE
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.inbound.intake import NO_SPACE
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 SIZE = "8m"
@@ -69,7 +69,7 @@ async def test_message_on_a_full_disk_is_answered_when_there_is_space(small_disk
         ballast.unlink()
         assert await bot.reply_in(123, within=30) == "work-model: " + "x" * 4000
         await daemon.until(lambda report: report.ready)
-        health = await daemon.ask(control.HEALTH, None, HealthReport)
+        health = await daemon.ask(protocol.HEALTH, None, HealthReport)
     assert health == HealthReport(ready=True)
     assert bot.texts(123).count(NO_SPACE) == 1
     assert len(daemon._lines("storage_full", {})) == 1

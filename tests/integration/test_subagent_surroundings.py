@@ -9,7 +9,7 @@ from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.model_api import Reply
 from fakes.subagent import CHAT, DONE, TASK, child, config, parent_daemon, settled, spawn
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 SKILL = """\

@@ -24,10 +24,10 @@ from fakes.subagent import (
     spawn,
 )
 
-from orchestrator import control
-from orchestrator.control import ApprovalList, Done, Word
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control import protocol
+from orchestrator.control.protocol import ApprovalList, Done, Word
+from orchestrator.journal.db.store import reading
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -220,8 +220,8 @@ async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path
     async with parent_daemon(tmp_path, approvals=["store_*"]) as (bot, _, daemon):
         bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
         assert "before I run store_fact" in await bot.reply_in(CHAT, within=15)
-        (question,) = (await daemon.ask(control.APPROVAL_LIST, None, ApprovalList)).approvals
-        await daemon.ask(control.APPROVAL_DECIDE, Word(code=question.code, granted=True), Done)
+        (question,) = (await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)).approvals
+        await daemon.ask(protocol.APPROVAL_DECIDE, Word(code=question.code, granted=True), Done)
         answer = await bot.reply_in(CHAT, within=15)
         assert answer.startswith("result: result: ")
         assert "id 1)" in answer

@@ -7,12 +7,12 @@ from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, held_daemon, said, system, two_agents
 from fakes.model_api import Reply
 
-from orchestrator import control
-from orchestrator.control import Done, Numbered
-from orchestrator.journal import runs, tasks
-from orchestrator.journal.runs import Run
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.control import protocol
+from orchestrator.control.protocol import Done, Numbered
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.schedule.task_runs import Run
+from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 LONG_AGO = "{at: 2026-01-01T00:00:00Z, misfire_window_minutes: 99999999, notify_chat_id: 123}"
@@ -39,7 +39,7 @@ def history(home: Path, name: str) -> list[Run]:
     """The runs of a task, the newest first; none while there is no such task."""
     with reading(home / "journal.db") as db:
         found = tasks.select(db, "name = ?", name)
-        return runs.history(db, found[0].id, 10) if found else []
+        return task_runs.history(db, found[0].id, 10) if found else []
 
 
 async def ended(daemon: RunningDaemon, name: str, state: str) -> Run:
@@ -95,7 +95,7 @@ async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
             write_skill(tmp_path, "clock", LONG_AGO, "What time is it?", plan)
             assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
             await ended(daemon, "clock", "ran")
-            await daemon.ask(control.TASK_RUN, Numbered(id=1), Done)
+            await daemon.ask(protocol.TASK_RUN, Numbered(id=1), Done)
             assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
             await daemon.until(
                 lambda _: [r.state for r in history(tmp_path, "clock")] == ["ran"] * 2

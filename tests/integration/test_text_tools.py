@@ -9,7 +9,7 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.model_api import Reply
 from fakes.text_model import TextModel
 
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.toolcalls.text.inject import call_text
 
 pytestmark = pytest.mark.process

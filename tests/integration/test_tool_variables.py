@@ -9,8 +9,8 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.mcp_config import entry
 from pydantic import JsonValue
 
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.journal.db.store import reading
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process

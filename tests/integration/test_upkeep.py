@@ -8,9 +8,10 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.digesting_model import DigestingModel
 from fakes.held_model import said, system, two_agents
 
-from orchestrator.journal import memory, usage
-from orchestrator.journal.store import reading
-from orchestrator.selftest.bot_api import BotApiServer
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.memory import facts
+from orchestrator.journal.turns import usage
+from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -92,7 +93,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
     stretches = [said(r.body).count("User: I like tea") for r in model.digested()]
     assert sum(stretches) == 1
     with reading(tmp_path / "journal.db") as db:
-        kept = memory.newest(db, "work", None, memory.FOREVER, 9)
+        kept = facts.newest(db, "work", None, facts.FOREVER, 9)
         assert len(kept) == 1
         assert kept[0].source.startswith("extraction ")
 

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from thinker.agent import Agent
 from thinker.endings import ENDINGS
-from thinker.prompt.base import BUILT_IN
+from thinker.prompt.base_prompt import BUILT_IN
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import AssistantMessage, UserMessage

@@ -18,7 +18,7 @@ from thinker.models.openai_chat import request_body
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import LayerRecord, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import Memory, TurnRun
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.providers import PROVIDERS
 
 LOOK = spec("look", q="string")

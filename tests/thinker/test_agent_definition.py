@@ -8,8 +8,9 @@ from structlog.testing import capture_logs
 
 from thinker.agent import Agent
 from thinker.models.base import ModelResponse
-from thinker.prompt.base import BUILT_IN
+from thinker.prompt.base_prompt import BUILT_IN
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -18,7 +19,6 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.methods import TurnRun
-from thinker.protocol.prompts.environments import Environments
 
 PAST = (
     UserMessage(content="before"),

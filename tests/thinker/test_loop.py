@@ -21,7 +21,7 @@ from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 FOREVER = Limits(max_steps=8, max_tokens=0, deadline=1000.0)
 PROMPT = PromptRecord(layers=())

@@ -10,7 +10,7 @@ from thinker.budget import Limits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelResponse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolCall, ToolResult, ToolSpec
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.toolcalls.plan import MAX_ARGUMENTS, MAX_CALLS
 
 PURE = SideEffect.PURE

@@ -11,7 +11,7 @@ from thinker.models.base import Model
 from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.toolcalls.text.inject import call_text
 
 REQUIRED = ToolChoice(mode="required")

@@ -8,7 +8,7 @@ from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.protocol.messages import NO_TOOLS, ToolChoice, ToolSpec, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 THEIRS = spec("theirs", x="integer").model_copy(update={"handed_back": True})
 TOOLS = (spec("ours"), THEIRS)

@@ -7,12 +7,12 @@ from thinker.budget import Limits
 from thinker.endings import ENDINGS
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
-from thinker.prompt.container import Slots
-from thinker.prompt.output_contract import answer_contract
-from thinker.prompt.slots import lower
+from thinker.prompt.render.container import Slots
+from thinker.prompt.render.output_contract import answer_contract
+from thinker.prompt.render.slot_sections import lower
 from thinker.protocol.messages import AUTO, NO_TOOLS, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 SLOTS = Slots(
     {

@@ -29,7 +29,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 PROMPT = PromptRecord(layers=())
 TOOLS = (spec("add", x="number"), spec("look", SideEffect.PURE))

@@ -9,7 +9,7 @@ from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.methods import RecordedStep, TurnResult
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 FIRST = UserMessage(content="do it")
 SECOND = UserMessage(content="no, wait")

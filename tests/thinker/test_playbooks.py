@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thinker.formats.skill_file import parse
 from thinker.playbooks import Matcher, Playbook, from_skill, parse_record, required_tools
-from thinker.protocol.skillfile import parse
 
 
 def matched(text: str, *keywords: str) -> bool:

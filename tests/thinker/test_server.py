@@ -36,7 +36,7 @@ from thinker.protocol.methods import (
     TurnResult,
 )
 from thinker.protocol.peer import CANCELLED, FENCED, INVALID_PARAMS, Peer, RpcError
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.server import Server
 
 BEAT = 0.01  # seconds; how fast it beats does not matter, only that it does

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from thinker.protocol.skillfile import scan
+from thinker.formats.skill_file import scan
 from thinker.skills import SkillCatalog
 
 BUNDLED = Path(__file__).parents[2] / "skills"

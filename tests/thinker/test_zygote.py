@@ -12,9 +12,9 @@ import pytest
 from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until_zygote, zygotes
 from fakes.daemon import holds
 
-from orchestrator.selftest.processes import children
-from orchestrator.worker import started
-from orchestrator.zygote import Zygote, Zygotes
+from orchestrator.processes.worker import started
+from orchestrator.processes.zygotes import Zygote, Zygotes
+from orchestrator.selftest.process_tree import children
 from thinker.protocol import methods
 
 pytestmark = pytest.mark.process

@@ -7,9 +7,9 @@ from typing import Any
 from vector_runner.area import Area
 from vector_runner.cases import Case
 
-from orchestrator import router
-from orchestrator.adapter import InboundMessage
-from orchestrator.definitions import AgentsFileError, Problem, parse
+from orchestrator import routing
+from orchestrator.agentsfile import AgentsFileError, Problem, parse
+from orchestrator.channel_api import InboundMessage
 
 NOT_SHARED = re.compile(
     r"\.(port|systemPrompt): Required$"
@@ -78,7 +78,7 @@ def _route(given: dict[str, Any]) -> list[str | None]:
     content = {"agents": agents, "bindings": given["bindings"], "fallbackAgentId": default}
     file = parse(json.dumps(content).encode()).file
     message = InboundMessage(given["channel"], "bot", given["chatId"], "1", "sender")
-    return [router.resolve(file.bindings, message, file.usable(), file.fallback_agent_id)]
+    return [routing.resolve(file.bindings, message, file.usable(), file.fallback_agent_id)]
 
 
 AREAS = {

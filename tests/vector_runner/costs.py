@@ -6,9 +6,9 @@ from typing import Any
 from vector_runner.area import Area
 from vector_runner.schedules import ms
 
-from orchestrator import budgets
-from orchestrator.budgets import Verdict
-from orchestrator.definitions import CostControls
+from orchestrator.agentsfile import CostControls
+from orchestrator.spending import budgets
+from orchestrator.spending.budgets import Verdict
 
 MINUTE = 60_000
 

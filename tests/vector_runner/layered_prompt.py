@@ -8,8 +8,8 @@ from typing import Any
 
 from vector_runner.area import Area
 
-from thinker.prompt.layered import LayeredPrompt, layered_prompt, text_and_key
-from thinker.protocol.prompts.problem import DefinitionError
+from thinker.formats.prompts.problem import DefinitionError
+from thinker.prompt.render.layered import LayeredPrompt, layered_prompt, text_and_key
 
 CELL = re.compile(r"(?<!\\)\|")
 

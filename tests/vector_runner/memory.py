@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from vector_runner.area import Area
 
-from orchestrator.journal import fulltext
-from orchestrator.journal.factsafety import secret_in
+from orchestrator.journal.memory import fulltext
+from orchestrator.journal.memory.secret_filter import secret_in
 
 CARD_LIKE = re.compile(r"(?:\d[ -]?){13,19}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from thinker.protocol.prompts.plain import is_type
+from thinker.formats.prompts.plain import is_type
 
 NAMES = {name: getattr(typing, name) for name in ("Any", "Literal", "Optional", "Union")} | {
     "NoneType": NoneType

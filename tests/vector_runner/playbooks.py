@@ -7,8 +7,8 @@ from typing import Any
 from vector_runner.area import Area
 from vector_runner.cases import Case
 
+from thinker.formats.skill_file import NAME, SkillFile, scan
 from thinker.playbooks import Matcher, Playbook, parse_record
-from thinker.protocol.skillfile import NAME, SkillFile, scan
 
 
 def _match(given: dict[str, Any]) -> list[str]:

@@ -13,17 +13,17 @@ from vector_runner.area import Area
 
 from thinker import history
 from thinker.agent import Agent
-from thinker.prompt.layouts import markdown
-from thinker.prompt.lower import lower
+from thinker.formats.prompts.definition import IMAGES_KEPT, PromptDefinition
+from thinker.formats.prompts.problem import CircularIncludeError, UnknownPromptError
+from thinker.formats.prompts.registry import AgentKind, Registry
+from thinker.formats.prompts.sources import Source
+from thinker.formats.prompts.subprompt import RanTool, as_tool, opening, result_text, with_defaults
+from thinker.formats.prompts.tooluse import SubpromptUse, ToolEntry
+from thinker.prompt.render.layouts import markdown
+from thinker.prompt.render.lower import lower
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.environments import Environments
 from thinker.protocol.messages import Image, Reasoning, UserMessage
-from thinker.protocol.prompts.definition import IMAGES_KEPT, PromptDefinition
-from thinker.protocol.prompts.environments import Environments
-from thinker.protocol.prompts.problem import CircularIncludeError, UnknownPromptError
-from thinker.protocol.prompts.registry import AgentKind, Registry
-from thinker.protocol.prompts.sources import Source
-from thinker.protocol.prompts.subprompt import RanTool, as_tool, opening, result_text, with_defaults
-from thinker.protocol.prompts.tooluse import SubpromptUse, ToolEntry
 from thinker.toolcalls import arguments
 
 # The names that the file's header says are there.

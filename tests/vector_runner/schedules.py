@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from vector_runner.area import Area
 from vector_runner.cases import Case
 
-from orchestrator.schedules.normalise import normalise
+from orchestrator.schedules.describe import human
+from orchestrator.schedules.normalize import normalise
 from orchestrator.schedules.specs import TaskSpec
-from orchestrator.schedules.text import human
 from orchestrator.schedules.times import (
     MINUTE,
     Cron,

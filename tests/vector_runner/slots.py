@@ -8,16 +8,16 @@ from pydantic import BaseModel, ValidationError
 from vector_runner.area import Area
 from vector_runner.notation import decoded, encoded
 
-from thinker.prompt.agently_blocks import ROLES, Style
-from thinker.prompt.agently_messages import agently_messages
-from thinker.prompt.agently_text import agently_text
-from thinker.prompt.container import Slots
-from thinker.prompt.output_contract import output_model
-from thinker.prompt.placeholders import substitute
-from thinker.prompt.serialise import serialised, to_json, to_yaml
-from thinker.prompt.slots import lower
-from thinker.protocol.prompts.plain import plain
-from thinker.protocol.prompts.slots import Compat, SlotPrompt
+from thinker.formats.prompts.plain import plain
+from thinker.formats.prompts.slots import Compat, SlotPrompt
+from thinker.prompt.render.agently.blocks import ROLES, Style
+from thinker.prompt.render.agently.message_layout import agently_messages
+from thinker.prompt.render.agently.text_layout import agently_text
+from thinker.prompt.render.container import Slots
+from thinker.prompt.render.output_contract import output_model
+from thinker.prompt.render.placeholders import substitute
+from thinker.prompt.render.serialize import serialised, to_json, to_yaml
+from thinker.prompt.render.slot_sections import lower
 
 SEED: Compat = "4.0.7"  # the release that the seed describes
 

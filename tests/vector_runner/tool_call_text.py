@@ -7,11 +7,11 @@ from vector_runner.area import Area
 from vector_runner.cases import Case
 from vector_runner.upstream_events import upstream
 
-from orchestrator.journal.requests import HandedCall
-from orchestrator.web.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.http_api.responses_items import RequestError
+from orchestrator.http_api.responses_request import normalise
+from orchestrator.journal.turns.api_requests import HandedCall
 from thinker.protocol.messages import ToolChoice, Usage
-from thinker.protocol.responses_items import RequestError
-from thinker.protocol.responses_request import normalise
 from thinker.toolcalls.text.inject import block, developer_instructions
 from thinker.toolcalls.text.parser import (
     CLOSE,

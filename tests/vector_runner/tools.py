@@ -5,7 +5,7 @@ from typing import Any
 from vector_runner.area import Area
 from vector_runner.cases import fixture
 
-from orchestrator import policy
+from orchestrator.tools import policy
 from thinker.protocol.messages import ToolSpec
 from thinker.toolcalls.arguments import coerce, relax
 from thinker.toolcalls.leaked import find
@@ -13,7 +13,7 @@ from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.select import select
 
 NOTHING = {"detected": False, "toolName": "", "parameters": {}, "preamble": ""}
-LOOKBACK = 3  # turns, as the journal is asked for them (orchestrator/journal/turns.py)
+LOOKBACK = 3  # turns, as the journal is asked for them (orchestrator/journal/turns/turns.py)
 
 
 def _allowed(given: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ It sends a part of them with fewer fields, has one message, numbers calls `fc_00
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.web.response_events import ServerEvent
+from orchestrator.http_api.response_events import ServerEvent
 
 FIELDS = {
     "created": ("response",),

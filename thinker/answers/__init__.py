@@ -1,1 +1,1 @@
-"""What a model answered, as data: found in its text, mended where that is safe, checked."""
+"""Answers that must have a form: parsed as they stream in, and judged by a contract."""

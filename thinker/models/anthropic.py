@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from thinker.models.anthropic_answer import AnthropicAnswer
-from thinker.models.arguments import unique_ids
 from thinker.models.base import ModelRequest
+from thinker.models.call_arguments import unique_ids
 from thinker.models.endpoint import ProviderModel
 from thinker.models.outputschema import Closing
 from thinker.protocol.messages import (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 
 from thinker.errors import ConfigError
+from thinker.http.client import HttpTransport
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, Guarded
@@ -19,7 +20,6 @@ from thinker.models.structured import Structured
 from thinker.models.tooltext import with_tools
 from thinker.models.vision import Sighted, sees
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.net import HttpTransport
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
 
 if TYPE_CHECKING:

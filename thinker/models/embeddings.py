@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from thinker import budget
+from thinker.http.client import HttpTransport
 from thinker.models.base import ModelResponse
 from thinker.models.endpoint import Endpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embedded
 from thinker.protocol.messages import AssistantMessage, JsonObject, Usage
-from thinker.protocol.net import HttpTransport
 from thinker.protocol.providers import Provider
 from thinker.protocol.vectors import packed
 

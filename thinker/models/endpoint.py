@@ -13,6 +13,7 @@ import anyio
 import orjson
 
 from thinker.errors import RetryableModelError
+from thinker.http.client import Answer, HttpError, HttpTransport, Poster, open_poster
 from thinker.models.base import ModelRequest, ModelResponse, OnText
 from thinker.models.events import EventReader
 from thinker.models.failures import (
@@ -24,7 +25,6 @@ from thinker.models.failures import (
     stated_error,
 )
 from thinker.protocol.messages import JsonObject, ToolSpec
-from thinker.protocol.net import Answer, HttpError, HttpTransport, Poster, open_poster
 from thinker.protocol.providers import Provider
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame

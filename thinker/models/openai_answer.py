@@ -6,8 +6,8 @@ from typing import Annotated
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
-from thinker.models.arguments import tool_call, unique_ids
 from thinker.models.base import ModelResponse
+from thinker.models.call_arguments import tool_call, unique_ids
 from thinker.models.growing import Growing
 from thinker.protocol.messages import AssistantMessage, Usage
 

@@ -13,8 +13,8 @@ import orjson
 import structlog
 
 from thinker.jsontext import mended
-from thinker.models.arguments import tool_call
 from thinker.models.base import Around, Model, ModelRequest, ModelResponse, OnText
+from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
 from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from thinker.prompt.fingerprint import digest
 from thinker.protocol.messages import LayerRecord, Message, ToolSpec, UserMessage
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 
 class ToolsDigest:

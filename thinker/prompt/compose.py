@@ -6,7 +6,7 @@ from thinker.prompt import layers
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.methods import Recipe
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 Layer = Callable[[TurnContext], str | None]
 

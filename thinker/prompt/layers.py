@@ -10,10 +10,10 @@ from datetime import datetime
 from html import escape
 from zoneinfo import ZoneInfo
 
+from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
-from thinker.protocol.skillfile import SkillFile
 
 MAX_MEMORIES = 5  # seed 002, layer 6
 

@@ -1,1 +1,1 @@
-"""What the two processes agree on: environment, messages, methods, wire and log format."""
+"""The wire between supervisor and worker: environment, messages, methods, framing, log format."""

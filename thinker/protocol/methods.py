@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, SkipValidation
 
+from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
@@ -24,8 +25,7 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
-from thinker.protocol.promptrecord import PromptRecord
-from thinker.protocol.prompts.environments import Environments
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.vectors import Vector
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
@@ -142,7 +142,7 @@ class TurnRun(Frozen):
     cached layout, ``context`` is what the newest message of this turn was already sent with (None:
     nothing was sent yet), ``offered`` are the tools of the session's turn before.
     ``messages`` may be empty when ``history`` ends with results of what whoever asked has run.
-    ``keep`` and ``kept`` are numbers of `thinker.protocol.standing`.
+    ``keep`` and ``kept`` are numbers of `thinker.protocol.turn_cache`.
     """
 
     turn_id: str

@@ -4,8 +4,8 @@ from importlib import resources
 
 import apsw
 
-from orchestrator.crashpoints import boundary
 from orchestrator.errors import JournalError
+from orchestrator.failpoints import boundary
 
 
 def scripts() -> dict[int, str]:

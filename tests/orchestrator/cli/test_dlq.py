@@ -8,10 +8,10 @@ import pytest
 from fakes.control_server import Answer, ask, command, serving
 from fakes.golden import restore
 
-from orchestrator import control
-from orchestrator.control import Done
+from orchestrator.control import protocol
+from orchestrator.control.protocol import Done
 from orchestrator.errors import ExitCode
-from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.db.store import open_database, reading
 from thinker.protocol.peer import FAILED, RpcError
 
 
@@ -81,12 +81,12 @@ def test_message_that_is_not_dead_is_left_alone(home: Path) -> None:
 async def test_running_daemon_is_asked(home: Path) -> None:
     """It has the journal, and has to wake its dispatcher."""
     refusal = RpcError(FAILED, "no such letter")
-    answers: dict[str, Answer] = {control.DLQ_RETRY: Done(), control.DLQ_DROP: refusal}
+    answers: dict[str, Answer] = {protocol.DLQ_RETRY: Done(), protocol.DLQ_DROP: refusal}
     async with serving(home, answers) as server:
         retried = await ask(home, "dlq", "retry", "10")
         dropped = await ask(home, "dlq", "drop", "11")
     assert retried.exit_code == 0
-    assert server.params(control.DLQ_RETRY) == [{"id": 10}]
+    assert server.params(protocol.DLQ_RETRY) == [{"id": 10}]
     assert (dropped.exit_code, dropped.stderr) == (1, "no such letter\n")
     assert row(home)[0] == "dead"
 

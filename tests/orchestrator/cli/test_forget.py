@@ -8,9 +8,9 @@ from fakes.control_server import ask, command, serving
 from fakes.journal import job, opened, receive, update
 from fakes.lived import Life
 
-from orchestrator.control import FORGET, Done
+from orchestrator.control.protocol import FORGET, Done
 from orchestrator.errors import ExitCode
-from orchestrator.journal import turns
+from orchestrator.journal.turns import turns
 from orchestrator.settings import Paths
 from thinker.protocol.peer import FAILED, RpcError
 

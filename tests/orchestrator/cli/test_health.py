@@ -5,8 +5,8 @@ from pathlib import Path
 
 from fakes.control_server import ask, command, serving
 
-from orchestrator import control
-from orchestrator.control import HealthReport
+from orchestrator.control import protocol
+from orchestrator.control.protocol import HealthReport
 from orchestrator.errors import ExitCode
 
 READY = HealthReport(ready=True)
@@ -15,7 +15,7 @@ DEAF = HealthReport(ready=False, reasons=("channel telegram has not heard",))
 
 async def test_ready_daemon_is_exit_0(tmp_path: Path) -> None:
     """With and without --ready."""
-    async with serving(tmp_path, {control.HEALTH: READY}):
+    async with serving(tmp_path, {protocol.HEALTH: READY}):
         for arguments in ((), ("--ready",)):
             shown = await ask(tmp_path, "health", *arguments)
             assert (shown.exit_code, shown.stdout) == (0, "ready\n")
@@ -23,7 +23,7 @@ async def test_ready_daemon_is_exit_0(tmp_path: Path) -> None:
 
 async def test_daemon_that_is_not_ready_is_exit_1_only_when_that_was_asked(tmp_path: Path) -> None:
     """The reasons are shown in both cases."""
-    async with serving(tmp_path, {control.HEALTH: DEAF}):
+    async with serving(tmp_path, {protocol.HEALTH: DEAF}):
         alive = await ask(tmp_path, "health")
         ready = await ask(tmp_path, "health", "--ready")
         as_json = await ask(tmp_path, "health", "--ready", "--json")

@@ -8,8 +8,15 @@ import anyio
 from fakes.control_server import Answer, ControlServer, ask, command, serving
 from pydantic import JsonValue
 
-from orchestrator import control
-from orchestrator.control import ChatOutcome, ChatSend, ChatView, ChatWait, Done, StatusReport
+from orchestrator.control import protocol
+from orchestrator.control.protocol import (
+    ChatOutcome,
+    ChatSend,
+    ChatView,
+    ChatWait,
+    Done,
+    StatusReport,
+)
 from orchestrator.errors import ExitCode
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -29,13 +36,13 @@ STATUS = StatusReport(
 
 def sent(server: ControlServer) -> list[ChatSend]:
     """What the daemon was sent, in order."""
-    return [ChatSend.model_validate(params) for params in server.params(control.CHAT_SEND)]
+    return [ChatSend.model_validate(params) for params in server.params(protocol.CHAT_SEND)]
 
 
 async def test_reply_is_printed_part_by_part(tmp_path: Path) -> None:
     """The chat is the agent's own, unless one is named."""
     async with serving(
-        tmp_path, {control.CHAT_SEND: Done(), control.CHAT_WAIT: ANSWERED}
+        tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
     ) as server:
         first = await ask(tmp_path, "send", "work", "hi there")
         await ask(tmp_path, "send", "work", "--chat", "c", "hi")
@@ -44,13 +51,13 @@ async def test_reply_is_printed_part_by_part(tmp_path: Path) -> None:
     assert (one.agent, one.chat, one.text) == ("work", "work", "hi there")
     assert (other.agent, other.chat) == ("work", "c")
     assert one.message != other.message
-    waited = ChatWait.model_validate(server.params(control.CHAT_WAIT)[0])
+    waited = ChatWait.model_validate(server.params(protocol.CHAT_WAIT)[0])
     assert waited.message == one.message
 
 
 async def test_text_that_looks_like_an_option_goes_after_two_dashes(tmp_path: Path) -> None:
     """As in any other program."""
-    answers: dict[str, Answer] = {control.CHAT_SEND: Done(), control.CHAT_WAIT: ANSWERED}
+    answers: dict[str, Answer] = {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
     async with serving(tmp_path, answers) as server:
         done = await ask(tmp_path, "send", "work", "--", "-5 + 3")
     assert done.exit_code == 0
@@ -60,7 +67,7 @@ async def test_text_that_looks_like_an_option_goes_after_two_dashes(tmp_path: Pa
 async def test_dash_reads_the_text_from_stdin(tmp_path: Path) -> None:
     """Whole, with its line ends."""
     async with serving(
-        tmp_path, {control.CHAT_SEND: Done(), control.CHAT_WAIT: ANSWERED}
+        tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
     ) as server:
         await ask(tmp_path, "send", "work", "-", said="a\nb\n")
     assert [said.text for said in sent(server)] == ["a\nb\n"]
@@ -69,7 +76,7 @@ async def test_dash_reads_the_text_from_stdin(tmp_path: Path) -> None:
 async def test_outcome_as_json(tmp_path: Path) -> None:
     """One line, also for a message that was given up."""
     dead = ChatOutcome(state="dead", error="it failed three times")
-    async with serving(tmp_path, {control.CHAT_SEND: Done(), control.CHAT_WAIT: dead}):
+    async with serving(tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: dead}):
         done = await ask(tmp_path, "send", "work", "hi", "--json")
     assert done.exit_code == ExitCode.FAILED
     assert json.loads(done.stdout) == {
@@ -82,7 +89,7 @@ async def test_outcome_as_json(tmp_path: Path) -> None:
 async def test_message_that_got_no_reply_is_exit_1_with_the_reason(tmp_path: Path) -> None:
     """What the chat was told is still printed."""
     refused = ChatOutcome(state="cancelled", texts=("sorry",), error="no agent is bound")
-    async with serving(tmp_path, {control.CHAT_SEND: Done(), control.CHAT_WAIT: refused}):
+    async with serving(tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: refused}):
         done = await ask(tmp_path, "send", "work", "hi")
     assert (done.exit_code, done.stdout, done.stderr) == (1, "sorry\n", "no agent is bound\n")
 
@@ -92,8 +99,8 @@ async def test_wait_ends_after_the_timeout_and_says_that_the_message_is_kept(
 ) -> None:
     """The daemon still answers it."""
     answers: dict[str, Answer] = {
-        control.CHAT_SEND: Done(),
-        control.CHAT_WAIT: lambda _: anyio.sleep_forever(),
+        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_WAIT: lambda _: anyio.sleep_forever(),
     }
     async with serving(tmp_path, answers):
         done = await ask(tmp_path, "send", "work", "hi", "--timeout", "0.5")
@@ -109,10 +116,10 @@ async def test_message_is_asked_for_again_while_it_is_pending(tmp_path: Path) ->
         del params
         return next(outcomes)
 
-    async with serving(tmp_path, {control.CHAT_SEND: Done(), control.CHAT_WAIT: wait}) as server:
+    async with serving(tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: wait}) as server:
         done = await ask(tmp_path, "send", "work", "hi")
     assert done.stdout == "one\ntwo\n"
-    assert len(server.params(control.CHAT_WAIT)) == 3
+    assert len(server.params(protocol.CHAT_WAIT)) == 3
     assert len(sent(server)) == 1
 
 
@@ -130,13 +137,13 @@ async def test_restart_of_the_daemon_is_waited_out_with_the_same_message(tmp_pat
         replies.append(await ask(tmp_path, "send", "work", "hi"))
         replied.set()
 
-    answers: dict[str, Answer] = {control.CHAT_SEND: Done(), control.CHAT_WAIT: wait}
+    answers: dict[str, Answer] = {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: wait}
     async with anyio.create_task_group() as tasks:
         async with serving(tmp_path, answers) as first:
             tasks.start_soon(run)
             with anyio.fail_after(5):
                 await waiting.wait()
-        async with serving(tmp_path, answers | {control.CHAT_WAIT: ANSWERED}) as second:
+        async with serving(tmp_path, answers | {protocol.CHAT_WAIT: ANSWERED}) as second:
             with anyio.fail_after(5):
                 await replied.wait()
     assert replies[0].stdout == "one\ntwo\n"
@@ -152,9 +159,9 @@ def test_send_without_a_daemon_is_exit_3(tmp_path: Path) -> None:
 async def test_each_line_of_stdin_is_a_message_of_one_chat(tmp_path: Path) -> None:
     """Empty lines are none, /quit ends; the prompt is not printed into a pipe."""
     answers: dict[str, Answer] = {
-        control.STATUS: STATUS,
-        control.CHAT_SEND: Done(),
-        control.CHAT_WAIT: ANSWERED,
+        protocol.STATUS: STATUS,
+        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_WAIT: ANSWERED,
     }
     async with serving(tmp_path, answers) as server:
         done = await ask(tmp_path, "chat", "work", said="first\n\nsecond\n/quit\nnever\n")
@@ -166,9 +173,9 @@ async def test_each_line_of_stdin_is_a_message_of_one_chat(tmp_path: Path) -> No
 async def test_chat_without_an_agent_leaves_the_choice_to_the_bindings(tmp_path: Path) -> None:
     """The last line needs no line end."""
     answers: dict[str, Answer] = {
-        control.STATUS: STATUS,
-        control.CHAT_SEND: Done(),
-        control.CHAT_WAIT: ANSWERED,
+        protocol.STATUS: STATUS,
+        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_WAIT: ANSWERED,
     }
     async with serving(tmp_path, answers) as server:
         await ask(tmp_path, "chat", said="first")
@@ -185,9 +192,9 @@ async def test_chat_goes_on_after_a_message_that_failed(tmp_path: Path) -> None:
         return next(outcomes)
 
     answers: dict[str, Answer] = {
-        control.STATUS: STATUS,
-        control.CHAT_SEND: Done(),
-        control.CHAT_WAIT: wait,
+        protocol.STATUS: STATUS,
+        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_WAIT: wait,
     }
     async with serving(tmp_path, answers):
         done = await ask(tmp_path, "chat", "work", said="a\nb\n")
@@ -197,7 +204,7 @@ async def test_chat_goes_on_after_a_message_that_failed(tmp_path: Path) -> None:
 async def test_refused_message_does_not_end_the_chat(tmp_path: Path) -> None:
     """The daemon's reason is shown."""
     refusal = RpcError(FAILED, "the disk is full")
-    async with serving(tmp_path, {control.STATUS: STATUS, control.CHAT_SEND: refusal}) as server:
+    async with serving(tmp_path, {protocol.STATUS: STATUS, protocol.CHAT_SEND: refusal}) as server:
         done = await ask(tmp_path, "chat", "work", said="a\nb\n")
     assert (done.exit_code, done.stderr) == (1, "the disk is full\n" * 2)
     assert len(sent(server)) == 2
@@ -210,14 +217,14 @@ async def test_terminal_sees_the_answer_grow_and_then_rendered(tmp_path: Path) -
     async def wait(params: JsonValue) -> ChatOutcome:
         del params
         for peer in server.peers:
-            peer.notify(control.CHAT_VIEW, ChatView(chat="other", text="elsewhere"))
-            peer.notify(control.CHAT_VIEW, ChatView(chat="work", text="growing"))
+            peer.notify(protocol.CHAT_VIEW, ChatView(chat="other", text="elsewhere"))
+            peer.notify(protocol.CHAT_VIEW, ChatView(chat="work", text="growing"))
         return reply
 
     answers: dict[str, Answer] = {
-        control.STATUS: STATUS,
-        control.CHAT_SEND: Done(),
-        control.CHAT_WAIT: wait,
+        protocol.STATUS: STATUS,
+        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_WAIT: wait,
     }
     async with serving(tmp_path, answers) as server:
         done = await ask(tmp_path, "chat", "work", said="hi\n", terminal=True)
@@ -237,7 +244,7 @@ def test_chat_without_a_daemon_says_so_before_it_asks_anything(tmp_path: Path) -
 
 async def test_bytes_on_stdin_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     """In the program itself, which sets up its own streams."""
-    answers: dict[str, Answer] = {control.CHAT_SEND: Done(), control.CHAT_WAIT: ANSWERED}
+    answers: dict[str, Answer] = {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
     program = [sys.executable, "-m", "orchestrator", "send", "--home", str(tmp_path), "work", "-"]
     async with serving(tmp_path, answers) as server:
         with anyio.fail_after(30):

@@ -7,8 +7,8 @@ import anyio
 from fakes.control_server import ask, command, serving
 from pydantic import JsonValue
 
-from orchestrator import control
-from orchestrator.control import (
+from orchestrator.control import protocol
+from orchestrator.control.protocol import (
     AgentName,
     AgentReport,
     ChannelReport,
@@ -58,7 +58,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     tmp_path: Path,
 ) -> None:
     """Each row stands on one line when a program reads it."""
-    async with serving(tmp_path, {control.STATUS: REPORT}):
+    async with serving(tmp_path, {protocol.STATUS: REPORT}):
         shown = await ask(tmp_path, "status")
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert ["work", "running", "41", "2", "demo", "demo"] in rows
@@ -72,7 +72,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
 
 async def test_status_json_is_the_report_under_the_documented_names(tmp_path: Path) -> None:
     """Others build on these keys."""
-    async with serving(tmp_path, {control.STATUS: REPORT}):
+    async with serving(tmp_path, {protocol.STATUS: REPORT}):
         shown = json.loads((await ask(tmp_path, "status", "--json")).stdout)
     keys = {"ready", "agents", "channels", "configErrors", "openTurns", "inbox"}
     assert keys <= set(shown)
@@ -98,7 +98,7 @@ async def test_daemon_that_goes_away_while_asked_is_not_running(tmp_path: Path) 
         server.peers[0].close()
         await anyio.sleep_forever()
 
-    async with serving(tmp_path, {control.STATUS: hang_up}) as server:
+    async with serving(tmp_path, {protocol.STATUS: hang_up}) as server:
         refused = await ask(tmp_path, "status")
     assert refused.exit_code == ExitCode.NOT_RUNNING
     assert "went away" in refused.stderr
@@ -106,7 +106,7 @@ async def test_daemon_that_goes_away_while_asked_is_not_running(tmp_path: Path) 
 
 async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path: Path) -> None:
     """No traceback of a validator."""
-    async with serving(tmp_path, {control.STATUS: {"ready": "perhaps"}}):
+    async with serving(tmp_path, {protocol.STATUS: {"ready": "perhaps"}}):
         refused = await ask(tmp_path, "status")
     assert refused.exit_code == ExitCode.FAILED
     assert refused.stderr == "the daemon is of another version; restart it\n"
@@ -114,7 +114,7 @@ async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path
 
 async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
     """The daemon is asked to resume the one that was named."""
-    answers = {control.STATUS: REPORT, control.AGENT_RESUME: Done()}
+    answers = {protocol.STATUS: REPORT, protocol.AGENT_RESUME: Done()}
     async with serving(tmp_path, answers) as server:
         listed = await ask(tmp_path, "agents", "list")
         as_json = await ask(tmp_path, "agents", "list", "--json")
@@ -122,14 +122,14 @@ async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
     assert "work   running  41" in listed.stdout
     assert json.loads(as_json.stdout)["agents"][0]["pid"] == 41
     assert resumed.exit_code == 0
-    (params,) = server.params(control.AGENT_RESUME)
+    (params,) = server.params(protocol.AGENT_RESUME)
     assert AgentName.model_validate(params) == AgentName(agent_id="work")
 
 
 async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
     """Its own words, on stderr, exit 1."""
     refusal = RpcError(FAILED, "there is no agent 'nobody'")
-    async with serving(tmp_path, {control.AGENT_RESUME: refusal}):
+    async with serving(tmp_path, {protocol.AGENT_RESUME: refusal}):
         refused = await ask(tmp_path, "agents", "resume", "nobody")
     assert (refused.exit_code, refused.stderr) == (1, "there is no agent 'nobody'\n")
 
@@ -137,7 +137,9 @@ async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
 async def test_applied_reload_shows_its_warnings(tmp_path: Path) -> None:
     """Exit 0."""
     warning = PROBLEM.model_copy(update={"severity": "warning"})
-    async with serving(tmp_path, {control.RELOAD: ReloadReport(applied=True, problems=(warning,))}):
+    async with serving(
+        tmp_path, {protocol.RELOAD: ReloadReport(applied=True, problems=(warning,))}
+    ):
         done = await ask(tmp_path, "reload")
     assert (done.exit_code, done.stdout) == (0, "agents.json:12: warning: has no model\napplied\n")
 
@@ -145,7 +147,7 @@ async def test_applied_reload_shows_its_warnings(tmp_path: Path) -> None:
 async def test_refused_reload_is_78(tmp_path: Path) -> None:
     """The old configuration goes on, and the reason is shown."""
     async with serving(
-        tmp_path, {control.RELOAD: ReloadReport(applied=False, problems=(PROBLEM,))}
+        tmp_path, {protocol.RELOAD: ReloadReport(applied=False, problems=(PROBLEM,))}
     ):
         done = await ask(tmp_path, "reload")
     assert done.exit_code == ExitCode.CONFIG
@@ -163,9 +165,9 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
         created_at=0.0,
     )
     answers = {
-        control.PAIR_LIST: PairingList(pairings=(asked,)),
-        control.PAIR_APPROVE: PairedChat(channel="telegram", chat_id="5"),
-        control.PAIR_REVOKE: Done(),
+        protocol.PAIR_LIST: PairingList(pairings=(asked,)),
+        protocol.PAIR_APPROVE: PairedChat(channel="telegram", chat_id="5"),
+        protocol.PAIR_REVOKE: Done(),
     }
     async with serving(tmp_path, answers) as server:
         listed = await ask(tmp_path, "pair", "list")
@@ -176,12 +178,12 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
     assert json.loads(as_json.stdout)["pairings"][0]["chatId"] == "5"
     assert approved.stdout == "telegram chat 5 is let in\n"
     assert revoked.stdout == "telegram chat 5 is shut out\n"
-    assert server.params(control.PAIR_APPROVE) == [{"code": "ABCD"}]
-    (params,) = server.params(control.PAIR_REVOKE)
+    assert server.params(protocol.PAIR_APPROVE) == [{"code": "ABCD"}]
+    (params,) = server.params(protocol.PAIR_REVOKE)
     assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")
 
 
 async def test_empty_list_of_pairings_says_so(tmp_path: Path) -> None:
     """Rather than nothing."""
-    async with serving(tmp_path, {control.PAIR_LIST: PairingList(pairings=())}):
+    async with serving(tmp_path, {protocol.PAIR_LIST: PairingList(pairings=())}):
         assert (await ask(tmp_path, "pair", "list")).stdout == "no chat has asked yet\n"

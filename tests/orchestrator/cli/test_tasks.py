@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from fakes.control_server import Answer, ask, command, serving
 
-from orchestrator import control
-from orchestrator.control import Done
+from orchestrator.control import protocol
+from orchestrator.control.protocol import Done
 from orchestrator.errors import ExitCode
-from orchestrator.journal import runs, tasks
-from orchestrator.journal.store import open_database, reading
+from orchestrator.journal.db.store import open_database, reading
+from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import TaskSpec
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
     """A home with task 1, of which one run waits and one was missed."""
     with closing(open_database(tmp_path / "journal.db")) as db, db:
         tasks.add(db, "work", SPEC, START)
-        runs.fire(db, 1, MORNING + 86_400_000)
+        task_runs.fire(db, 1, MORNING + 86_400_000)
     return tmp_path
 
 
@@ -67,7 +67,7 @@ def test_without_a_daemon_the_journal_is_changed(home: Path) -> None:
     assert state(home) == "active"
     assert command(home, "tasks", "run", "1").stdout.startswith("task 1 is in line")
     with reading(home / "journal.db") as db:
-        assert [run.state for run in runs.history(db, 1, 9)] == ["due", "due", "missed"]
+        assert [run.state for run in task_runs.history(db, 1, 9)] == ["due", "due", "missed"]
 
 
 def test_unknown_task_is_refused(home: Path) -> None:
@@ -81,14 +81,14 @@ def test_unknown_task_is_refused(home: Path) -> None:
 async def test_running_daemon_is_asked(home: Path) -> None:
     """It has the journal, and has to wake its scheduler."""
     answers: dict[str, Answer] = {
-        control.TASK_RUN: Done(),
-        control.TASK_DISABLE: RpcError(FAILED, "task 1 does not run"),
+        protocol.TASK_RUN: Done(),
+        protocol.TASK_DISABLE: RpcError(FAILED, "task 1 does not run"),
     }
     async with serving(home, answers) as server:
         ran = await ask(home, "tasks", "run", "1")
         refused = await ask(home, "tasks", "disable", "1")
     assert ran.exit_code == 0
-    assert server.params(control.TASK_RUN) == [{"id": 1}]
+    assert server.params(protocol.TASK_RUN) == [{"id": 1}]
     assert (refused.exit_code, refused.stderr) == (1, "task 1 does not run\n")
     assert state(home) == "active"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fakes.control_server import ask, serving
 
-from orchestrator.control import TOOL_APPROVE, TOOL_LIST, Done, PinList, PinReport
+from orchestrator.control.protocol import TOOL_APPROVE, TOOL_LIST, Done, PinList, PinReport
 from orchestrator.errors import ExitCode
 from thinker.protocol.peer import FAILED, RpcError
 

@@ -8,8 +8,8 @@ from fakes.control_server import command
 from fakes.golden import restore
 
 from orchestrator.errors import ExitCode
-from orchestrator.journal import turns
-from orchestrator.journal.store import open_database
+from orchestrator.journal.db.store import open_database
+from orchestrator.journal.turns import turns
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from fakes.control_server import command
 from fakes.journal import job, opened
 
-from orchestrator.journal import usage
-from orchestrator.journal.usage import Amount
+from orchestrator.journal.turns import usage
+from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.messages import Usage
 
 DAY = 86_400_000

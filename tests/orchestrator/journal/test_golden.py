@@ -8,11 +8,12 @@ from fakes.golden import FILES, restore
 from fakes.journal import CLASSES, job, step
 
 from orchestrator.errors import JournalError
-from orchestrator.journal import inbox, invariants, outbox, recent, steps, trace, turns
+from orchestrator.journal.db.store import open_database
+from orchestrator.journal.inspect import invariants, recent, trace
 from orchestrator.journal.migrations import scripts
-from orchestrator.journal.outbox import Part
-from orchestrator.journal.store import open_database
-from orchestrator.journal.turns import Admission, Turn
+from orchestrator.journal.turns import inbox, outbox, steps, turns
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Admission, Turn
 from thinker.protocol.messages import ToolResult
 
 NOW = 1_800_000_000_000

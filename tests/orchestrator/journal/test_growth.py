@@ -8,7 +8,8 @@ import apsw
 from fakes.journal import opened
 from fakes.lived import Life
 
-from orchestrator.journal import playbooks, recent
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.memory import playbooks
 
 FEW, MANY = 5, 40  # lives that were lived before, of agents and chats of their own
 STEPS = "SQLITE_STMTSTATUS_VM_STEP"

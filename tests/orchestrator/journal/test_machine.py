@@ -14,19 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal import (
+from orchestrator.journal.inspect import invariants, recent, trace
+from orchestrator.journal.turns import (
     cancellations,
     deadletters,
     inbox,
-    invariants,
     outbox,
-    recent,
     steering,
-    trace,
     transcript,
     turns,
 )
-from orchestrator.journal.outbox import OutboxRow
+from orchestrator.journal.turns.outbox import OutboxRow
 from thinker.protocol.messages import SideEffect
 
 ENDS = ("ok", "ok", "ok", "not sent", "unknown", "gone", "blocked", "")

@@ -7,9 +7,9 @@ import apsw
 import pytest
 
 from orchestrator.errors import JournalError
-from orchestrator.journal import pauses
+from orchestrator.journal.db.store import open_database
 from orchestrator.journal.migrations import scripts
-from orchestrator.journal.store import open_database
+from orchestrator.journal.turns import pauses
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

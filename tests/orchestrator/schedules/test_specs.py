@@ -2,11 +2,11 @@
 
 import pytest
 
-from orchestrator.schedules.normalise import normalise
+from orchestrator.schedules.normalize import normalise
 from orchestrator.schedules.specs import Notify, Step, TaskSpec, from_fields, skill_fields
 from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
+from thinker.formats.skill_file import parse
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.skillfile import parse
 
 NOW = 1_770_897_600_000  # 2026-02-12 12:00 UTC
 CHAT = Notify(channel="telegram", chat_id="7")

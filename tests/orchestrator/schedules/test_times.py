@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.schedules.text import describe
+from orchestrator.schedules.describe import describe
 from orchestrator.schedules.times import (
     MAX_LISTED,
     MINUTE,

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from thinker.answers.contract import AnswerContract
 from thinker.answers.paths import missing
 from thinker.answers.verdict import Accepted, Objection
-from thinker.prompt.output_contract import output_model
+from thinker.prompt.render.output_contract import output_model
 
 DATA: JsonValue = {"a": {"b": [{"c": 1}, {"c": None}]}, "d": [[1], [2]], "e.f": 0}
 

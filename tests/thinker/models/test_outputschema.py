@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from thinker.models.outputschema import Closing
-from thinker.prompt.output_contract import output_model
+from thinker.prompt.render.output_contract import output_model
 from thinker.protocol.messages import JsonObject
 
 STRICT, LENIENT = Closing(optional=False), Closing(optional=True)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
 from thinker.prompt.compose import INTERACTIVE, PROACTIVE, compose
 from thinker.prompt.layers import TurnContext, zone
 from thinker.protocol.methods import Memory
-from thinker.protocol.skillfile import SkillFile
 
 NOON = datetime(2026, 2, 12, 19, 30, tzinfo=UTC)
 BARE = TurnContext(base="You are I.", now=NOON, timezone="America/New_York", chat_id="123456789")

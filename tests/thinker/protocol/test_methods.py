@@ -14,7 +14,7 @@ from thinker.protocol.methods import (
     TurnResult,
     TurnRun,
 )
-from thinker.protocol.promptrecord import PromptRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 RESPONSE = AssistantMessage(tool_calls=(call("a", "add", x=1),))
 RESULT = ToolResult(call_id="a", name="add", content="2")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from thinker.protocol.messages import ToolChoice, ToolSpec
-from thinker.toolcalls.text.schema import compact, example_arguments, parameter_lines
+from thinker.toolcalls.text.schema_text import compact, example_arguments, parameter_lines
 
 INTERNAL = ("shell", "apply_patch", "web_search", "view_image")  # the seed's host's own tools
 

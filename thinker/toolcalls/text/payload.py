@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject, ToolChoice, ToolSpec
 from thinker.toolcalls.arguments import validate
-from thinker.toolcalls.text.schema import compact
+from thinker.toolcalls.text.schema_text import compact
 
 STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 TRAILING_COMMA = re.compile(rf"({STRING})|,\s*+(?=[}}\]])", re.DOTALL)

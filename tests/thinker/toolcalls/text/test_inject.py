@@ -12,7 +12,7 @@ from thinker.toolcalls.arguments import validate
 from thinker.toolcalls.text.inject import BASE, INTERNAL, block, call_text, developer_instructions
 from thinker.toolcalls.text.parser import TextCallParser, TextToolCall
 from thinker.toolcalls.text.payload import ParserRules
-from thinker.toolcalls.text.schema import compact, example, parameter_lines
+from thinker.toolcalls.text.schema_text import compact, example, parameter_lines
 
 ADD = spec("add", a="integer")
 TYPES = st.sampled_from(("string", "integer", "number", "boolean", "null"))

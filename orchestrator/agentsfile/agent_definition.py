@@ -1,0 +1,207 @@
+"""Models of one agent in agents.json."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from orchestrator.agentsfile.costs import Budget
+from orchestrator.agentsfile.field_types import (
+    AgentId,
+    ConfigModel,
+    HttpUrl,
+    PlatformId,
+    Text,
+    Timezone,
+    Variables,
+    provider_keys,
+)
+from thinker.protocol.providers import CUSTOM, PROVIDERS
+
+ProviderName: TypeAlias = Literal[
+    "groq", "openai", "anthropic", "openrouter", "ollama", "lmstudio", "demo", "auto"
+]
+CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in the file
+
+
+class CostControls(ConfigModel):
+    """Pauses an agent whose token use is far above what is usual for it."""
+
+    enabled: bool = False
+    """Whether unusual token use pauses the agent."""
+    short_window_minutes: int = Field(2, ge=1, le=30)
+    """Length of the window that is compared with the baseline, in minutes."""
+    spike_multiplier: float = Field(3.0, ge=1.5, le=10)
+    """How many times the baseline rate the short window may use."""
+    hard_cap_tokens_per_hour: int = Field(500_000, ge=10_000)
+    """Tokens in any hour that pause the agent whatever the baseline says."""
+    minimum_baseline_tokens: int = Field(1000, ge=100)
+    """Tokens that must have been used before spikes are looked for."""
+    minimum_baseline_rate: int = Field(10_000, ge=0)
+    """Tokens per minute below which nothing counts as a spike."""
+    notify_channel: Text | None = None
+    """Channel of the operators' chat, which gets notices about this agent, such as `telegram`."""
+    notify_chat_id: PlatformId | None = None
+    """Id of the operators' chat; without it only the chat of the message gets notices."""
+
+
+class Limits(ConfigModel):
+    """Hard limits of one agent."""
+
+    max_tokens_per_turn: int = Field(0, ge=0)
+    """Tokens that one turn may use; 0 means no limit."""
+    turn_minutes: int = Field(15, ge=1, le=120)
+    """Minutes of wall-clock time after which a turn ends."""
+    recent_image_threshold: int = Field(10, ge=1, le=50)
+    """The newest messages whose pictures the model is shown; older ones are described."""
+    max_concurrent_turns: int = Field(4, ge=1, le=64)
+    """Turns of different chats that may run at once."""
+
+
+class Compaction(ConfigModel):
+    """When the older part of a conversation becomes a summary."""
+
+    enabled: bool = True
+    """Whether conversations are summarized; without it the model sees the last 50 messages."""
+    threshold_tokens: int = Field(5000, ge=100)
+    """Estimated tokens, tool results included, above which a conversation is summarized."""
+    keep_turns: int = Field(5, ge=1, le=25)
+    """The newest turns, which are kept word for word."""
+
+
+class FactExtraction(ConfigModel):
+    """Looking for facts about the user in conversations that have gone quiet."""
+
+    enabled: bool = True
+    """Whether conversations are searched for facts."""
+    idle_minutes: float = Field(5, gt=0, le=1440)
+    """Minutes without a message after which a conversation counts as quiet."""
+    max_turns: int = Field(10, ge=2, le=50)
+    """Turns in one model call; more turns take several calls."""
+
+
+class EmbeddingsModel(ConfigModel):
+    """An embeddings model, at any server that has OpenAI's `/embeddings`."""
+
+    model: Text
+    """The provider's name of the model."""
+    provider: Literal["openai", "openrouter", "ollama", "lmstudio"] | None = None
+    """Where the model runs; without it `baseUrl` is called without a key."""
+    base_url: HttpUrl | None = None
+    """Address of the API when it is not the provider's usual one."""
+    dimensions: int | None = Field(None, ge=1, le=4096)
+    """Length of the vectors, for models that can shorten them; the model's own when absent."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> "EmbeddingsModel":
+        if self.provider is None and self.base_url is None:
+            raise ValueError('needs "provider" or "baseUrl"; set one of them')
+        return self
+
+    @property
+    def name(self) -> str:
+        """As it stands in usage and prices."""
+        return f"{self.provider or CUSTOM}/{self.model}"
+
+
+class AgentDefinition(ConfigModel):
+    """What one agent is: model, prompt, tools, limits."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {
+                "properties": {"llmProvider": {"enum": [*sorted(CHOOSES_MODEL)]}},
+                "required": ["llmProvider"],
+            },
+            "else": {"required": ["model"]},
+        }
+    )
+
+    agent_id: AgentId
+    """Unique name: lower-case letters, digits, "-" and "_", at most 64 characters."""
+    enabled: bool = True
+    """Whether the agent takes messages."""
+    llm_provider: ProviderName = "groq"
+    """Where the model runs; "auto" takes the first provider with a key or a local server."""
+    model: Text | None = Field(None, validate_default=True)
+    """The provider's name of the model; required unless llmProvider is "auto" or "demo"."""
+    temperature: float | None = Field(None, ge=0, le=2)
+    """Sampling temperature; 0.4 when absent. Models that take none are not sent it."""
+    max_steps: int = Field(8, ge=1, le=50)
+    """Model calls that the answer to one message may take."""
+    system_prompt: str = ""
+    """Text of the base prompt; empty takes the persona file, or else the default prompt."""
+    allowed_tools: tuple[Text, ...] = ()
+    """Globs of the tools that the agent may use ("*" is any text); empty allows all."""
+    denied_tools: tuple[Text, ...] = ()
+    """Globs of the tools that the agent may not use; they win over allowedTools."""
+    port: int | None = Field(None, ge=0, le=65535)
+    """Port on 127.0.0.1 for clients of the older HTTP interface; 0 picks a free one."""
+    idle_timeout_minutes: int = Field(30, ge=1)
+    """Minutes without a message after which the agent's process exits; the next starts it."""
+    cost_controls: CostControls | None = None
+    """Pauses the agent when its token use is unusual; off when absent."""
+    budget: Budget | None = None
+    """Hard limits in tokens and US dollars; the agent pauses while one is used up."""
+    prompt: Text | None = None
+    """Name of a prompt definition to use as the base prompt."""
+    as_tool: Literal["handoff", "subagent"] = "handoff"
+    """As a tool of another agent's prompt: take the chat over, or work as its subagent."""
+    base_url: HttpUrl | None = None
+    """Address of the provider's API when it is not the usual one."""
+    tool_calls: Literal["native", "text", "auto"] = "auto"
+    """How the model calls tools: "native", "text" (in its answer), or "auto": native if it can."""
+    structured_output: Literal["native", "text", "auto"] = "auto"
+    """How an answer's JSON schema is sent: by the API ("native"), in words ("text"), or "auto"."""
+    fallback_models: tuple[Text, ...] = ()
+    """Models to try in turn when the first fails: "model" or "provider/model"."""
+    vision: bool | None = None
+    """Whether the model is shown pictures; decided by the model's name when absent."""
+    small_model: Text | None = None
+    """Model for summaries and facts: "model" or "provider/model"; the agent's own when absent."""
+    compaction: Compaction = Compaction()
+    """When a long conversation is summarized."""
+    fact_extraction: FactExtraction = FactExtraction()
+    """How facts about the user are found after a conversation."""
+    embeddings: EmbeddingsModel | None = None
+    """Model that finds tools and memories by meaning; when absent, words alone decide."""
+    skills: tuple[Text, ...] = ("*",)
+    """Globs of the skills that the agent may use."""
+    allow_hooks: bool = False
+    """Whether hooks (Python from `<home>/hooks` or installed packages) may run in its process."""
+    hooks: tuple[Text, ...] = ()
+    """Ids of the hooks to run, in order; hooks of a prompt definition replace them."""
+    env: Variables = Field(default_factory=dict)
+    """Extra environment variables of the agent's process."""
+    while_busy: Literal["queue", "steer", "interrupt"] = "queue"
+    """A message during an answer: waits ("queue"), joins the turn ("steer"), or ends it."""
+    prompt_layout: Literal["system", "cached"] = "system"
+    """Changing layers: in the system prompt ("system") or the newest message ("cached")."""
+    limits: Limits = Limits()
+    """Hard limits of a turn and of turns at once."""
+    approvals: tuple[Text, ...] = ()
+    """Globs of the tools whose every call waits for an operator's approval."""
+    timezone: Timezone | None = None
+    """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
+
+    @field_validator("model")
+    @classmethod
+    def _model_is_known(cls, value: str | None, info: ValidationInfo) -> str | None:
+        provider = info.data.get("llm_provider")
+        if value is None and provider is not None and provider not in CHOOSES_MODEL:
+            raise PydanticCustomError("missing", "Field required")
+        return value
+
+    @field_validator("env")
+    @classmethod
+    def _no_foreign_keys(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        provider = PROVIDERS.get(info.data.get("llm_provider", "auto"))
+        if provider is None:  # "auto": any key may turn out to be the one in use
+            return value
+        embeddings = info.data.get("embeddings")
+        other = PROVIDERS.get(getattr(embeddings, "provider", None) or "")
+        own = {provider.key_var, other.key_var if other is not None else None}
+        for name in sorted(provider_keys() & set(value)):
+            if name not in own:
+                raise ValueError(f"must not set {name}: it is the key of another provider")
+        return value

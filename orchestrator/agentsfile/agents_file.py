@@ -1,0 +1,183 @@
+"""Models of agents.json as a whole: agents, bindings, channels, tool servers."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, model_validator
+
+from orchestrator.agentsfile.agent_definition import AgentDefinition, ProviderName
+from orchestrator.agentsfile.costs import Price
+from orchestrator.agentsfile.field_types import (
+    AgentId,
+    ChannelName,
+    ConfigModel,
+    EntryName,
+    HttpUrl,
+    ModelName,
+    NumericId,
+    PlatformId,
+    Text,
+    Variables,
+)
+
+MAX_CALL = 900  # seconds; the longest a tool call may take
+Access: TypeAlias = Literal["pairing", "allowlist", "open"]
+
+
+class Binding(ConfigModel):
+    """Chooses the agent of a chat. A thread beats a chat beats "*"; among equals the first wins."""
+
+    channel: ChannelName
+    """Name of a channel: telegram, console, web, api. Never a wildcard."""
+    chat_id: PlatformId
+    """The chat's id, or "*" for every chat of the channel."""
+    thread_id: PlatformId | None = None
+    """Only this thread (topic) of the chat."""
+    agent_id: AgentId
+    """The agent that answers."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, in this chat."""
+
+    @model_validator(mode="after")
+    def _thread_has_a_chat(self) -> "Binding":
+        if self.thread_id is not None and self.chat_id == "*":
+            raise ValueError('has a threadId without a chat; set "chatId" to the id of its chat')
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where it applies, for people: ``telegram:42``, ``telegram:42/7``, ``web:*``."""
+        thread = "" if self.thread_id is None else f"/{self.thread_id}"
+        return f"{self.channel}:{self.chat_id}{thread}"
+
+
+class TelegramChannel(ConfigModel):
+    """The Telegram bot, and who may talk to it."""
+
+    enabled: bool = True
+    """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN)."""
+    access: Access = "pairing"
+    """Unknown chats: "pairing" gives a code to approve, "allowlist" refuses, "open" admits."""
+    allowlist: tuple[NumericId, ...] = ()
+    """Numeric ids of the users and chats that are admitted."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, in every chat of this channel."""
+
+
+class LocalChannel(ConfigModel):
+    """A channel on this machine, which needs no admission."""
+
+    enabled: bool = True
+    """Whether the channel runs."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, in every chat of this channel."""
+
+
+class ApiChannel(LocalChannel):
+    """The OpenAI-compatible endpoints on 127.0.0.1; `orchestrator api token` opens them."""
+
+    port: int = Field(8484, ge=0, le=65535)
+    """Port they listen on; 0 takes a free one. ORCHESTRATOR_API_PORT overrides it."""
+
+
+class Channels(ConfigModel):
+    """Settings of each channel."""
+
+    telegram: TelegramChannel = TelegramChannel()
+    """The Telegram bot."""
+    console: LocalChannel = LocalChannel()
+    """`orchestrator chat` and `orchestrator send`."""
+    web: LocalChannel = LocalChannel()
+    """The web chat; reserved, it has no page in this version."""
+    api: ApiChannel = ApiChannel()
+    """The OpenAI-compatible endpoints."""
+
+
+class Retention(ConfigModel):
+    """How many days the journal keeps what is finished."""
+
+    turn_days: int = Field(90, ge=7)
+    """Days for finished turns, with steps and prompts; `orchestrator trace` needs them."""
+    conversation_days: int = Field(365, ge=7)
+    """Days for messages whose session has ended or that are part of a summary."""
+    picture_days: int = Field(30, ge=1)
+    """Days for pictures; their descriptions stay in the conversation."""
+
+
+class McpServer(ConfigModel):
+    """An MCP server, as other MCP hosts write it; unknown fields are accepted."""
+
+    model_config = ConfigDict(extra="allow")
+
+    command: Text | None = None
+    """Program to start; it speaks MCP on its standard input and output."""
+    args: tuple[str, ...] = ()
+    """Arguments of the program."""
+    env: Variables = Field(default_factory=dict)
+    """Environment variables of the program."""
+    cwd: Text | None = None
+    """Working directory of the program."""
+    url: HttpUrl | None = None
+    """Address of a running server (streamable HTTP)."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """HTTP headers sent to `url`."""
+    type: Text | None = None
+    """Transport, "stdio" or "http"; by default `command` or `url` decides."""
+    trusted: bool = False
+    """Whether to believe its annotations: which tools only read, and which may run twice."""
+    pin: bool = True
+    """Whether a tool whose description has changed is withheld until it is approved."""
+    timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)
+    """Seconds after which a call ends as a timeout."""
+
+    @model_validator(mode="after")
+    def _one_transport(self) -> "McpServer":
+        if (self.command is None) == (self.url is None):
+            raise ValueError('needs either "command" or "url"; set one of them')
+        return self
+
+
+class ModelReference(ConfigModel):
+    """A model with a name of its own, which prompt definitions use."""
+
+    provider: ProviderName
+    """Where the model runs."""
+    model: Text
+    """The provider's name of the model."""
+    temperature: float | None = Field(None, ge=0, le=2)
+    """Sampling temperature; the agent's own when absent."""
+    base_url: HttpUrl | None = None
+    """Address of the provider's API when it is not the usual one."""
+
+
+class AgentsFile(ConfigModel):
+    """The file agents.json: agents, and what they share."""
+
+    schema_: str | None = Field(None, alias="$schema")
+    """Path or URL of the JSON schema, for editors."""
+    agents: tuple[AgentDefinition, ...] = Field(min_length=1)
+    """The agents; at least one."""
+    bindings: tuple[Binding, ...] = ()
+    """Which agent answers which chat."""
+    fallback_agent_id: AgentId | None = None
+    """Agent for chats without a binding; when absent, they are refused."""
+    channels: Channels = Channels()
+    """Settings of each channel."""
+    mcp_servers: dict[EntryName, McpServer] = Field(default_factory=dict)
+    """MCP servers by name; their tools are called `name_tool`."""
+    retention: Retention = Retention()
+    """How long the journal keeps what is finished."""
+    models: dict[EntryName, ModelReference] = Field(default_factory=dict)
+    """Models by name, for the `model` of prompt definitions."""
+    prices: dict[ModelName, Price] = Field(default_factory=dict)
+    """Prices by "provider/model" ("*" is any text), for budgets and reports in US dollars."""
+
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Values of variables of prompt definitions, for every agent."""
+
+    def usable(self) -> frozenset[str]:
+        """The ids of the agents that take messages."""
+        return frozenset(agent.agent_id for agent in self.agents if agent.enabled)
+
+    def agent(self, agent_id: str) -> AgentDefinition | None:
+        """The agent of this id, enabled or not."""
+        return next((agent for agent in self.agents if agent.agent_id == agent_id), None)

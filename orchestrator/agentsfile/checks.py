@@ -1,0 +1,190 @@
+"""What no single part of agents.json can know: names that clash or dangle."""
+
+from collections.abc import Mapping
+
+from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.agents_file import Channels
+from orchestrator.agentsfile.costs import find_price
+from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.problems import field_names, suggestion
+from thinker.protocol.providers import PROVIDERS, Provider
+
+
+def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
+    """Run every check; ``environ`` is where keys are looked for, None skips that one."""
+    declared = _declared(draft)
+    _unique_agents(draft)
+    _unique_ports(draft)
+    _bindings(draft, declared)
+    _fallback(draft, declared)
+    _reachable(draft)
+    _servers(draft)
+    _priced(draft)
+    if environ is not None:
+        _keys(draft, environ)
+
+
+def _declared(draft: Draft) -> set[str]:
+    """Every agent id in the file, also of agents that turned out invalid."""
+    value = draft.document.value
+    agents = value.get("agents") if isinstance(value, dict) else None
+    items = agents if isinstance(agents, list) else []
+    ids = [item.get("agentId") for item in items if isinstance(item, dict)]
+    return {agent_id for agent_id in ids if isinstance(agent_id, str)}
+
+
+def _unique_agents(draft: Draft) -> None:
+    first: dict[str, int] = {}
+    for number, agent in list(draft.agents.items()):
+        name = agent.agent_id
+        if name in first:
+            draft.error(
+                ("agents", number, "agentId"),
+                f"agent '{name}' is defined a second time (first in line "
+                f"{draft.line('agents', first[name], 'agentId')}); rename or remove one",
+                name,
+            )
+            del draft.agents[number]
+        else:
+            first[name] = number
+
+
+def _unique_ports(draft: Draft) -> None:
+    holders: dict[int, str] = {}
+    for number, agent in list(draft.agents.items()):
+        if not agent.enabled or not agent.port:
+            continue
+        if agent.port in holders:
+            draft.error(
+                ("agents", number, "port"),
+                f"agent '{agent.agent_id}' has port {agent.port} of agent "
+                f"'{holders[agent.port]}'; choose another or 0",
+                agent.agent_id,
+            )
+            del draft.agents[number]
+        else:
+            holders[agent.port] = agent.agent_id
+
+
+def _bindings(draft: Draft, declared: set[str]) -> None:
+    enabled = {agent.agent_id: agent.enabled for agent in draft.agents.values()}
+    first: dict[str, int] = {}
+    channels = field_names(Channels)
+    for number, binding in list(draft.bindings.items()):
+        path = ("bindings", number)
+        what = f"binding {binding.place}"
+        if binding.agent_id not in declared:
+            draft.error(  # it stays: the chat is refused rather than read by another's agent
+                (*path, "agentId"),
+                f"{what} names the unknown agent '{binding.agent_id}'"
+                + suggestion(binding.agent_id, declared),
+            )
+        elif not enabled.get(binding.agent_id, True):
+            draft.warn(path, f"{what} leads to the disabled agent '{binding.agent_id}': it refuses")
+        if binding.channel not in channels:
+            draft.warn(
+                (*path, "channel"),
+                f'{what} names the unknown channel "{binding.channel}"'
+                + suggestion(binding.channel, channels),
+            )
+        if "*" in binding.chat_id and binding.chat_id != "*":
+            draft.warn(
+                (*path, "chatId"),
+                f'{what} matches no chat; "*" works only alone, so write it or a whole id',
+            )
+        if binding.place in first:
+            line = draft.line("bindings", first[binding.place])
+            draft.warn(path, f"{what} never applies, line {line} has the same place; remove one")
+        first.setdefault(binding.place, number)
+
+
+def _fallback(draft: Draft, declared: set[str]) -> None:
+    name = draft.fallback
+    if name is None:
+        return
+    if name not in declared:
+        draft.error(
+            ("fallbackAgentId",),
+            f"\"fallbackAgentId\" names the unknown agent '{name}'" + suggestion(name, declared),
+        )
+    valid = {agent.agent_id: agent for agent in draft.agents.values()}
+    if name not in valid:
+        draft.fallback = None
+    elif not valid[name].enabled:
+        draft.warn(
+            ("fallbackAgentId",),
+            f"\"fallbackAgentId\" names the disabled agent '{name}': it refuses",
+        )
+
+
+def _reachable(draft: Draft) -> None:
+    bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback}
+    for number, agent in draft.agents.items():
+        meant_as_tool = "as_tool" in agent.model_fields_set
+        if agent.enabled and agent.agent_id not in bound and not meant_as_tool:
+            draft.warn(
+                ("agents", number, "agentId"),
+                f"agent '{agent.agent_id}' stands in no binding; only a sender that names it "
+                "reaches it",
+                agent.agent_id,
+            )
+
+
+def _servers(draft: Draft) -> None:
+    for name, server in draft.mcp_servers.items():
+        if server.type == "sse":
+            draft.warn(
+                ("mcpServers", name, "type"),
+                f"MCP server '{name}': the transport \"sse\" is not supported, so it is not used; "
+                'set "url" to its streamable HTTP address and "type" to "http"',
+            )
+        for extra in server.model_extra or {}:
+            draft.warn(
+                ("mcpServers", name, extra),
+                f"MCP server '{name}': the field \"{extra}\" is unknown and ignored",
+            )
+
+
+def _priced(draft: Draft) -> None:
+    for number, agent in draft.agents.items():
+        if agent.budget is None or not agent.budget.in_dollars or agent.llm_provider == "demo":
+            continue
+        for model in _models(agent):
+            if find_price(draft.prices, model) is None:
+                draft.warn(
+                    ("agents", number, "budget"),
+                    f"agent '{agent.agent_id}': {model} has no price, so its calls do not count "
+                    'against the budget in US dollars; add it to "prices"',
+                    agent.agent_id,
+                )
+
+
+def _models(agent: AgentDefinition) -> list[str]:
+    """What the agent may call, as `thinker.models.choose` reads it."""
+    own = agent.llm_provider
+    rest = (
+        name if name.partition("/")[0] in PROVIDERS else f"{own}/{name}"
+        for name in agent.fallback_models
+    )
+    meaning = [] if agent.embeddings is None else [agent.embeddings.name]
+    return [f"{own}/{agent.model or '*'}", *rest, *meaning]
+
+
+def _keys(draft: Draft, environ: Mapping[str, str]) -> None:
+    for number, agent in draft.agents.items():
+        if not agent.enabled:
+            continue
+        asked: list[tuple[str, Provider | None]] = []
+        if not agent.base_url:
+            asked.append(("llmProvider", PROVIDERS.get(agent.llm_provider)))
+        if agent.embeddings is not None and not agent.embeddings.base_url:
+            asked.append(("embeddings", PROVIDERS.get(agent.embeddings.provider or "")))
+        for field, provider in asked:
+            key = None if provider is None else provider.key_var
+            if key is not None and not (environ.get(key) or agent.env.get(key)):
+                draft.warn(
+                    ("agents", number, field),
+                    f"agent '{agent.agent_id}' needs {key}, which is not set; "
+                    "set it in the daemon's environment",
+                    agent.agent_id,
+                )

@@ -1,0 +1,56 @@
+"""Models of budgets and prices in agents.json."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+from pydantic import Field
+
+from orchestrator.agentsfile.field_types import ConfigModel
+
+Tokens = Annotated[int, Field(ge=1)]
+Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Budget(ConfigModel):
+    """Hard limits of an agent's model calls; each call is reserved before it is made.
+
+    Hours are the last 60 minutes; days and months those of the agent's time zone.
+    """
+
+    tokens_per_hour: Tokens | None = None
+    """Tokens in any 60 minutes."""
+    tokens_per_day: Tokens | None = None
+    """Tokens in a calendar day."""
+    tokens_per_month: Tokens | None = None
+    """Tokens in a calendar month."""
+    usd_per_hour: Dollars | None = None
+    """US dollars in any 60 minutes; only models with an entry in "prices" count."""
+    usd_per_day: Dollars | None = None
+    """US dollars in a calendar day."""
+    usd_per_month: Dollars | None = None
+    """US dollars in a calendar month."""
+
+    @property
+    def in_dollars(self) -> bool:
+        """Whether it needs prices."""
+        return any((self.usd_per_hour, self.usd_per_day, self.usd_per_month))
+
+
+class Price(ConfigModel):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: Rate
+    """Price of prompt tokens."""
+    output: Rate
+    """Price of tokens in the answer."""
+    cached: Rate | None = None
+    """Price of prompt tokens from the provider's cache; as `input` when absent."""
+
+
+def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
+    """The price of ``provider/model``: the entry of that name, else the first that matches."""
+    if model in prices:
+        return prices[model]
+    return next((price for name, price in prices.items() if fnmatchcase(model, name)), None)

@@ -1,0 +1,57 @@
+"""An agents.json on its way in: what was found valid so far, and every problem met."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.agents_file import (
+    Binding,
+    Channels,
+    McpServer,
+    ModelReference,
+    Retention,
+)
+from orchestrator.agentsfile.costs import Price
+from orchestrator.agentsfile.positions import Document, JsonPath
+from orchestrator.agentsfile.problems import Problem, path_text
+
+
+@dataclass
+class Draft:
+    """Valid parts by their place in the file; the loader fills it and the checks prune it."""
+
+    name: str
+    document: Document
+    agents: dict[int, AgentDefinition] = field(default_factory=dict)
+    bindings: dict[int, Binding] = field(default_factory=dict)
+    channels: Channels = field(default_factory=Channels)
+    mcp_servers: dict[str, McpServer] = field(default_factory=dict)
+    models: dict[str, ModelReference] = field(default_factory=dict)
+    prices: dict[str, Price] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    retention: Retention = field(default_factory=Retention)
+    fallback: str | None = None
+    schema: str | None = None
+    problems: list[Problem] = field(default_factory=list)
+
+    def error(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
+        """Record something that cannot be used."""
+        self._add("error", path, message, agent_id)
+
+    def warn(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
+        """Record something that works otherwise than its author may think."""
+        self._add("warning", path, message, agent_id)
+
+    def line(self, *path: str | int) -> int:
+        """The line of the part at ``path``."""
+        return self.document.line(path)
+
+    def _add(
+        self,
+        severity: Literal["error", "warning"],
+        path: JsonPath,
+        message: str,
+        agent_id: str | None,
+    ) -> None:
+        line = self.document.line(path)
+        self.problems.append(Problem(severity, self.name, line, agent_id, path_text(path), message))

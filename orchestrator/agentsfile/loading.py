@@ -1,0 +1,266 @@
+"""Reading agents.json: every problem at once, and one bad part never spoils the others.
+
+A part with an error is left out: the agent, the binding, the tool server; a channel with an error
+is switched off. Only a file without a single valid agent is refused as a whole.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.agents_file import (
+    AgentsFile,
+    ApiChannel,
+    Binding,
+    Channels,
+    LocalChannel,
+    McpServer,
+    ModelReference,
+    Retention,
+    TelegramChannel,
+)
+from orchestrator.agentsfile.checks import check
+from orchestrator.agentsfile.costs import Price
+from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.field_types import ENTRY_NAME, MODEL_NAME, PATTERN_WORDS
+from orchestrator.agentsfile.positions import Document, JsonPath, JsonSyntaxError, read
+from orchestrator.agentsfile.problems import (
+    AgentsFileError,
+    Problem,
+    field_names,
+    sentence,
+    suggestion,
+)
+from thinker.protocol.messages import JsonObject
+
+MAX_BYTES = 4 * 1024 * 1024  # a thousand agents with long prompts; more is another file by mistake
+
+M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", TelegramChannel, LocalChannel, ApiChannel)
+ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
+
+
+@dataclass(frozen=True)
+class LoadedConfig:
+    """A usable agents.json: its valid parts, what is wrong with it, SHA-256 of its bytes."""
+
+    file: AgentsFile
+    problems: tuple[Problem, ...]
+    digest: str
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems because of which a part was left out."""
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+
+def load(path: Path, environ: Mapping[str, str] | None = None) -> LoadedConfig:
+    """Read the file at ``path``; ``environ`` is where provider keys are looked for.
+
+    Raises:
+        AgentsFileError: the file cannot be read, is no JSON, or holds no valid agent.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}); check the path or run: orchestrator init"
+        raise AgentsFileError([Problem("error", str(path), 0, None, "", reason)]) from error
+    return parse(data, path.name, environ)
+
+
+def parse(
+    data: bytes, name: str = "agents.json", environ: Mapping[str, str] | None = None
+) -> LoadedConfig:
+    """Like `load`, for the bytes of a file called ``name`` in messages.
+
+    Raises:
+        AgentsFileError: the bytes are no JSON or hold no valid agent.
+    """
+    draft = Draft(name, _document(data, name))
+    value = draft.document.value
+    if not isinstance(value, dict):
+        draft.error((), 'must be an object with "agents" in it')
+        raise AgentsFileError(draft.problems)
+    _repeated_at_top(draft)
+    _agents(draft, value)
+    _bindings(draft, value)
+    _channels(draft, value)
+    draft.mcp_servers = _entries(draft, value, "mcpServers", McpServer)
+    draft.models = _entries(draft, value, "models", ModelReference)
+    draft.prices = _entries(draft, value, "prices", Price, MODEL_NAME)
+    draft.variables = _variables(draft, value)
+    kept = _valid(draft, ("retention",), value.get("retention", {}), Retention, ("retention", None))
+    draft.retention = kept or draft.retention
+    _simple(draft, value)
+    check(draft, environ)
+    problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
+    if not draft.agents:
+        raise AgentsFileError(problems)
+    return LoadedConfig(_file(draft), problems, hashlib.sha256(data).hexdigest())
+
+
+def _document(data: bytes, name: str) -> Document:
+    line = 0
+    try:
+        if len(data) > MAX_BYTES:
+            message = f"is larger than {MAX_BYTES // 1024**2} MiB; is it the right file?"
+        else:
+            return read(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = "is not UTF-8 text; save it with that encoding"
+    except JsonSyntaxError as error:
+        line, message = error.line, str(error)
+    raise AgentsFileError([Problem("error", name, line, None, "", message)])
+
+
+def _file(draft: Draft) -> AgentsFile:
+    return AgentsFile(
+        schema_=draft.schema,
+        agents=tuple(draft.agents.values()),
+        bindings=tuple(draft.bindings.values()),
+        fallback_agent_id=draft.fallback,
+        channels=draft.channels,
+        mcp_servers=draft.mcp_servers,
+        models=draft.models,
+        prices=draft.prices,
+        variables=draft.variables,
+        retention=draft.retention,
+    )
+
+
+def _repeated_at_top(draft: Draft) -> None:
+    twice = [path for path in draft.document.repeated if len(path) == 1]
+    for path in twice:
+        draft.error(path, f'"{path[0]}" stands twice; merge the two')
+    if twice:  # which of the two was meant decides everything else
+        raise AgentsFileError(draft.problems)
+
+
+def _agents(draft: Draft, value: JsonObject) -> None:
+    items = _list(draft, value, "agents")
+    if not items:
+        draft.error(("agents",), 'has no agents; add one to "agents"')
+        raise AgentsFileError(draft.problems)
+    for number, item in enumerate(items):
+        name = item.get("agentId") if isinstance(item, dict) else None
+        known = name if isinstance(name, str) else None
+        subject = f"agent '{known}'" if known else f"agent {number + 1}"
+        agent = _valid(draft, ("agents", number), item, AgentDefinition, (subject, known))
+        if agent is not None:
+            draft.agents[number] = agent
+
+
+def _bindings(draft: Draft, value: JsonObject) -> None:
+    for number, item in enumerate(_list(draft, value, "bindings")):
+        subject = f"binding {number + 1}"
+        binding = _valid(draft, ("bindings", number), item, Binding, (subject, None))
+        if binding is not None:
+            draft.bindings[number] = binding
+
+
+def _channels(draft: Draft, value: JsonObject) -> None:
+    sections = _object(draft, value, "channels")
+    known = field_names(Channels)
+    for name in sections:
+        if name not in known:
+            draft.error(("channels", name), f"unknown channel '{name}'" + suggestion(name, known))
+
+    def section(name: str, model: type[C]) -> C:
+        subject = (f"channel '{name}'", None)
+        found = _valid(draft, ("channels", name), sections.get(name, {}), model, subject)
+        return found or model(enabled=False)
+
+    draft.channels = Channels(
+        telegram=section("telegram", TelegramChannel),
+        console=section("console", LocalChannel),
+        web=section("web", LocalChannel),
+        api=section("api", ApiChannel),
+    )
+
+
+def _entries(
+    draft: Draft, value: JsonObject, key: str, model: type[M], pattern: str = ENTRY_NAME
+) -> dict[str, M]:
+    valid: dict[str, M] = {}
+    for name, item in _object(draft, value, key).items():
+        if not re.match(pattern, name):
+            draft.error((key, name), f"{key}: the name {name!r} {PATTERN_WORDS[pattern]}")
+            continue
+        entry = _valid(draft, (key, name), item, model, (f"{ENTRY_NOUNS[key]} '{name}'", None))
+        if entry is not None:
+            valid[name] = entry
+    return valid
+
+
+def _variables(draft: Draft, value: JsonObject) -> dict[str, str]:
+    valid: dict[str, str] = {}
+    for name, item in _object(draft, value, "variables").items():
+        if isinstance(item, str):
+            valid[name] = item
+        else:
+            draft.error(("variables", name), f'variables: "{name}" must be text; quote it')
+    return valid
+
+
+def _simple(draft: Draft, value: JsonObject) -> None:
+    known = field_names(AgentsFile)
+    for key in value:
+        if key not in known:
+            draft.error((key,), f'unknown field "{key}"' + suggestion(key, known))
+    for key in ("fallbackAgentId", "$schema"):
+        text = value.get(key)
+        if text is not None and not isinstance(text, str):
+            draft.error((key,), f'"{key}" must be text, not {json.dumps(text)[:40]}')
+        elif key == "$schema":
+            draft.schema = text
+        else:
+            draft.fallback = text
+
+
+def _list(draft: Draft, value: JsonObject, key: str) -> list[JsonValue]:
+    items = value.get(key, [])
+    if isinstance(items, list):
+        return items
+    draft.error((key,), f'"{key}" must be a list')
+    return []
+
+
+def _object(draft: Draft, value: JsonObject, key: str) -> JsonObject:
+    members = value.get(key, {})
+    if isinstance(members, dict):
+        return members
+    draft.error((key,), f'"{key}" must be an object')
+    return {}
+
+
+def _valid(
+    draft: Draft, path: JsonPath, item: JsonValue, model: type[M], subject: tuple[str, str | None]
+) -> M | None:
+    """The part at ``path`` as a ``model``, or None after recording every problem with it."""
+    name, agent_id = subject
+    twice = [p for p in draft.document.repeated if p[: len(path)] == path]
+    for repeated in twice:
+        draft.error(repeated, f'{name}: "{repeated[-1]}" stands twice; remove one', agent_id)
+    try:
+        found = model.model_validate_json(
+            json.dumps(item), strict=True, by_alias=True, by_name=False
+        )
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            draft.error((*path, *_loc(detail)), sentence(name, detail, model), agent_id)
+        return None
+    return None if twice else found
+
+
+def _loc(detail: ErrorDetails) -> JsonPath:
+    return tuple(detail["loc"])

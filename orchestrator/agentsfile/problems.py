@@ -1,0 +1,109 @@
+"""What is wrong with an agents.json, in sentences that say what to do."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, get_args
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from orchestrator.agentsfile.field_types import PATTERN_WORDS
+from orchestrator.agentsfile.positions import JsonPath
+from orchestrator.errors import ConfigError
+
+SECRET_FIELDS = frozenset({"env", "headers", "variables"})
+MAX_SHOWN = 40  # characters of a refused value that a message repeats
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding; ``line`` counts from 1, 0 when the file could not be read at all."""
+
+    severity: Literal["error", "warning"]
+    file: str
+    line: int
+    agent_id: str | None
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        """``agents.json:12: agent 'work' has no model; set "model" or remove the agent``."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {'warning: ' if self.severity == 'warning' else ''}{self.message}"
+
+
+class AgentsFileError(ConfigError):
+    """agents.json as a whole cannot be used; ``problems`` says why."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """``("agents", 0, "maxSteps")`` as ``agents[0].maxSteps``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest known one, or "remove it"."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    found = get_close_matches(name.replace("_", "").lower(), by_lower, n=1)
+    return f'; did you mean "{by_lower[found[0]]}"?' if found else "; remove it"
+
+
+def field_names(model: type[BaseModel]) -> list[str]:
+    """The fields of a model as they are written in the file."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
+    """Say what pydantic found in ``subject`` (``agent 'work'``), which should be a ``model``."""
+    loc, kind = error["loc"], error["type"]
+    place = path_text(loc)
+    if kind == "missing":
+        return f'{subject} has no {place}; set "{place}" or remove the {subject.partition(" ")[0]}'
+    if kind == "extra_forbidden":
+        known = field_names(_model_at(model, loc[:-1]))
+        return f'{subject} has an unknown field "{place}"{suggestion(str(loc[-1]), known)}'
+    message = error["msg"].removeprefix("Value error, ")
+    if kind == "value_error":
+        return f'{subject}: "{place}" {message}' if place else f"{subject} {message}"
+    if kind == "string_pattern_mismatch":
+        message = PATTERN_WORDS[error["ctx"]["pattern"]]
+    message = re.sub(r"^\w+( \w+)? should", "must", message)
+    return (
+        f'{subject}: "{place}" {message}{_shown(error, loc)}'
+        if place
+        else (f"{subject} must be an object")
+    )
+
+
+def _shown(error: ErrorDetails, loc: JsonPath) -> str:
+    """The refused value, when it is short and cannot be a secret."""
+    value = error["input"]
+    if not isinstance(value, str | int | float) or SECRET_FIELDS & set(map(str, loc)):
+        return ""
+    text = repr(value)
+    return f", not {text}" if len(text) <= MAX_SHOWN and ", not " not in error["msg"] else ""
+
+
+def _model_at(model: type[BaseModel], loc: JsonPath) -> type[BaseModel]:
+    """The model of the object at ``loc`` inside ``model``."""
+    for part in loc:
+        for name, field in model.model_fields.items():
+            if part == (field.alias or name):
+                model = next(_models_in(field.annotation), model)
+    return model
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)

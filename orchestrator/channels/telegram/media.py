@@ -1,0 +1,125 @@
+"""What a Telegram message holds beside its text: pictures to fetch, and words for the rest. Pure.
+
+Nothing is lost: a kind that no model is given becomes a line of text that says what it was.
+"""
+
+from collections.abc import Callable, Iterator
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from orchestrator.channel_api import Attachment
+from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES
+from thinker.protocol.messages import JsonObject
+
+PLAIN = ("contact", "dice", "location", "poll", "venue")  # their words say all
+MAX_WORDS = 200  # characters of a name or question
+
+
+class _Part(BaseModel):
+    """The fields that kinds of media share; absent ones keep their defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    file_id: str = ""
+    file_size: int = 0
+    width: int = 0
+    height: int = 0
+    duration: int = 0
+    file_name: str = ""
+    mime_type: str = ""
+    emoji: str = ""
+    value: int = 0
+    title: str = ""
+    question: str = ""
+    address: str = ""
+    latitude: float = 0.0
+    longitude: float = 0.0
+    phone_number: str = ""
+    first_name: str = ""
+    last_name: str = ""
+    performer: str = ""
+
+
+class _Sizes(BaseModel):
+    photo: tuple[_Part, ...] = Field(min_length=1)
+
+
+def contents(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
+    """Lines for what cannot be shown to a model, and the pictures that can."""
+    pictures = tuple(_pictures(message))
+    kinds = (kind for kind in KINDS if kind in message)
+    # An animation comes as a document as well.
+    kind = next(kinds, None)
+    if pictures or kind is None:
+        return "", pictures
+    hidden = "" if kind in PLAIN else "; what is in it is not known"
+    return f"[{_words(kind, message[kind])}{hidden}]", ()
+
+
+def _pictures(message: JsonObject) -> Iterator[Attachment]:
+    try:
+        sizes = _Sizes.model_validate(message).photo
+    except ValidationError:
+        sizes = ()
+    fitting = [size for size in sizes if size.file_id and size.file_size <= MAX_PICTURE]
+    if fitting:
+        best = max(fitting, key=lambda size: size.width * size.height)
+        yield Attachment(best.file_id, f"photo, {best.width}x{best.height}")
+    document = _part(message.get("document"))
+    fits = document.file_id and document.file_size <= MAX_PICTURE
+    if fits and document.mime_type in MEDIA_TYPES and "animation" not in message:
+        yield Attachment(document.file_id, _named(document, document.mime_type))
+
+
+def _words(kind: str, value: JsonValue) -> str:
+    part = _part(value)
+    said = KINDS[kind](part)
+    return " ".join(f"{kind.replace('_', ' ')}{': ' if said else ''}{said}".split())
+
+
+def _part(value: JsonValue) -> _Part:
+    try:
+        return _Part.model_validate(value)
+    except ValidationError:
+        return _Part()
+
+
+def _named(part: _Part, kind: str = "") -> str:
+    return ", ".join(word for word in (part.file_name[:MAX_WORDS], kind) if word)
+
+
+def _lasting(part: _Part) -> str:
+    name = part.title or part.file_name
+    length = f"{part.duration} seconds" if part.duration else ""
+    return ", ".join(word for word in (part.performer, name[:MAX_WORDS], length) if word)
+
+
+def _nothing(part: _Part) -> str:
+    del part
+    return ""
+
+
+def _place(part: _Part) -> str:
+    where = f"{part.latitude:.5f}, {part.longitude:.5f}" if part.latitude or part.longitude else ""
+    return " ".join(word for word in (part.title, part.address, where) if word)[:MAX_WORDS]
+
+
+# In this order: a venue has a location, and an animation a document, of its own.
+KINDS: dict[str, Callable[[_Part], str]] = {
+    "animation": _lasting,
+    "audio": _lasting,
+    "contact": lambda part: f"{part.first_name} {part.last_name} {part.phone_number}"[:MAX_WORDS],
+    "dice": lambda part: f"{part.emoji} {part.value}",
+    "document": lambda part: _named(part, part.mime_type),
+    "game": lambda part: part.title[:MAX_WORDS],
+    "venue": _place,
+    "location": _place,
+    "paid_media": _nothing,
+    "photo": _nothing,
+    "poll": lambda part: part.question[:MAX_WORDS],
+    "sticker": lambda part: part.emoji,
+    "story": _nothing,
+    "video": _lasting,
+    "video_note": _lasting,
+    "voice": _lasting,
+}

@@ -1,0 +1,43 @@
+"""Tables and lists on stdout."""
+
+from collections.abc import Iterable, Sequence
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from orchestrator.cli._output import printable
+
+PIPE_WIDTH = 1000  # columns; a program that reads a table wants each row on one line
+
+
+def listing(
+    report: BaseModel,
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    empty: str,
+    as_json: bool,
+) -> None:
+    """Print a report: as JSON for programs, else as a table, or as ``empty`` without rows."""
+    if as_json:
+        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+    elif not table(title, columns, rows):
+        typer.echo(empty)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
+    """Print a table to stdout; False, and nothing, when it has no rows. None is an empty cell."""
+    heads = [Column(name, overflow="fold") for name in columns]
+    grid = Table(*heads, title=title, title_justify="left", box=None, pad_edge=False)
+    for row in rows:
+        grid.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
+    if grid.row_count:
+        console = Console()
+        if not console.is_terminal:
+            console.width = PIPE_WIDTH
+        console.print(grid, Text())
+    return bool(grid.row_count)

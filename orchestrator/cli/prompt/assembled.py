@@ -1,0 +1,161 @@
+"""A prompt as an agent's worker would assemble it now, without a daemon and without a model call.
+
+A worker of its own is started for it, with a prompt file of its own, so that a running daemon is
+not disturbed; the journal is only read.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+from pydantic import BaseModel
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.errors import WorkerError
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.memory.prompt_memory import Recollection, recollect
+from orchestrator.journal.turns import sessions
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.processes import launch
+from orchestrator.processes.launch import Endpoint, LaunchSpec
+from orchestrator.processes.worker import started
+from orchestrator.settings import Settings
+from orchestrator.tools.builtin.catalog import offered
+from thinker.protocol import methods
+from thinker.protocol.messages import JsonObject, UserMessage
+from thinker.protocol.methods import (
+    ChatRef,
+    TurnRun,
+)
+from thinker.protocol.peer import PeerClosedError, RpcError
+from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.rendering import PromptRender, PromptRendered
+
+SECONDS = 30.0  # for reading the skills and putting layers together
+M = TypeVar("M", bound=BaseModel)
+DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the journal has for a prompt."""
+
+    recollection: Recollection
+    summary: str | None = None
+
+
+def recall(path: Path, definition: AgentDefinition, chat: ChatRef, text: str, now: float) -> Known:
+    """What the journal at ``path`` knows that bears on a message; the defaults if there is none.
+
+    Raises:
+        JournalError: the file cannot be read.
+    """
+    if not path.exists():
+        books = playbooks.named(playbooks.defaults(), definition.skills)
+        return Known(Recollection(playbooks=playbooks.records(books)))
+    with reading(path) as db:
+        return Known(
+            recollect(db, definition.agent_id, text, definition.skills),
+            _summary(db, definition.agent_id, chat, int(now * 1000)),
+        )
+
+
+def _summary(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> str | None:
+    address: Address | None = sessions.address(db, agent_id, chat.channel, chat.chat_id)
+    if address is None:
+        return None
+    try:
+        return sessions.summary(db, sessions.current(db, agent_id, address.chat_key, now))
+    except apsw.ReadOnlyError:  # no session is open, and none is started here
+        return None
+
+
+async def preview(
+    definition: AgentDefinition,
+    settings: Settings,
+    environ: Mapping[str, str],
+    turn: TurnRun,
+    folder: Path,
+) -> PromptRecord:
+    """The prompt of ``turn``; ``folder`` is an empty directory for the worker.
+
+    Raises:
+        WorkerError: the worker could not be started, or could not do it.
+    """
+    spec = _spec(definition, settings, environ, folder)
+    return await _asked(spec, methods.PROMPT_PREVIEW, turn, PromptRecord)
+
+
+async def render(settings: Settings, request: PromptRender, folder: Path) -> PromptRendered:
+    """A prompt definition by itself, as workers render it.
+
+    Raises:
+        WorkerError: the worker could not be started, or could not do it.
+    """
+    agent = AgentDefinition(agent_id="preview", llm_provider="demo")
+    spec = _spec(agent, settings, os.environ, folder)
+    return await _asked(spec, methods.PROMPT_RENDER, request, PromptRendered)
+
+
+async def _asked(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
+    launch.write_prompt(spec)
+    async with started(spec) as worker:
+        try:
+            return await worker.peer.call(method, request, answer, timeout=SECONDS)
+        except (PeerClosedError, RpcError, TimeoutError) as error:
+            raise WorkerError(
+                f"agent {spec.agent_id!r} could not assemble the prompt ({error})"
+            ) from error
+
+
+def turn_of(
+    definition: AgentDefinition,
+    prompt: JsonObject | None,
+    chat: ChatRef,
+    text: str,
+    known: Known,
+    now: float,
+) -> TurnRun:
+    """A turn that only its prompt is wanted of; ``now`` in seconds since the epoch."""
+    found = known.recollection
+    return TurnRun(
+        turn_id="preview",
+        chat=chat,
+        messages=(UserMessage(content=text),),
+        summary=known.summary,
+        profile_prompt=found.profile_prompt,
+        prompt=prompt,
+        memories=found.memories,
+        playbooks=found.playbooks,
+        skills=found.skills,
+        tools=offered(definition),
+        started_at=now,
+        deadline=now + SECONDS,
+    )
+
+
+def _spec(
+    definition: AgentDefinition, settings: Settings, environ: Mapping[str, str], folder: Path
+) -> LaunchSpec:
+    """The agent's launch spec, with a prompt file in ``folder`` and nothing that needs a key."""
+    endpoint = launch.resolve(definition, environ, ())
+    key = PROVIDERS[endpoint.provider].key_var
+    if key is not None and not (environ.get(key) or definition.env.get(key) or endpoint.base_url):
+        endpoint = DEMO
+    spec = launch.prepare(
+        definition.model_copy(update={"fallback_models": ()}),
+        settings.model_copy(update={"log_level": "warning"}),
+        endpoint,
+        environ,
+    )
+    path = folder / "system-prompt.txt"
+    env = dict(spec.env)
+    if spec.prompt is not None:
+        env["THINKER_SYSTEM_PROMPT_PATH"] = str(path)
+    return dataclasses.replace(spec, prompt_path=path, env=env, cwd=folder)

@@ -1,0 +1,275 @@
+"""``orchestrator prompt diff``: what changed between two turns, or two versions of a definition.
+
+Either side becomes a mapping of what it consists of to text; what differs in it is shown.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import anyio
+import apsw
+import orjson
+import typer
+from pydantic import ValidationError
+
+from orchestrator.agentsfile import load
+from orchestrator.cli._options import AsJson, Config, Home, settings
+from orchestrator.cli._output import count, printable
+from orchestrator.cli.prompt.assembled import render
+from orchestrator.cli.prompt.listing import library
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.journal.db.store import reading
+from orchestrator.journal.inspect import trace as journal
+from orchestrator.journal.turns import prompt_records
+from orchestrator.settings import Settings
+from thinker.formats.prompts import files
+from thinker.formats.prompts.bundle import PromptBundle, bundle
+from thinker.formats.prompts.definition import PromptDefinition
+from thinker.formats.prompts.problem import DefinitionError
+from thinker.protocol.messages import ToolSpec
+from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.rendering import PromptRender
+
+Contents = Mapping[str, str]
+Definitions = Mapping[str, PromptDefinition]
+
+
+class Change(CamelModel):
+    """Something that is not as it was; None where it is missing. ``diff`` is a unified one."""
+
+    what: str
+    before: str | None
+    after: str | None
+    diff: str
+
+
+class DiffReport(CamelModel):
+    """What ``prompt diff --json`` prints."""
+
+    before: str
+    after: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison; a turn has both forms, unless it used no definition."""
+
+    name: str
+    bundle: PromptBundle | None
+    turn: Contents | None = None
+
+
+def diff(
+    first: Annotated[
+        str, typer.Argument(metavar="ONE", help="A turn or message, a definition or its file.")
+    ],
+    second: Annotated[
+        str | None, typer.Argument(metavar="[TWO]", help="Another one to compare it with.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+    config: Config = None,
+    home: Home = None,
+) -> None:
+    """Show what changed between two turns, or two definitions or versions of one.
+
+    With ONE alone, an agent or a definition: what changed in its file since the last turn.
+    """
+    where = settings(home, config)
+    before, after = _since_last_use(where, first) if second is None else _both(where, first, second)
+    if before.turn is not None and after.turn is not None:
+        found = compare(before.turn, after.turn)
+    else:
+        with TemporaryDirectory(prefix="orchestrator-") as folder:
+            found = compare(*(_contents(where, side, Path(folder)) for side in (before, after)))
+    report = DiffReport(before=before.name, after=after.name, changes=found)
+    typer.echo(report.model_dump_json(by_alias=True, indent=2) if as_json else _shown(report))
+
+
+def compare(before: Contents, after: Contents) -> tuple[Change, ...]:
+    """Everything that is not the same in both, in its order."""
+    return tuple(
+        Change(what=what, before=old, after=new, diff=_unified(old or "", new or ""))
+        for what, old, new in (
+            (key, before.get(key), after.get(key)) for key in {**before, **after}
+        )
+        if old != new
+    )
+
+
+def of_turn(
+    record: PromptRecord, used: PromptBundle | None, tools: tuple[ToolSpec, ...] | None
+) -> Contents:
+    """What a turn's model was sent: settings, definition, tools, layers, fingerprints.
+
+    ``tools`` are all that it could be offered; None when that is not kept.
+    """
+    asked = {} if record.settings is None else record.settings.model_dump(mode="json")
+    found = {f"setting {name}": _text(value) for name, value in asked.items()}
+    if used is not None:
+        found |= _fields(used)
+    found |= _tools(record.tools, tools or ())
+    found |= {f"layer {layer.name}": layer.text for layer in record.layers}
+    return found | {"fingerprint stable": record.stable, "fingerprint volatile": record.volatile}
+
+
+def _tools(offered: tuple[str, ...], known: tuple[ToolSpec, ...]) -> Contents:
+    specs = {tool.name: tool.model_dump(mode="json", exclude_defaults=True) for tool in known}
+    return {"tools": "\n".join(offered)} | {
+        f"tool {name}": orjson.dumps(specs[name], option=orjson.OPT_INDENT_2).decode()
+        for name in offered
+        if name in specs
+    }
+
+
+def _fields(found: PromptBundle) -> dict[str, str]:
+    """What definitions say beside the words that become the prompt's.
+
+    Of what is only included, nothing but the words and the variables counts.
+    """
+    words = {definition.name for definition in found.included()}
+    return {
+        f"definition{_of(name, found)}: {field}": _text(value)
+        for name, definition in found.definitions.items()
+        for field, value in definition.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude_none=True,
+            exclude={"name", "prompt"} if name in words else {"name"},
+            include={"variables"} if name in words - {found.name} else None,
+        ).items()
+        if value not in ([], {})
+    }
+
+
+def _of(name: str, found: PromptBundle) -> str:
+    """What tells another definition from the one itself, which may have another name elsewhere."""
+    return "" if name == found.name else f" of {name}"
+
+
+def _contents(where: Settings, side: Side, folder: Path) -> Contents:
+    """A definition's fields and the sections that its words are, as a worker renders them.
+
+    Raises:
+        ConfigError: there is no definition, or it cannot be rendered.
+    """
+    if side.bundle is None:
+        raise ConfigError(f"{side.name} used no prompt definition; compare it with another turn")
+    request = PromptRender(prompt=side.bundle.as_json(), layout="markdown")
+    rendered = anyio.run(render, where, request, folder)
+    if rendered.problem:
+        raise ConfigError(f"{side.name}: {rendered.problem}")
+    found = _fields(side.bundle)
+    for section in filter(lambda section: section.text, rendered.sections):
+        what = f"section {section.id}{_of(section.source, side.bundle)}"
+        again = sum(key == what or key.startswith(f"{what} (") for key in found)
+        found[f"{what} ({again + 1})" if again else what] = section.text
+    return found
+
+
+def _since_last_use(where: Settings, name: str) -> tuple[Side, Side]:
+    """An agent's or a definition's version of the last turn, and the one of today."""
+    file = load(where.agents_file(), os.environ).file
+    agent = file.agent(name)
+    current = name if agent is None else agent.prompt
+    if current is None:
+        raise ConfigError(f"agent '{name}' has no prompt definition; name two turns to compare")
+    known = library(where, file).definitions
+    with reading(where.paths.journal) as db:
+        used = prompt_records.last_use(db, name)
+        if used is None:
+            raise OrchestratorError(
+                f"no turn is kept of an agent or a prompt definition called '{name}'; "
+                "name two turns or definitions to compare"
+            )
+        return _turn(db, *used), _definition(known, current)
+
+
+def _both(where: Settings, first: str, second: str) -> tuple[Side, Side]:
+    known = library(where, load(where.agents_file(), os.environ).file).definitions
+    return _side(where, known, first), _side(where, known, second)
+
+
+def _side(where: Settings, known: Definitions, name: str) -> Side:
+    """What a name means: a definition or its file, else a turn."""
+    if name in known or Path(name).suffix in files.ENDINGS:
+        return _definition(known, name)
+    with reading(where.paths.journal) as db:
+        return _turn(db, name)
+
+
+def _turn(db: apsw.Connection, name: str, at: int | None = None) -> Side:
+    """What a turn was sent last, or at a time (milliseconds)."""
+    every = journal.prompts(db, journal.find(db, name))
+    recorded = [record for record in every if at in (None, record.at)]
+    if not recorded:
+        raise OrchestratorError(f"{name}: no model was asked in this turn, or it is not kept")
+    newest = recorded[-1]
+    made_of = prompt_records.ingredients(db, newest.turn_id, newest.at)
+    title = f"turn {newest.turn_id}"
+    used = made_of.definition
+    try:
+        found = None if used is None else PromptBundle.model_validate(used)
+    except ValidationError as error:
+        raise OrchestratorError(
+            f"{title}: its definition was kept by another version, which has to compare it"
+        ) from error
+    return Side(title, found, of_turn(newest.prompt, found, made_of.tools))
+
+
+def _definition(known: Definitions, name: str) -> Side:
+    """A definition by its name or its file.
+
+    Raises:
+        ConfigError: there is none that can be used.
+    """
+    if Path(name).suffix in files.ENDINGS:
+        file = files.load(Path(name))
+        if file.definition is None:
+            raise ConfigError("\n".join(f"{name}: {problem}" for problem in file.problems))
+        return Side(
+            name, _bundle({**known, file.definition.name: file.definition}, Path(name).stem)
+        )
+    if name not in known:
+        raise ConfigError(f"there is no prompt '{name}'; see: orchestrator prompt list")
+    return Side(f"prompt {name}", _bundle(known, name))
+
+
+def _bundle(known: Definitions, name: str) -> PromptBundle:
+    try:
+        return bundle(known, name)
+    except DefinitionError as error:
+        raise ConfigError(f"prompt '{name}': {error}") from error
+
+
+def _text(value: object) -> str:
+    """A value for people: a text is itself, a list a line for each."""
+    if isinstance(value, list):
+        return "\n".join(map(_text, value))
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _unified(before: str, after: str) -> str:
+    lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="")
+    return "\n".join(list(lines)[2:])  # the first two name files
+
+
+def _shown(report: DiffReport) -> str:
+    total = count(len(report.changes), "change")
+    return printable("\n".join((f"{report.before} → {report.after}: {total}", *_lines(report))))
+
+
+def _lines(report: DiffReport) -> Iterator[str]:
+    for change in report.changes:
+        old, new = (text or "none" for text in (change.before, change.after))
+        if "\n" not in old + new and not change.what.startswith(("layer", "section")):
+            yield f"── {change.what}: {old} → {new} ──"
+        else:
+            yield f"── {change.what} ──\n{change.diff}"

@@ -1,0 +1,135 @@
+"""``orchestrator prompt list`` and ``check``, and ``prompt show`` of a definition."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import typer
+
+from orchestrator.agentsfile import AgentsFile, Problem, load
+from orchestrator.cli._options import AsJson, Config, Home, settings
+from orchestrator.cli._output import count, printable
+from orchestrator.cli._tables import table
+from orchestrator.cli.prompt.assembled import render
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.prompts.library import PromptLibrary
+from orchestrator.settings import Settings
+from thinker.formats.prompts.bundle import bundle
+from thinker.formats.prompts.definition import PromptDefinition
+from thinker.formats.prompts.sources import included
+from thinker.protocol.rendering import PromptRender, PromptRendered
+
+
+class DefinitionReport(CamelModel):
+    """One definition in ``prompt list --json``."""
+
+    name: str
+    form: str
+    model: str
+    includes: tuple[str, ...]
+    tools: tuple[str, ...] | None
+    agents: tuple[str, ...]
+
+
+class DefinitionList(CamelModel):
+    """What ``prompt list --json`` prints."""
+
+    prompts: tuple[DefinitionReport, ...]
+
+
+def library(where: Settings, file: AgentsFile) -> PromptLibrary:
+    """The definitions as a daemon of this home would read them now."""
+    found = PromptLibrary(where)
+    found.read(file)
+    return found
+
+
+def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home = None) -> None:
+    """List the prompt definitions, what they include and which agents use them."""
+    where = settings(home, config)
+    file = load(where.agents_file(), os.environ).file
+    found = library(where, file).definitions
+    reports = tuple(_report(found[name], file) for name in sorted(found))
+    if as_json:
+        typer.echo(DefinitionList(prompts=reports).model_dump_json(by_alias=True, indent=2))
+        return
+    table(
+        "prompts",
+        ("name", "form", "model", "includes", "tools", "agents"),
+        (
+            (
+                report.name,
+                report.form,
+                report.model,
+                ", ".join(report.includes),
+                "all" if report.tools is None else ", ".join(report.tools),
+                ", ".join(report.agents),
+            )
+            for report in reports
+        ),
+    )
+
+
+def check(*, config: Config = None, home: Home = None) -> None:
+    """Check the prompt definitions and name everything that is wrong with them."""
+    where = settings(home, config)
+    found = library(where, load(where.agents_file(), os.environ).file)
+    for problem in found.problems:
+        typer.echo(printable(str(problem)))
+    errors = _errors(found.problems)
+    typer.echo(f"{count(len(found.definitions), 'prompt')}, {count(errors, 'error')}")
+    raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)
+
+
+def show(where: Settings, name: str, layout: str, *, as_json: bool) -> None:
+    """Print a definition in a layout, with the size of each section.
+
+    Raises:
+        ConfigError: there is no such definition, or it cannot be rendered.
+    """
+    file = load(where.agents_file(), os.environ).file
+    found = library(where, file).definitions
+    if name not in found:
+        raise ConfigError(
+            f"there is no prompt '{name}'; see: orchestrator prompt list "
+            f"(for an agent's prompt, add --message TEXT)"
+        )
+    request = PromptRender(prompt=bundle(found, name).as_json(), layout=layout)
+    with TemporaryDirectory(prefix="orchestrator-") as folder:
+        rendered = anyio.run(render, where, request, Path(folder))
+    if rendered.problem:
+        raise ConfigError(f"prompt '{name}': {rendered.problem}")
+    typer.echo(rendered.model_dump_json(indent=2) if as_json else _shown(rendered))
+
+
+def _shown(rendered: PromptRendered) -> str:
+    sizes = (
+        f"── {section.id} · from {section.source} · {len(section.text)} chars ──"
+        for section in rendered.sections
+    )
+    text = rendered.text
+    total = f"── total · {len(text)} chars · ~{-(-len(text) // 4)} tokens ──"
+    return "\n".join(
+        map(printable, (text, *sizes, total, f"── sha256 · {rendered.fingerprint} ──"))
+    )
+
+
+def _report(definition: PromptDefinition, file: AgentsFile) -> DefinitionReport:
+    source = definition.prompt
+    form = {"str": "text", "tuple": "parts"}.get(type(source).__name__)
+    tools = definition.tools
+    return DefinitionReport(
+        name=definition.name,
+        form=form or type(source).__name__.removesuffix("Source").lower(),
+        model=definition.model,
+        includes=tuple(dict.fromkeys(included(source))),
+        tools=None if tools is None else tuple(entry.name for entry in tools),
+        agents=tuple(a.agent_id for a in file.agents if a.prompt == definition.name),
+    )
+
+
+def _errors(problems: Sequence[Problem]) -> int:
+    return sum(problem.severity == "error" for problem in problems)

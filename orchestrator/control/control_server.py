@@ -1,0 +1,290 @@
+"""The daemon's side of the control socket."""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import apsw
+import structlog
+from pydantic import JsonValue
+
+from orchestrator.channel_api import Intake
+from orchestrator.control import accept, protocol
+from orchestrator.control.console import Console
+from orchestrator.control.protocol import (
+    AgentName,
+    ApprovalList,
+    ApprovalReport,
+    ChatOutcome,
+    ChatSend,
+    ChatView,
+    ChatWait,
+    Done,
+    Forgettable,
+    HealthReport,
+    Numbered,
+    PairCode,
+    PairedChat,
+    PairingList,
+    PairingReport,
+    PinList,
+    PinReport,
+    ReloadReport,
+    StatusReport,
+    ToolName,
+    Word,
+)
+from orchestrator.errors import (
+    AlreadyRunningError,
+    JournalError,
+    OrchestratorError,
+    UnknownAgentError,
+)
+from orchestrator.journal.access import pairing, tool_pins
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.turns import deadletters
+from orchestrator.journal.upkeep import erasure
+from orchestrator.journal.upkeep.erasure import Subject
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.settings import Settings
+from orchestrator.spending.spending_guard import Gate
+from orchestrator.toolcalls.approvals import Desk
+from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What the daemon does for its operator.
+
+    ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has,
+    ``api_changed`` after the token of the endpoints has, ``tools_approved`` after pins have.
+    """
+
+    status: Callable[[], Awaitable[StatusReport]]
+    health: Callable[[], Awaitable[HealthReport]]
+    reload: Callable[[], Awaitable[ReloadReport]]
+    wake: Callable[[], None]
+    desk: Desk
+    gate: Gate
+    tasks_changed: Callable[[], None]
+    api_changed: Callable[[], None]
+    tools_approved: Callable[[], None]
+
+
+class ControlServer:
+    """Serves the command line; one peer per connection."""
+
+    def __init__(
+        self,
+        store: Store,
+        supervisor: Supervisor,
+        console: Console,
+        intake: Intake,
+        operations: Operations,
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._supervisor = supervisor
+        self._console = console
+        self._intake = intake
+        self._operations = operations
+        self._clock = clock
+
+    async def run(self, listener: socket.socket) -> None:
+        """Accept connections until cancelled."""
+        await accept.accept(listener, self._serve)
+
+    async def _serve(self, sock: socket.socket) -> None:
+        async with connected(sock) as peer:
+            peer.requests |= self._methods(peer)
+            await peer.closed.wait()
+
+    def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
+        async def wait(params: JsonValue) -> ChatOutcome:
+            asked = ChatWait.model_validate(params)
+
+            def view(text: ChatView) -> None:
+                peer.notify(protocol.CHAT_VIEW, text)
+
+            show = view if asked.views else None
+            return await self._console.outcome(asked.message, asked.seconds, show)
+
+        return {
+            protocol.STATUS: lambda _: self._operations.status(),
+            protocol.HEALTH: lambda _: self._operations.health(),
+            protocol.CHAT_SEND: self._send,
+            protocol.CHAT_WAIT: wait,
+            protocol.PAIR_LIST: self._pairings,
+            protocol.PAIR_APPROVE: self._approve,
+            protocol.PAIR_REVOKE: self._revoke,
+            protocol.APPROVAL_LIST: self._approvals,
+            protocol.APPROVAL_DECIDE: self._decide,
+            protocol.TOOL_LIST: self._tools,
+            protocol.TOOL_APPROVE: self._approve_tool,
+            protocol.FORGET: self._forget,
+            protocol.RELOAD: lambda _: self._operations.reload(),
+            protocol.AGENT_PAUSE: self._pause,
+            protocol.AGENT_RESUME: self._resume,
+            protocol.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
+            protocol.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
+            protocol.API_REFRESH: self._refresh_api,
+            protocol.TASK_RUN: lambda params: self._task(task_runs.run_now, params),
+            protocol.TASK_ENABLE: lambda params: self._task(tasks.enable, params),
+            protocol.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
+        }
+
+    async def _send(self, params: JsonValue) -> Done:
+        try:
+            await self._console.say(self._intake, ChatSend.model_validate(params))
+        except JournalError as error:
+            raise RpcError(FAILED, f"the message was not taken: {error}") from error
+        return Done()
+
+    async def _pairings(self, params: JsonValue) -> PairingList:
+        del params
+        rows = await self._store.transact(pairing.every)
+        return PairingList(
+            pairings=tuple(
+                PairingReport(
+                    channel=row.channel,
+                    chat_id=row.chat_id,
+                    name=row.name,
+                    code=row.code,
+                    state=row.state,
+                    created_at=row.created_at / 1000,
+                )
+                for row in rows
+            )
+        )
+
+    async def _approve(self, params: JsonValue) -> PairedChat:
+        code = PairCode.model_validate(params).code
+        found = await self._store.transact(pairing.approve, code, self._clock())
+        if found is None:
+            raise RpcError(FAILED, f"no chat waits with the code {code!r}; see 'pair list'")
+        return PairedChat(channel=found.channel, chat_id=found.chat_id)
+
+    async def _revoke(self, params: JsonValue) -> Done:
+        chat = PairedChat.model_validate(params)
+        if not await self._store.transact(
+            pairing.revoke, chat.channel, chat.chat_id, self._clock()
+        ):
+            raise RpcError(FAILED, f"{chat.channel} chat {chat.chat_id!r} never asked to be paired")
+        return Done()
+
+    async def _approvals(self, params: JsonValue) -> ApprovalList:
+        del params
+        return ApprovalList(
+            approvals=tuple(
+                ApprovalReport(
+                    code=item.code,
+                    agent_id=item.agent_id,
+                    chat=item.chat_key,
+                    tool=item.tool,
+                    arguments=item.arguments,
+                    reason=item.reason,
+                    expires=item.expires / 1000,
+                )
+                for item in await self._operations.desk.waiting()
+            )
+        )
+
+    async def _decide(self, params: JsonValue) -> Done:
+        word = Word.model_validate(params)
+        if await self._operations.desk.decide(word.code, "operator", granted=word.granted) is None:
+            raise RpcError(
+                FAILED, f"nothing waits with the code {word.code!r}; see 'approvals list'"
+            )
+        return Done()
+
+    async def _tools(self, params: JsonValue) -> PinList:
+        del params
+        pins = await self._store.transact(tool_pins.every)
+        return PinList(
+            tools=tuple(
+                PinReport(name=pin.name, changed=pin.changed, by=pin.by, at=pin.at / 1000)
+                for pin in pins
+            )
+        )
+
+    async def _approve_tool(self, params: JsonValue) -> Done:
+        name = ToolName.model_validate(params).name
+        done = await self._change(tool_pins.approve, name, "operator")
+        self._operations.tools_approved()
+        return done
+
+    async def _pause(self, params: JsonValue) -> Done:
+        agent_id = AgentName.model_validate(params).agent_id
+        if agent_id not in self._supervisor.slots():
+            raise RpcError(FAILED, f"there is no agent {agent_id!r}")
+        await self._operations.gate.order(agent_id, "operator", paused=True)
+        return Done()
+
+    async def _resume(self, params: JsonValue) -> Done:
+        agent_id = AgentName.model_validate(params).agent_id
+        try:
+            self._supervisor.resume(agent_id)
+        except UnknownAgentError as error:
+            raise RpcError(FAILED, str(error)) from error
+        refused = await self._operations.gate.order(agent_id, "operator", paused=False)
+        if refused is not None:
+            raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
+        return Done()
+
+    async def _forget(self, params: JsonValue) -> Done:
+        subject = Subject(**Forgettable.model_validate(params).model_dump(by_alias=False))
+        if subject.agent in self._supervisor.slots():
+            raise RpcError(FAILED, f"{subject} is in agents.json; take it out first")
+        return await self._change(erasure.forget, subject)
+
+    async def _refresh_api(self, params: JsonValue) -> Done:
+        del params
+        self._operations.api_changed()
+        return Done()
+
+    async def _dead_letter(
+        self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
+    ) -> Done:
+        return await self._change(change, Numbered.model_validate(params).id)
+
+    async def _task(
+        self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
+    ) -> Done:
+        done = await self._change(change, Numbered.model_validate(params).id)
+        self._operations.tasks_changed()
+        return done
+
+    async def _change(self, change: Callable[..., object], *what: object) -> Done:
+        """A change of the journal, which is told ``what`` it is of, and when."""
+        try:
+            await self._store.transact(change, *what, self._clock())
+        except OrchestratorError as error:
+            raise RpcError(FAILED, str(error)) from error
+        self._operations.wake()
+        return Done()
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The control socket, readable by this user alone; the home's lock is already held.
+
+    Raises:
+        AlreadyRunningError: something else sits at its path.
+    """
+    path = settings.paths.control_socket
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    except OSError as error:
+        listener.close()
+        raise AlreadyRunningError(f"{path}: cannot listen ({error}); remove it") from error
+    finally:
+        os.umask(before)
+    listener.listen()
+    listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+    return listener

@@ -1,0 +1,213 @@
+"""What `orchestrator status` and `orchestrator health` show, from every part of the daemon."""
+
+from collections.abc import Iterable
+
+import anyio
+import apsw
+
+from orchestrator import __version__
+from orchestrator.agentsfile import Problem
+from orchestrator.channel_api import Adapter
+from orchestrator.configuration import Configuration
+from orchestrator.control.protocol import (
+    AgentReport,
+    ChannelReport,
+    ConfigProblem,
+    HealthReport,
+    RecentTurn,
+    StatusReport,
+    ToolServerReport,
+)
+from orchestrator.errors import JournalError
+from orchestrator.inbound.commands import Glance
+from orchestrator.journal.db.liveness import prove_writable
+from orchestrator.journal.db.store import StorageFailedError, Store
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.turns import handoffs, pauses, turns
+from orchestrator.processes.restarts import WorkerState
+from orchestrator.processes.supervisor import Slot, Supervisor
+from orchestrator.settings import Settings
+from orchestrator.tools.mcp.servers import ToolServers
+
+RECENT = 5  # turns shown
+LOOKED_AT = 50  # newest turns whose missing tools are told of
+POLL_AGE = 120.0  # seconds since a channel's last successful poll (reliability.md §3.1, P11)
+WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
+MISSING = (
+    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
+    " server, allow the tool, or change the playbook"
+)
+DEMO_HINT = (
+    "agent {agent!r} uses the built-in demo model (rules, no language model); set"
+    " ANTHROPIC_API_KEY, OPENAI_API_KEY or GROQ_API_KEY and restart, start Ollama, or set"
+    " llmProvider and model in agents.json"
+)
+
+CHANGED = (
+    "the MCP server of {tool} describes it in another way than before, so it is not offered; look"
+    " at it, then: orchestrator tools approve {name}"
+)
+HANDED = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
+
+
+async def report(
+    store: Store,
+    settings: Settings,
+    configuration: Configuration,
+    supervisor: Supervisor,
+    servers: ToolServers,
+    adapters: Iterable[Adapter],
+    health: HealthReport,
+) -> StatusReport:
+    """The state of everything, at this moment."""
+    counts, open_turns, recent, paused = store.read(_journal)
+    handed = await store.transact(handoffs.every)
+    missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
+    channels = tuple(
+        ChannelReport(
+            name=adapter.status.name,
+            state=adapter.status.state,
+            detail=adapter.status.detail,
+            last_ok=adapter.status.last_ok,
+        )
+        for adapter in adapters
+    )
+    return StatusReport(
+        ready=health.ready,
+        version=__version__,
+        home=str(settings.home),
+        config_file=str(configuration.path),
+        journal_bytes=store.size(),
+        agents=tuple(
+            _agent(slot, paused.get(name, "")) for name, slot in supervisor.slots().items()
+        ),
+        channels=channels,
+        tool_servers=tuple(
+            ToolServerReport(
+                name=state.name, state=state.state, tools=len(state.tools), error=state.error
+            )
+            for state in servers.states()
+        ),
+        config_errors=problems(configuration.problems),
+        open_turns=open_turns,
+        inbox=counts,
+        recent_turns=recent,
+        hints=(
+            *(f"not ready: {reason}" for reason in health.reasons),
+            *hints(configuration, supervisor),
+            *(
+                CHANGED.format(tool=tool, name=name)
+                for tool, name in servers.pins.withheld().items()
+            ),
+            *(HANDED.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id) for h in handed),
+            *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
+        ),
+    )
+
+
+def glance(
+    supervisor: Supervisor, servers: ToolServers, adapters: Iterable[Adapter], started: int
+) -> Glance:
+    """The little of it that a chat is shown; ``started`` in milliseconds since the epoch."""
+    return Glance(
+        version=__version__,
+        started=started,
+        agents={name: slot.history.state for name, slot in supervisor.slots().items()},
+        channels={adapter.status.name: adapter.status.state for adapter in adapters},
+        servers={state.name: state.state for state in servers.states()},
+    )
+
+
+async def health(
+    store: Store,
+    adapters: Iterable[Adapter],
+    now: float,
+    *,
+    admitting: bool,
+    scheduler: str | None = None,
+) -> HealthReport:
+    """Whether messages are heard, stored and answered; ``now`` in seconds since the epoch.
+
+    ``scheduler`` is what is wrong with it, if anything.
+    """
+    reasons = [] if admitting else ["the daemon is stopping"]
+    reasons += [] if scheduler is None else [scheduler]
+    reasons += [
+        f"channel {adapter.name} has not heard from its platform for {POLL_AGE:.0f} seconds"
+        f" ({adapter.status.detail or adapter.status.state})"
+        for adapter in adapters
+        if not _hears(adapter, now)
+    ]
+    try:
+        with anyio.fail_after(WRITE_TIMEOUT):
+            await store.attempt(prove_writable, round(now * 1000))
+    except TimeoutError:
+        reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
+    except (JournalError, StorageFailedError) as error:
+        reasons.append(f"the journal cannot be written: {error}")
+    return HealthReport(ready=not reasons, reasons=tuple(reasons))
+
+
+def _hears(adapter: Adapter, now: float) -> bool:
+    """A channel that has nothing to poll is judged by its state."""
+    last_ok = adapter.status.last_ok
+    return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
+
+
+def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:
+    """Problems of agents.json in the words of the control socket."""
+    return tuple(
+        ConfigProblem(
+            file=problem.file,
+            line=problem.line,
+            agent_id=problem.agent_id,
+            message=problem.message,
+            severity=problem.severity,
+        )
+        for problem in found
+    )
+
+
+def _journal(
+    db: apsw.Connection,
+) -> tuple[dict[str, int], int, tuple[RecentTurn, ...], dict[str, str]]:
+    newest = tuple(
+        RecentTurn(
+            turn_id=turn.id,
+            agent_id=turn.agent_id,
+            chat=turn.chat_key,
+            state=turn.state,
+            stop_reason=turn.stop_reason,
+            tools=turn.tools,
+            ms=turn.ms,
+        )
+        for turn in recent.turns(db, RECENT)
+    )
+    paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
+    return recent.counts(db), turns.open_count(db), newest, paused
+
+
+def _agent(slot: Slot, paused: str) -> AgentReport:
+    return AgentReport(
+        agent_id=slot.spec.agent_id,
+        state=slot.history.state,
+        pid=slot.worker.pid if slot.worker is not None else None,
+        restarts=slot.history.restarts,
+        provider=slot.spec.endpoint.provider,
+        model=slot.spec.endpoint.model,
+        parent=slot.spec.parent or "",
+        reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
+        paused=paused,
+    )
+
+
+def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
+    """What an operator should know: demo models, a broken file, broken skills or prompts."""
+    if configuration.fallen_back:
+        yield f"{configuration.path} is broken; the last good copy of it is in force"
+    for slot in supervisor.slots().values():
+        if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
+            yield DEMO_HINT.format(agent=slot.spec.agent_id)
+    yield from configuration.skill_problems
+    yield from map(str, configuration.prompts.problems)

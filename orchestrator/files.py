@@ -1,0 +1,19 @@
+"""Files that only this user can read, replaced whole."""
+
+import os
+from pathlib import Path
+from uuid import uuid4
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace a file whole: a reader sees the old or the new text, nobody else reads it."""
+    fresh = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        fresh.touch(mode=0o600, exist_ok=False)
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

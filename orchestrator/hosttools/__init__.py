@@ -1,1 +1,0 @@
-"""Built-in tools that the supervisor answers itself."""

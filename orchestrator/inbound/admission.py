@@ -1,0 +1,97 @@
+"""Who may talk to us at all, decided before routing and before anything is read (design §5).
+
+Routing says which agent answers a chat; admission says whether the chat is answered.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from orchestrator.channel_api import InboundMessage
+
+Access: TypeAlias = Literal["pairing", "allowlist", "open"]
+
+GUARDED = frozenset({"telegram"})  # every other channel is reached on this host, with a token
+FORWARDING = frozenset({"http"})  # whose clients hand on what other people wrote
+CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # 32 signs, without I, O, 0 and 1
+CODE_LENGTH = 8  # 40 bits
+
+# Usernames change hands, so only numbers count (CVE-2026-28480).
+_NUMERIC = re.compile(r"-?\d{1,19}")
+
+
+class Verdict(StrEnum):
+    """What to do with a message."""
+
+    ADMIT = "admit"
+    PAIR = "pair"  # tell the chat its pairing code
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A verdict; ``reason`` is for the audit, and empty when the message is admitted.
+
+    ``operator``: the sender may steer agents with chat commands.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    operator: bool = False
+
+
+def decide(
+    message: InboundMessage,
+    *,
+    access: Access,
+    bound_chats: Collection[str],
+    allowlist: Collection[str],
+    paired: Collection[str],
+) -> Admission:
+    """Whether ``message`` may go on to routing.
+
+    A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list;
+    pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist``
+    closes what pairing had opened. In a group either the chat or the sender must be known.
+    Operators are the people (not the groups) that a binding, the allow-list or a pairing names.
+
+    Args:
+        message: what came in.
+        access: the channel's ``access`` setting.
+        bound_chats: chat ids that stand in bindings; ``*`` and names are ignored.
+        allowlist: numeric ids of people or chats from the configuration; empty is nobody.
+        paired: numeric ids of people or chats that the operator approved.
+    """
+    if message.channel not in GUARDED:
+        return Admission(Verdict.ADMIT, operator=message.channel not in FORWARDING)
+    if not _NUMERIC.fullmatch(message.chat_id):
+        return Admission(Verdict.REFUSE, "the update names no chat")
+    trusted = {*allowlist, *(paired if access == "pairing" else ())}
+    known = any(_NUMERIC.fullmatch(name) for name in {message.chat_id, message.sender_id} & trusted)
+    if message.chat_id in bound_chats or known or access == "open":
+        return Admission(Verdict.ADMIT, operator=_is_operator(message, trusted | {*bound_chats}))
+    if access == "pairing":
+        return Admission(Verdict.PAIR, "not paired yet")
+    return Admission(Verdict.REFUSE, "neither chat nor sender is on the allow-list")
+
+
+def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
+    """Whoever writes in a group's name may be any of its administrators, so that is nobody."""
+    person = message.private or message.sender_id != message.chat_id
+    return (
+        person
+        and message.sender_id in trusted
+        and _NUMERIC.fullmatch(message.sender_id) is not None
+    )
+
+
+def pairing_code(random: bytes) -> str:
+    """A code from at least 8 random bytes; 256 is a multiple of 32, so every sign is as likely."""
+    return "".join(CODE_ALPHABET[byte % len(CODE_ALPHABET)] for byte in random[:CODE_LENGTH])
+
+
+def pairing_text(code: str) -> str:
+    """What an unknown chat is told."""
+    return f"I don't know you yet. Ask my operator to run: orchestrator pair approve {code}"

@@ -1,0 +1,301 @@
+"""Chat commands: ``/status`` and the like, answered by the daemon itself, without a model.
+
+A command is run inside T1, so it does not wait behind its chat's open turn, and comes out once
+however often the platform repeats it. Operators may use all of them; whoever else may talk to an
+agent may ask for help, start afresh and stop the answer to their own chat.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import apsw
+import structlog
+
+from orchestrator import chat_texts
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.channel_api import InboundMessage
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.access import tool_pins
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.schedule import tasks
+from orchestrator.journal.turns import (
+    approvals,
+    cancellations,
+    handoffs,
+    inbox,
+    pauses,
+    sessions,
+    subagents,
+    usage,
+)
+from orchestrator.journal.turns.steps import unconfirmed
+from orchestrator.routing import answering_agent
+from orchestrator.schedules.describe import local_time
+from orchestrator.spending import budgets
+from orchestrator.spending.spending_guard import Gate
+from orchestrator.timezones import zone_or_utc
+
+MAX_ANSWER = 3_500  # characters: one message on every platform that we know
+FOR_ALL = ("help", "new", "stop")
+HELP = {
+    "help": "what I understand",
+    "status": "how the daemon, its agents and channels are",
+    "agents": "the agents and which of them answers here",
+    "new": "start a new conversation",
+    "handback": "let the agent answer here that did before the chat was handed over",
+    "stop": "stop what I am doing here",
+    "pause": "AGENT: keep its messages unanswered; this chat's agent if none is named",
+    "resume": "AGENT: let it go on",
+    "tasks": "what is scheduled",
+    "usage": "tokens and cost of today and of the last seven days",
+    "approve": "CODE: let a tool call run that waits for a word; or a tool that has changed",
+    "deny": "CODE: refuse it",
+}
+ALIASES = {"start": "help"}  # what Telegram sends when somebody opens the chat
+NO_AGENT = "No agent answers this chat."
+_COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Glance:
+    """The daemon at this moment; ``started`` in milliseconds, states by name."""
+
+    version: str
+    started: int
+    agents: Mapping[str, str]
+    channels: Mapping[str, str]
+    servers: Mapping[str, str]
+
+
+@dataclass
+class Command:
+    """One command of one message, run by `answer` inside T1.
+
+    ``operator``: its sender is one; ``stopped`` are the turns that it cancelled.
+    """
+
+    name: str
+    argument: str
+    message: InboundMessage
+    desk: "Commands"
+    glance: Glance
+    operator: bool = False
+    stopped: list[str] = field(default_factory=list)
+
+    def answer(self, db: apsw.Connection) -> str:
+        """Do it and say what was done; a fault in it takes nothing of the message's batch along."""
+        db.execute("SAVEPOINT command")
+        try:
+            text = self.desk.run(db, self)
+        except (apsw.FullError, apsw.IOError, apsw.CorruptError):
+            raise
+        except Exception:  # the message counts as answered: again it would only fail again
+            log.exception("command_failed", command=self.name)
+            db.execute("ROLLBACK TO command")
+            self.stopped.clear()
+            text = chat_texts.COMMAND_FAILED
+        db.execute("RELEASE command")
+        return text if len(text) <= MAX_ANSWER else text[: MAX_ANSWER - 1] + "…"
+
+    @property
+    def by(self) -> str:
+        """Who gave it, for the audit log."""
+        return f"{self.message.channel}:{self.message.sender_id}"
+
+    @property
+    def chat(self) -> str:
+        """The chat's name in the journal."""
+        said = self.message
+        return inbox.chat_key(said.channel, said.bot_id, said.chat_id, said.thread_id)
+
+
+class Commands:
+    """Reads and runs commands. ``clock`` tells milliseconds since the epoch."""
+
+    def __init__(
+        self,
+        agents: Callable[[], AgentsFile],
+        gate: Gate,
+        environ: Mapping[str, str],
+        glance: Callable[[], Glance],
+        after: Callable[[Sequence[str]], None],
+        clock: Callable[[], int],
+    ) -> None:
+        """``after`` is called when commands are on disk, with the turns that they cancelled."""
+        self._after = after
+        self._agents = agents
+        self._gate = gate
+        self._environ = environ
+        self._glance = glance
+        self._clock = clock
+        self._handlers: dict[str, Callable[[apsw.Connection, Command], str]] = {
+            "help": self._help,
+            "status": self._status,
+            "agents": self._list_agents,
+            "new": self._new,
+            "handback": self._handback,
+            "stop": self._stop,
+            "pause": self._pause,
+            "resume": self._resume,
+            "tasks": self._tasks,
+            "usage": self._usage,
+            "approve": self._approve,
+            "deny": self._deny,
+        }
+
+    def read(self, message: InboundMessage) -> Command | None:
+        """The command that a message is, outside of any transaction; None: it is for an agent."""
+        found = _COMMAND.fullmatch(message.text) if message.kind == "message" else None
+        if found is None:
+            return None
+        name = found[1].lower()
+        argument = (found[2] or "").strip()
+        return Command(ALIASES.get(name, name), argument, message, self, self._glance())
+
+    def settled(self, commands: Sequence[Command]) -> None:
+        """The commands are on disk: whoever they concern may look."""
+        if commands:
+            self._after([turn_id for command in commands for turn_id in command.stopped])
+
+    def run(self, db: apsw.Connection, command: Command) -> str:
+        """Do what a command says, and the answer to it."""
+        handler = self._handlers.get(command.name)
+        if handler is None:
+            return f"I don't know /{command.name}. /help lists what I understand."
+        if not command.operator and command.name not in FOR_ALL:
+            return f"Only my operator may use /{command.name}. /help lists what you can."
+        return handler(db, command)
+
+    def _help(self, db: apsw.Connection, command: Command) -> str:
+        del db
+        names = HELP if command.operator else FOR_ALL
+        return "\n".join(f"/{name} - {HELP[name]}" for name in names)
+
+    def _status(self, db: apsw.Connection, command: Command) -> str:
+        glance = command.glance
+        n = recent.counts(db)
+        up = timedelta(seconds=(self._clock() - glance.started) // 1000)
+        parts = {
+            "Agents": self._states(db, glance),
+            "Channels": glance.channels,
+            "Tool servers": glance.servers,
+        }
+        return "\n".join(
+            [
+                f"orchestrator {glance.version}, up {up}",
+                *(f"{name}: {_listed(states)}" for name, states in parts.items() if states),
+                f"Messages: {n['claimed']} in hand, {n['new']} waiting, {n['dead']} dead",
+            ]
+        )
+
+    def _states(self, db: apsw.Connection, glance: Glance) -> dict[str, str]:
+        paused = {pause.agent_id: f"PAUSED ({pause.reason})" for pause in pauses.every(db)}
+        return {name: paused.get(name, state) for name, state in glance.agents.items()}
+
+    def _list_agents(self, db: apsw.Connection, command: Command) -> str:
+        here = self._agent_of(db, command)
+        return "\n".join(
+            f"{name}: {state}{' - answers here' if name == here else ''}"
+            for name, state in self._states(db, command.glance).items()
+        )
+
+    def _new(self, db: apsw.Connection, command: Command) -> str:
+        now = self._clock()
+        handoffs.take_back(db, command.chat, now)
+        agent_id = self._agent_of(db, command)
+        if agent_id is None:
+            return NO_AGENT
+        sessions.end(db, agent_id, command.chat, now)
+        subagents.dismiss(db, command.chat, now)
+        return "A new conversation begins. I still know the facts that I have stored."
+
+    def _stop(self, db: apsw.Connection, command: Command) -> str:
+        ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", self._clock())
+        if ended is None:
+            return "I am not doing anything here."
+        command.stopped += ended
+        tools = dict.fromkeys(tool for turn_id in ended for tool in unconfirmed(db, turn_id))
+        return "\n".join(["Stopped.", *(chat_texts.UNSURE.format(tool=tool) for tool in tools)])
+
+    def _handback(self, db: apsw.Connection, command: Command) -> str:
+        taken = handoffs.take_back(db, command.chat, self._clock())
+        agent_id = self._agent_of(db, command)
+        if not taken or agent_id is None:
+            return "Nobody has handed this chat over."
+        return f"Agent '{agent_id}' answers here again."
+
+    def _pause(self, db: apsw.Connection, command: Command) -> str:
+        agent_id = self._named(db, command)
+        if agent_id is None:
+            return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
+        self._gate.pause(db, agent_id, command.by)
+        return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
+
+    def _resume(self, db: apsw.Connection, command: Command) -> str:
+        agent_id = self._named(db, command)
+        if agent_id is None:
+            return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
+        refused = self._gate.resume(db, agent_id, command.by)
+        if refused is not None:
+            return f"Agent '{agent_id}' stays paused: {refused}."
+        return f"Agent '{agent_id}' goes on."
+
+    def _tasks(self, db: apsw.Connection, command: Command) -> str:
+        del command
+        lines = [
+            f"{task.id} {task.name} ({task.agent_id}): "
+            + (task.state if task.next_at is None else local_time(task.next_at, task.spec.zone))
+            for task in tasks.listed(db)
+        ]
+        return "\n".join(lines) or "Nothing is scheduled."
+
+    def _usage(self, db: apsw.Connection, command: Command) -> str:
+        del command
+        lines = []
+        for definition in self._agents().agents:
+            zone = zone_or_utc(definition.timezone, self._environ)
+            said = []
+            for days, words in ((0, "today"), (6, "in 7 days")):
+                since = budgets.days_ago(days, self._clock(), zone)
+                spent = usage.spent(db, definition.agent_id, since)
+                said.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {words}")
+            lines.append(f"{definition.agent_id}: {', '.join(said)}")
+        return "\n".join(lines)
+
+    def _approve(self, db: apsw.Connection, command: Command) -> str:
+        return self._decide(db, command, granted=True)
+
+    def _deny(self, db: apsw.Connection, command: Command) -> str:
+        return self._decide(db, command, granted=False)
+
+    def _decide(self, db: apsw.Connection, command: Command, *, granted: bool) -> str:
+        code = command.argument
+        found = approvals.decide(db, code, command.by, self._clock(), granted=granted)
+        if found is not None:
+            return f"{'Granted' if granted else 'Denied'}: {found.tool}."
+        if granted and "/" in code:
+            return self._believe(db, command)
+        return f"Nothing waits with the code {code!r}." if code else "Which one? Write its code."
+
+    def _believe(self, db: apsw.Connection, command: Command) -> str:
+        try:
+            tool_pins.approve(db, command.argument, command.by, self._clock())
+        except OrchestratorError as error:
+            return str(error)
+        return f"Agents may use {command.argument} as it is now."
+
+    def _named(self, db: apsw.Connection, command: Command) -> str | None:
+        """The agent that a command names, else the one that answers its chat."""
+        if not command.argument:
+            return self._agent_of(db, command)
+        return command.argument if self._agents().agent(command.argument) is not None else None
+
+    def _agent_of(self, db: apsw.Connection, command: Command) -> str | None:
+        return answering_agent(db, self._agents(), command.message, command.chat)
+
+
+def _listed(states: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {state}" for name, state in states.items())

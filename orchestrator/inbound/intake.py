@@ -1,0 +1,180 @@
+"""What channels hear becomes inbox rows: admission, then T1.
+
+Admission is decided before anything is stored of a message: what is refused keeps no text.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Protocol
+
+import anyio
+import apsw
+import structlog
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.channel_api import Adapter, InboundMessage, OutboundPart, SendError
+from orchestrator.errors import JournalError
+from orchestrator.inbound.admission import Admission, Verdict, decide, pairing_code, pairing_text
+from orchestrator.inbound.commands import Command, Commands
+from orchestrator.journal.access import pairing
+from orchestrator.journal.db.store import StorageFullError, Store
+from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.inbox import Arrival, Offset
+
+NO_SPACE = (
+    "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
+    " there is space again."
+)
+EDIT = "edit"
+ANSWERED = "an edit of a message that was answered"  # reliability.md §5: ignored by default
+TELL_TIMEOUT = 10.0  # seconds for that one line, which nothing depends on
+log = structlog.get_logger()
+
+
+class Lanes(Protocol):
+    """Who has messages answered."""
+
+    def opening(
+        self, chats: Collection[str]
+    ) -> AbstractContextManager[Callable[[apsw.Connection], None]]:
+        """For as long as messages of these chats are stored; see `Dispatcher.opening`."""
+
+
+class JournalIntake:
+    """The `Intake` of every channel. ``answered`` is called after a commit that may have answered.
+
+    ``adapters`` tell a chat that its message cannot be stored yet, which the outbox cannot.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        adapters: Mapping[str, Adapter],
+        lanes: Lanes,
+        answered: Callable[[], None],
+        commands: Commands,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        random: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._adapters = adapters
+        self._lanes = lanes
+        self._answered = answered
+        self._commands = commands
+        self._clock = clock
+        self._random = random
+        self._told: set[tuple[str, str]] = set()
+
+    async def offset(self, channel: str, bot_id: str) -> int:
+        """The next update number to ask for; 0 when none was ever stored."""
+        return await self._store.transact(inbox.next_offset, channel, bot_id)
+
+    async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
+        """T1: store updates and the channel's next offset in one transaction.
+
+        Raises:
+            StorageFullError: the disk is full; each chat was told so, once.
+        """
+        if not messages:
+            return
+        commands = [self._commands.read(message) for message in messages]
+        chats = {
+            inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
+            for message, command in zip(messages, commands, strict=True)
+            if message.skip is None and command is None
+        }
+        try:
+            with self._lanes.opening(chats) as admit:
+                admitted = await self._store.attempt(
+                    self._ingest, messages, commands, offset, admit
+                )
+        except StorageFullError:
+            await self._tell(messages)
+            raise
+        self._told.clear()
+        self._commands.settled([command for command in commands if command is not None])
+        log.info("messages_accepted", stored=len(admitted), received=len(messages))
+        if len(admitted) < len(messages):
+            self._answered()
+
+    async def _tell(self, messages: Sequence[InboundMessage]) -> None:
+        with suppress(JournalError, TimeoutError), anyio.fail_after(TELL_TIMEOUT):
+            paired = await self._store.attempt(pairing.approved)
+            for message in messages:
+                chat = (message.channel, message.chat_id)
+                verdict = self._decide(message, paired).verdict
+                if chat in self._told or message.skip or verdict is not Verdict.ADMIT:
+                    continue
+                self._told.add(chat)
+                part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
+                with suppress(SendError):
+                    await self._adapters[message.channel].send(part)
+
+    def _decide(self, message: InboundMessage, paired: frozenset[tuple[str, str]]) -> Admission:
+        agents = self._agents()
+        telegram = agents.channels.telegram
+        return decide(
+            message,
+            access=telegram.access,
+            bound_chats={
+                binding.chat_id for binding in agents.bindings if binding.channel == message.channel
+            },
+            allowlist=telegram.allowlist,
+            paired={chat for channel, chat in paired if channel == message.channel},
+        )
+
+    def _ingest(
+        self,
+        db: apsw.Connection,
+        messages: Sequence[InboundMessage],
+        commands: Sequence[Command | None],
+        offset: int | None,
+        admit: Callable[[apsw.Connection], None],
+    ) -> list[int]:
+        now = self._clock()
+        paired = pairing.approved(db)
+        arrivals = [
+            self._arrival(db, message, command, paired, now)
+            for message, command in zip(messages, commands, strict=True)
+        ]
+        place = None
+        if offset is not None:
+            place = Offset(messages[0].channel, messages[0].bot_id, offset)
+        admitted = inbox.ingest(db, arrivals, place, now)
+        admit(db)
+        return admitted
+
+    def _arrival(
+        self,
+        db: apsw.Connection,
+        message: InboundMessage,
+        command: Command | None,
+        paired: frozenset[tuple[str, str]],
+        now: int,
+    ) -> Arrival:
+        admission = self._decide(message, paired)
+        if admission.verdict is Verdict.ADMIT:
+            if message.skip is not None:
+                return Arrival(message, message.skip, message.notice)
+            if message.kind == EDIT and inbox.answered(db, message):
+                return Arrival(message, ANSWERED)
+            if command is None:
+                return Arrival(message)
+            command.operator = admission.operator
+            return Arrival(message, command=command.answer)
+        notice = None
+        if admission.verdict is Verdict.PAIR and message.private:
+            code = pairing.ask(
+                db,
+                message.channel,
+                message.chat_id,
+                message.sender_name,
+                pairing_code(self._random(8)),
+                now,
+            )
+            notice = None if code is None else pairing_text(code)
+        return Arrival(message, admission.reason, notice)

@@ -1,0 +1,175 @@
+"""The scheduler: one task that sleeps until something is due, fires it and goes on.
+
+It wakes when the next instant comes, when a task was added or has ended, and twice a minute in any
+case: a machine that slept, or whose clock was set, is noticed then. Fired tasks are inbox rows, and
+the dispatcher runs them; what happens to missed instants is `orchestrator.schedules.misfires`.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+
+import anyio
+import orjson
+import structlog
+from anyio import to_thread
+
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.errors import JournalError
+from orchestrator.journal.db.store import STORAGE_RETRY, Store
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.schedules.normalize import normalise
+from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
+from orchestrator.schedules.times import ScheduleError
+from orchestrator.settings import Settings
+from orchestrator.timezones import host_timezone
+from thinker.formats.skill_file import SkillFile, scan
+
+PERIOD = 30.0  # seconds between two looks at the clock at most
+SET_BACK = 1000  # milliseconds by which a clock must go back to be noticed
+log = structlog.get_logger()
+
+
+class Scheduler:
+    """Fires what is due. ``on_change`` is called when the inbox or the outbox may have changed.
+
+    ``problems`` are what is wrong with the schedules of skill files.
+
+    ``clock`` tells milliseconds since the epoch, ``monotonic`` seconds that nobody sets.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        settings: Settings,
+        environ: Mapping[str, str],
+        on_change: Callable[[], None],
+        clock: Callable[[], int],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._settings = settings
+        self._environ = environ
+        self._on_change = on_change
+        self._clock = clock
+        self._monotonic = monotonic
+        self._changed = anyio.Event()
+        self._skills_changed = True
+        self.problems: tuple[str, ...] = ()
+        self._ticked = monotonic()
+        self._drift = -math.inf
+
+    def wake(self) -> None:
+        """A task was added, changed or has ended."""
+        self._changed.set()
+
+    def skills_changed(self) -> None:
+        """A SKILL.md, or the configuration, has changed."""
+        self._skills_changed = True
+        self.wake()
+
+    def problem(self) -> str | None:
+        """Why it does not do its work, if so: it has not looked at the clock for two periods."""
+        age = self._monotonic() - self._ticked
+        return None if age < 2 * PERIOD else f"the scheduler has been stuck for {age:.0f} seconds"
+
+    async def run(self) -> None:
+        """Fire what is due, until cancelled."""
+        while True:
+            self._changed = anyio.Event()
+            delay = STORAGE_RETRY
+            try:
+                delay = await self._tick()
+                self._ticked = self._monotonic()
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+            except Exception:  # a fault here must not end the daemon; readiness tells of it
+                log.exception("scheduler_failed")
+            with anyio.move_on_after(delay):
+                await self._changed.wait()
+
+    async def _tick(self) -> float:
+        """One look at everything; the seconds until the next one."""
+        now = self._clock()
+        drift = now - self._monotonic() * 1000
+        if drift < self._drift - SET_BACK or math.isinf(self._drift):
+            await self._store.transact(task_runs.realign, now)
+        self._drift = drift
+        if self._skills_changed:
+            self._skills_changed = False
+            try:
+                await self._sync(now)
+            except JournalError:
+                self._skills_changed = True
+                raise
+        changed = await self._store.transact(task_runs.settle, now)
+        for task_id in await self._store.transact(task_runs.due, now):
+            changed |= await self._fire(task_id, now)
+        if changed:
+            self._on_change()
+        upcoming = await self._store.transact(task_runs.next_due)
+        if upcoming is None:
+            return PERIOD
+        return min(PERIOD, max(0.0, (upcoming - self._clock()) / 1000))
+
+    async def _fire(self, task_id: int, now: int) -> bool:
+        try:
+            return await self._store.transact(task_runs.fire, task_id, now)
+        except ScheduleError as error:  # its time zone is gone from this machine, perhaps
+            log.error("task_disabled", task=task_id, problem=str(error))  # noqa: TRY400 - told
+            await self._store.transact(tasks.end, task_id, "disabled", str(error))
+            return False
+
+    # --- tasks of skills -----------------------------------------------------------------------
+
+    async def _sync(self, now: int) -> None:
+        """Every agent's tasks as its skill files say."""
+        file = self._agents()
+        usable = file.usable()
+        problems: list[str] = []
+        for definition in file.agents:
+            if definition.agent_id in usable:
+                directories = self._settings.paths.skill_directories(definition.agent_id)
+                skills, _ = await to_thread.run_sync(scan, directories)
+                wanted = self._wanted(definition, skills, problems, now)
+                await self._store.transact(tasks.sync, definition.agent_id, wanted, now)
+        await self._store.transact(tasks.forget_agents, usable)
+        for problem in dict.fromkeys(problems):
+            if problem not in self.problems:
+                log.warning("task_problem", problem=problem)
+        self.problems = tuple(dict.fromkeys(problems))
+
+    def _wanted(
+        self,
+        definition: AgentDefinition,
+        skills: tuple[SkillFile, ...],
+        problems: list[str],
+        now: int,
+    ) -> dict[str, tuple[str, TaskSpec]]:
+        wanted = {}
+        for skill in skills:
+            allowed = any(fnmatchcase(skill.name, glob) for glob in definition.skills)
+            if skill.trigger_config is None or not allowed:
+                continue
+            zone = definition.timezone or host_timezone(self._environ)
+            fields, notify = skill_fields(skill), _notify(definition)
+            try:
+                spec = from_fields(normalise(fields, now, definition.agent_id), zone, notify, now)
+            except ScheduleError as error:
+                problems.append(f"{skill.path}: {error}")
+                continue
+            seen = [fields, zone, notify and notify.model_dump()]
+            wanted[skill.name] = (hashlib.sha256(orjson.dumps(seen)).hexdigest(), spec)
+        return wanted
+
+
+def _notify(definition: AgentDefinition) -> Notify | None:
+    """The chat that an agent's cost controls name is told of its tasks too."""
+    controls = definition.cost_controls
+    if controls is None or controls.notify_chat_id is None:
+        return None
+    return Notify(channel=controls.notify_channel or "telegram", chat_id=controls.notify_chat_id)

@@ -1,0 +1,1 @@
+"""Who and what was let in: paired chats, and pinned tool definitions."""

@@ -1,0 +1,85 @@
+"""Pairing: chats that an operator has let in, and those that ask to be."""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal.db import audit
+
+CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
+MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A chat's standing; times in milliseconds."""
+
+    channel: str
+    chat_id: str
+    name: str
+    code: str | None
+    state: str
+    created_at: int
+    expires_at: int
+
+
+def ask(
+    db: apsw.Connection, channel: str, chat_id: str, name: str, code: str, now: int
+) -> str | None:
+    """Give an unknown chat a code; None when it was told one that still holds, or is revoked."""
+    db.execute("DELETE FROM pairing WHERE state = 'pending' AND expires_at < ?", (now,))
+    known = db.execute(
+        "SELECT 1 FROM pairing WHERE channel = ? AND chat_id = ?", (channel, chat_id)
+    ).get
+    pending = db.execute("SELECT count(*) FROM pairing WHERE state = 'pending'").get
+    if known is not None or int(pending) >= MAX_PENDING:
+        return None
+    db.execute(
+        "INSERT INTO pairing(channel, chat_id, name, code, state, created_at, expires_at)"
+        " VALUES(?,?,?,?,'pending',?,?)",
+        (channel, chat_id, name, code, now, now + CODE_LIFETIME),
+    )
+    return code
+
+
+def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
+    """Let the chat with this code in; None when no such code holds."""
+    row = db.execute(
+        "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?"
+        " WHERE code = ? AND state = 'pending' AND expires_at >= ? RETURNING channel, chat_id",
+        (now, code, now),
+    ).fetchone()
+    if row is None:
+        return None
+    audit.record(db, "operator", "pairing approved", f"{row[0]}/{row[1]}", now)
+    return next(item for item in every(db) if (item.channel, item.chat_id) == row)
+
+
+def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
+    """Shut a chat out; it stays known as revoked. False when it was never there."""
+    db.execute(
+        "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = ?"
+        " WHERE channel = ? AND chat_id = ?",
+        (now, channel, chat_id),
+    )
+    if not db.changes():
+        return False
+    audit.record(db, "operator", "pairing revoked", f"{channel}/{chat_id}", now)
+    return True
+
+
+def every(db: apsw.Connection) -> list[Pairing]:
+    """All chats that ever asked, oldest first."""
+    return [
+        Pairing(*row)
+        for row in db.execute(
+            "SELECT channel, chat_id, name, code, state, created_at, expires_at FROM pairing"
+            " ORDER BY created_at, chat_id"
+        )
+    ]
+
+
+def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:
+    """The (channel, chat id) pairs that are let in."""
+    rows = db.execute("SELECT channel, chat_id FROM pairing WHERE state = 'approved'")
+    return frozenset((str(channel), str(chat_id)) for channel, chat_id in rows)

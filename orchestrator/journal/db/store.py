@@ -1,0 +1,294 @@
+"""The journal's file: one connection, one writer thread, group commit.
+
+Whatever waits when the thread is free shares one ``BEGIN IMMEDIATE … COMMIT`` and therefore one
+fsync; each of several jobs runs in a savepoint, so that one that fails takes back only itself.
+A job's caller hears of it after the commit, never before.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+import anyio
+import apsw
+import structlog
+
+from orchestrator.errors import ExitCode, JournalError, OrchestratorError
+from orchestrator.failpoints import boundary
+from orchestrator.journal.db.reader import Reader
+from orchestrator.journal.migrations import migrate
+
+STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
+GROUP = 64  # jobs that share a commit at most; reliability.md §0 measured 32 as enough
+STATEMENTS = 512  # kept prepared: more than there are, as each that triggers costs 50 µs to prepare
+T = TypeVar("T")
+log = structlog.get_logger()
+
+
+class StorageFullError(JournalError):
+    """The disk is full: nothing was written, nothing may be acknowledged."""
+
+
+class FencedError(JournalError):
+    """The row was changed by a newer owner; the caller must stop touching it."""
+
+
+class StorageFailedError(OrchestratorError):
+    """The disk failed while the journal was written, so what is on it is not known any more.
+
+    No `JournalError`: nobody may try again, the daemon has to end and open the file anew (F22).
+    """
+
+    exit_code = ExitCode.IO
+
+
+@dataclass
+class _Job(Generic[T]):
+    work: Callable[..., T]
+    args: tuple[object, ...]
+    future: "asyncio.Future[T]"
+    loop: asyncio.AbstractEventLoop
+    value: T | None = None
+    error: BaseException | None = None
+    wrote: bool = False
+
+    def settle(self) -> None:
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.value)  # type: ignore[arg-type]  # T may be None
+
+
+class Store:
+    """The open journal. `transact`, `attempt` and `read` are the only ways in.
+
+    A full disk is waited out: whoever has nothing better to do uses `transact`. ``failure`` is set
+    once the disk has failed.
+    """
+
+    def __init__(self, path: Path, retry: float = STORAGE_RETRY) -> None:
+        """Open and migrate the file, then start the writer thread.
+
+        Raises:
+            JournalError: it cannot be opened, is damaged, or is newer than this program.
+        """
+        self.path = path
+        self.failure: StorageFailedError | None = None
+        self._failed = asyncio.Event()
+        self._full = False
+        self._retry = retry
+        self._closed = False
+        self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._db = open_database(path)
+        self.read = Reader(path)
+        self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
+        self._thread.start()
+
+    async def transact(self, work: Callable[..., T], *args: object) -> T:
+        """Run ``work(db, *args)`` in a transaction and return its value once that is on disk.
+
+        While the disk is full it is tried again and again. A caller that is cancelled meanwhile
+        does not undo the work.
+
+        Raises:
+            JournalError: the file is locked or closed.
+            StorageFailedError: the disk failed, in this transaction or an earlier one.
+            Exception: whatever ``work`` raised; nothing of it was written.
+        """
+        while True:
+            try:
+                return await self.attempt(work, *args)
+            except StorageFullError:
+                await anyio.sleep(self._retry)
+
+    async def attempt(self, work: Callable[..., T], *args: object) -> T:
+        """Like `transact`, once.
+
+        Raises:
+            StorageFullError: the disk is full; nothing was written.
+        """
+        if self._closed:
+            raise JournalError("the journal is closed")
+        loop = asyncio.get_running_loop()
+        job: _Job[T] = _Job(work, args, loop.create_future(), loop)
+        self._queue.put(job)
+        try:
+            value = await job.future
+        except StorageFullError as error:
+            if not self._full:
+                log.error("storage_full", problem=str(error))  # noqa: TRY400 - an expected state
+            self._full = True
+            raise
+        except StorageFailedError as error:
+            self.failure = error
+            self._failed.set()
+            raise
+        if self._full and job.wrote:
+            log.info("storage_has_space")
+            self._full = False
+        return value
+
+    async def failed(self) -> StorageFailedError:
+        """Wait until the disk fails; what was wrong with it."""
+        await self._failed.wait()
+        return self.failure or StorageFailedError("the journal cannot be used any more")
+
+    def size(self) -> int:
+        """Bytes of the file and of what is still to be written back to it."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        """Finish what is queued and close the file."""
+        self._closed = True
+        self._queue.put(None)
+        self._thread.join()
+        self.read.close()  # before the other, which leaves no WAL behind if it is the last
+        self._db.close()
+
+    def _serve(self) -> None:
+        broken: StorageFailedError | None = None
+        while (job := self._queue.get()) is not None:
+            group, more = [job], True
+            while more and len(group) < GROUP and not self._queue.empty():
+                following = self._queue.get()
+                if following is None:
+                    more = False
+                else:
+                    group.append(following)
+            broken = broken or _commit(self._db, group)
+            for done in group:
+                done.error = broken or done.error
+            for loop in {done.loop for done in group}:
+                with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+                    loop.call_soon_threadsafe(_settle, [job for job in group if job.loop is loop])
+            if not more:
+                return
+
+
+def open_database(path: Path) -> apsw.Connection:
+    """Open and migrate a journal file, readable by its owner alone.
+
+    Raises:
+        JournalError: it cannot be opened, is damaged, or is newer than this program.
+    """
+    unclean = path.with_name(f"{path.name}-wal").exists()  # a clean end removes it
+    try:
+        path.touch(mode=0o600)
+        path.chmod(0o600)
+        db = apsw.Connection(str(path), statementcachesize=STATEMENTS)
+    except (OSError, apsw.Error) as error:
+        raise _cannot_open(path, error) from error
+    try:
+        # Else SQLite plans many statements anew whenever they are given other values.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        db.set_busy_timeout(5000)  # milliseconds: a backup tool may hold the file for a moment
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "journal_size_limit=67108864",
+            "temp_store=MEMORY",  # what a savepoint may have to take back needs no file
+        ):
+            db.execute(f"PRAGMA {pragma}")
+        if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
+            raise _cannot_open(path, damage)
+        migrate(db)
+    except apsw.Error as error:
+        db.close()
+        raise _cannot_open(path, error) from error
+    except JournalError:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[apsw.Connection]:
+    """The journal to look at, whether or not a daemon runs on it; one state for the whole block.
+
+    Raises:
+        JournalError: there is none, or it cannot be read.
+    """
+    if not path.exists():
+        raise JournalError(f"{path}: there is no journal; start the daemon once")
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.execute("BEGIN")
+            yield db
+    except apsw.Error as error:
+        raise JournalError(
+            f"{path}: the journal cannot be read ({error}); start the daemon once, or restore it"
+        ) from error
+
+
+def _cannot_open(path: Path, problem: object) -> JournalError:
+    return JournalError(
+        f"{path}: cannot open the journal ({problem}); restore a backup or move the file away"
+    )
+
+
+def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError | None:
+    """Run a group in one transaction; on a failed commit every job of it has failed.
+
+    Returns the error after which the file must not be touched any more, if that happened.
+    """
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        if len(group) == 1:
+            _run(db, group[0], back="ROLLBACK")
+        else:
+            for job in group:
+                db.execute("SAVEPOINT job")
+                _run(db, job, back="ROLLBACK TO job")
+                db.execute("RELEASE job")
+        _pass(group, "before")
+        if db.in_transaction:
+            db.execute("COMMIT")
+        _pass(group, "after")
+    except (apsw.IOError, apsw.CorruptError) as error:
+        return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
+    except apsw.Error as error:
+        for job in group:
+            job.error = _translated(error)
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+    return None
+
+
+def _settle(group: list[_Job[Any]]) -> None:
+    for job in group:
+        job.settle()
+
+
+def _run(db: apsw.Connection, job: _Job[Any], back: str) -> None:
+    """Do a job; ``back`` undoes it when it fails."""
+    changes = db.total_changes()
+    try:
+        job.value = job.work(db, *job.args)
+        job.wrote = db.total_changes() > changes
+    except (apsw.FullError, apsw.IOError, apsw.CorruptError):
+        raise  # the whole transaction is gone with it
+    except Exception as error:  # noqa: BLE001 - it is the caller's, who gets it
+        job.error = error
+        db.execute(back)
+
+
+def _pass(group: list[_Job[Any]], side: str) -> None:
+    """A boundary for each function that has written."""
+    for job in group:
+        if job.wrote:
+            boundary(f"{job.work.__name__.lstrip('_')}:{side}")
+
+
+def _translated(error: apsw.Error) -> JournalError:
+    if isinstance(error, apsw.FullError):
+        return StorageFullError(f"the disk is full ({error}); free some space")
+    return JournalError(f"the journal cannot be written ({error})")

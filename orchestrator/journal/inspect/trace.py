@@ -1,0 +1,234 @@
+"""The trace of a message or a turn: every state it went through, read from the journal alone."""
+
+from collections.abc import Iterable
+
+import apsw
+import orjson
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.turns import inbox, subagents
+from orchestrator.journal.turns.inbox import InboxRow
+from thinker.protocol.messages import AssistantMessage, Frozen, ToolResult, Usage
+from thinker.protocol.prompt_record import PromptRecord
+
+EXCERPT = 200  # characters of a text that the trace shows
+CANDIDATES = 20  # listed when a name is not clear
+
+
+class _Camel(Frozen):
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True
+    )
+
+
+class Event(_Camel):
+    """One change of state; ``at`` in milliseconds since the epoch.
+
+    ``number`` is the inbox or outbox id or the step's; ``ms`` is the time since the row's last
+    state.
+    """
+
+    at: int
+    kind: str
+    number: int
+    turn_id: str | None
+    state: str
+    detail: str
+    ms: int | None
+
+
+class Trace(_Camel):
+    """What became of a message, or of one of its turns; ids and the events in order."""
+
+    messages: tuple[int, ...]
+    turns: tuple[str, ...]
+    events: tuple[Event, ...]
+
+
+class RecordedPrompt(_Camel):
+    """A prompt that a turn's model was sent; ``at`` in milliseconds since the epoch."""
+
+    turn_id: str
+    at: int
+    prompt: PromptRecord
+
+
+def find(db: apsw.Connection, name: str) -> Trace:
+    """The trace of an inbox id, a ``channel:message_id``, a turn's id or the beginning of one.
+
+    Raises:
+        OrchestratorError: nothing has that name, or several things have.
+    """
+    messages = _messages(db, name)
+    turns = [
+        str(turn)
+        for (turn,) in db.execute(
+            "SELECT id FROM turn WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC, started_at"
+            " LIMIT ?",
+            (len(name), name, name, CANDIDATES),
+        )
+    ]
+    if name in turns:
+        turns = [name]
+    elif messages:  # a whole name beats the beginning of another one
+        turns = []
+    if len(messages) + len(turns) > 1:
+        known = [*map(_describe, messages), *(f"turn {turn}" for turn in turns)]
+        raise OrchestratorError(f"{name!r} is not clear; write one of\n" + "\n".join(known))
+    if messages:
+        return _of_message(db, messages[0].id)
+    if turns:
+        return _collect(db, _messages_of(db, turns[0]), turns)
+    raise OrchestratorError(
+        f"nothing is called {name!r}; write a message's number, channel:message_id or a turn's id"
+    )
+
+
+def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
+    """What the models of a trace's turns were sent, oldest first."""
+    return [
+        RecordedPrompt(turn_id=turn, at=at, prompt=PromptRecord.model_validate_json(body))
+        for turn in trace.turns
+        for at, body in db.execute(
+            "SELECT at, body FROM turn_prompt WHERE turn_id = ? ORDER BY at", (turn,)
+        )
+    ]
+
+
+def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
+    channel, colon, message_id = name.partition(":")
+    by_number = name.isascii() and name.isdecimal() and len(name) < len(str(2**63))
+    if not (colon or by_number):
+        return []
+    rows = db.execute(
+        f"SELECT {inbox.COLUMNS} FROM inbox WHERE id = ? OR channel = ? AND message_id = ?"
+        " ORDER BY id LIMIT ?",
+        (int(name) if by_number else None, channel, message_id, CANDIDATES),
+    )
+    return [inbox.from_values(row) for row in rows]
+
+
+def _describe(row: InboxRow) -> str:
+    return f"{row.id} (message {row.message_id} of {row.channel} chat {row.chat_id}, {row.state})"
+
+
+def _of_message(db: apsw.Connection, row_id: int) -> Trace:
+    turns = db.execute(
+        "SELECT turn_id FROM transition WHERE kind = 'inbox' AND number = ?"
+        " AND turn_id IS NOT NULL GROUP BY turn_id ORDER BY min(id)",
+        (row_id,),
+    )
+    return _collect(db, [row_id], [str(turn) for (turn,) in turns])
+
+
+def _messages_of(db: apsw.Connection, turn_id: str) -> list[int]:
+    rows = db.execute(
+        "SELECT DISTINCT number FROM transition WHERE kind = 'inbox' AND turn_id = ?", (turn_id,)
+    )
+    return sorted(int(number) for (number,) in rows)
+
+
+def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trace:
+    rows = db.execute(
+        "SELECT at, kind, number, turn_id, state, note FROM transition"
+        " WHERE kind = 'inbox' AND number IN (SELECT value FROM json_each(?))"
+        " OR kind <> 'inbox' AND turn_id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (orjson.dumps(messages).decode(), orjson.dumps(turns).decode()),
+    )
+    before: dict[tuple[object, ...], int] = {}
+    events = []
+    for at, kind, number, turn_id, state, note in list(rows):
+        key = (kind, number, turn_id if kind in {"turn", "step"} else None)
+        details = _details(db, kind, number, turn_id, state)
+        events.append(
+            Event(
+                at=at,
+                kind=kind,
+                number=number,
+                turn_id=turn_id,
+                state=state,
+                detail=", ".join(filter(None, (*details, note))),
+                ms=at - before[key] if key in before else None,
+            )
+        )
+        before[key] = at
+    return Trace(messages=tuple(messages), turns=tuple(turns), events=tuple(events))
+
+
+def _details(
+    db: apsw.Connection, kind: str, number: int, turn_id: str | None, state: str
+) -> Iterable[str]:
+    """What is worth knowing of a row when it reaches a state."""
+    if kind == "inbox":
+        return _inbox(db, number, turn_id, state)
+    if kind == "outbox":
+        return _outbox(db, number, state)
+    if kind == "step":
+        return _step(db, number, turn_id, state)
+    return _turn(db, turn_id, state)
+
+
+def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
+    (values,) = db.execute(f"SELECT {inbox.COLUMNS} FROM inbox WHERE id = ?", (number,))
+    row = inbox.from_values(values)
+    if state == "claimed":
+        yield f"by turn {turn_id}"
+    elif turn_id is None:
+        yield f"{row.channel} chat {row.chat_id} message {row.message_id} from {row.sender_id}"
+        yield _excerpt(row.text)
+
+
+def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]:
+    (found,) = db.execute(
+        "SELECT agent_id, code_ver, stop_reason, repaired FROM turn WHERE id = ?", (turn_id,)
+    )
+    agent_id, version, stop_reason, repaired = found
+    if state == "running":
+        yield f"agent {agent_id}, version {version}"
+    elif state != "closed":
+        yield f"stop reason {stop_reason}"
+        yield "the answer was repaired: it was cut or no JSON" if repaired else ""
+
+
+def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
+    (found,) = db.execute(
+        "SELECT kind, name, class, args, result, usage, request_id FROM step"
+        " WHERE turn_id = ? AND seq = ?",
+        (turn_id, number),
+    )
+    kind, name, side_effect, args, result, usage, request_id = found
+    if kind == "model":
+        used, response = Usage.model_validate_json(usage), AssistantMessage.model_validate_json
+        yield f"model {name}, {used.prompt} + {used.completion} tokens"
+        yield f"request {request_id}" if request_id else ""
+        yield _excerpt(response(result).content)
+        return
+    yield f"tool {name}"
+    work = None if turn_id is None else subagents.of_call(db, turn_id, number)
+    if work is not None and state == "intent":
+        yield f"subagent {work.subagent_id}, message {work.inbox_id}"
+    if state == "planned":
+        yield f"{side_effect} {_excerpt(args)}"
+    elif state != "intent":
+        yield _excerpt(ToolResult.model_validate_json(result).content)
+
+
+def _outbox(db: apsw.Connection, number: int, state: str) -> Iterable[str]:
+    (found,) = db.execute(
+        "SELECT part, mode, channel, chat_id, body, ph_id, msg_id FROM outbox WHERE id = ?",
+        (number,),
+    )
+    part, mode, channel, chat_id, body, placeholder, message_id = found
+    yield f"part {part}"
+    if state == "queued":
+        yield f"{mode} to {channel} chat {chat_id}"
+        yield _excerpt(body)
+    elif state in {"ph_sent", "delivered"}:
+        yield f"platform message {message_id or placeholder}"
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}… ({len(text)} characters)"

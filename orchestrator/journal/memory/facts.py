@@ -1,0 +1,198 @@
+"""Memory: the facts that an agent keeps about its user."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+import apsw
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.memory import fact_vectors, fulltext
+from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.secret_filter import secret_in
+from thinker.protocol.background import Category
+
+CATEGORIES: tuple[str, ...] = get_args(Category)
+FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
+POOL = 3  # times the number wanted: what each kind of search brings to the ranking
+SIMILAR = 0.6  # of the smaller set of keywords; annabelle.md §8
+COMPARED = 20  # facts that a new one is compared with: those that share most with it
+COLUMNS = "id, fact, category, source, confidence, created_at, updated_at"
+
+
+class RefusedFactError(OrchestratorError):
+    """The text cannot be kept as a fact."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A sentence about the user; ``confidence`` from 0 to 1, times in milliseconds.
+
+    ``source`` is who said so: ``turn`` with a turn's id, or another part of the system.
+    """
+
+    id: int
+    fact: str
+    category: str
+    source: str
+    confidence: float
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What became of a fact; ``similar`` are others of its category that say nearly the same."""
+
+    id: int
+    new: bool
+    similar: tuple[Fact, ...] = ()
+
+
+def store(
+    db: apsw.Connection,
+    agent_id: str,
+    fact: str,
+    category: str,
+    source: str,
+    now: int,
+    confidence: float = 1.0,
+) -> Stored:
+    """Keep a fact; one that is known is touched, not doubled.
+
+    Raises:
+        RefusedFactError: it has a secret in it.
+    """
+    _check(fact)
+    known = _id_of(db, agent_id, fact)
+    if known is not None:
+        db.execute("UPDATE fact SET updated_at = ? WHERE id = ?", (now, known))
+        return Stored(known, new=False)
+    about = fulltext.keywords(fact)
+    similar = tuple(
+        other
+        for other in find(db, agent_id, fact, COMPARED)
+        if other.category == category
+        and fulltext.overlap(about, fulltext.keywords(other.fact)) >= SIMILAR
+    )
+    db.execute(
+        "INSERT INTO fact(agent_id, fact, category, source, confidence, created_at, updated_at)"
+        " VALUES(?,?,?,?,?,?,?)",
+        (agent_id, fact, category, source, confidence, now, now),
+    )
+    return Stored(db.last_insert_rowid(), new=True, similar=similar)
+
+
+def update(db: apsw.Connection, agent_id: str, fact: Fact, now: int) -> bool:
+    """Write a fact anew, found by its id; False when the agent has none of that id.
+
+    Raises:
+        RefusedFactError: it has a secret in it, or another fact says just this.
+    """
+    _check(fact.fact)
+    if _id_of(db, agent_id, fact.fact) not in (None, fact.id):
+        raise RefusedFactError("another fact says exactly this; delete one of the two")
+    db.execute(
+        "UPDATE fact SET fact = ?, category = ?, source = ?, confidence = ?, updated_at = ?"
+        " WHERE agent_id = ? AND id = ?",
+        (fact.fact, fact.category, fact.source, fact.confidence, now, agent_id, fact.id),
+    )
+    return db.changes() == 1
+
+
+def delete(db: apsw.Connection, agent_id: str, fact_id: int) -> bool:
+    """Forget a fact; False when the agent has none of that id."""
+    db.execute("DELETE FROM fact WHERE agent_id = ? AND id = ?", (agent_id, fact_id))
+    return db.changes() == 1
+
+
+def get(db: apsw.Connection, agent_id: str, fact_id: int) -> Fact | None:
+    """A fact of this agent by its id."""
+    found = _load(db, agent_id, [fact_id])
+    return found[0] if found else None
+
+
+def newest(
+    db: apsw.Connection, agent_id: str, category: str | None, before: int, limit: int
+) -> list[Fact]:
+    """The facts whose ids are below ``before``, newest first; all categories when it is None."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM fact WHERE agent_id = ? AND id < ?"
+        " AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?",
+        (agent_id, before, category, limit),
+    )
+    return [Fact(*row) for row in rows]
+
+
+def find(
+    db: apsw.Connection,
+    agent_id: str,
+    text: str,
+    limit: int,
+    until: int = FOREVER,
+    meaning: Meaning | None = None,
+) -> list[Fact]:
+    """The facts known at a time (milliseconds) that best fit a text, best first.
+
+    When it is known what the text means, facts that mean nearly the same count as well.
+    Words are looked up by their stem. Where words are not separated (Chinese, Japanese) a trigram
+    index finds what the first cannot, and words of two characters are looked for in every fact.
+    """
+    bounds = (until, POOL * limit)
+    words = _match(db, "fact_words", agent_id, fulltext.words(text), bounds)
+    parts: Mapping[int, float] = {}
+    if len(words) < limit:
+        parts = _match(db, "fact_grams", agent_id, fulltext.grams(text), bounds)
+    if len(words.keys() | parts.keys()) < limit:
+        parts = _scan(db, agent_id, fulltext.pairs(text), bounds) or parts
+    ranked = fulltext.hybrid_rank(words, parts)
+    if meaning is not None:
+        near = fact_vectors.nearest(db, agent_id, meaning, POOL * limit, until)
+        ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
+    return _load(db, agent_id, [number for number, _ in ranked[:limit]])
+
+
+def _check(fact: str) -> None:
+    secret = secret_in(fact)
+    if secret is not None:
+        raise RefusedFactError(f"this looks like {secret}; secrets are never remembered")
+
+
+def _id_of(db: apsw.Connection, agent_id: str, fact: str) -> int | None:
+    found = db.execute("SELECT id FROM fact WHERE agent_id = ? AND fact = ?", (agent_id, fact)).get
+    return found if isinstance(found, int) else None
+
+
+def _load(db: apsw.Connection, agent_id: str, ids: Iterable[int]) -> list[Fact]:
+    query = f"SELECT {COLUMNS} FROM fact WHERE agent_id = ? AND id = ?"
+    return [Fact(*row) for number in ids for row in db.execute(query, (agent_id, number))]
+
+
+def _match(
+    db: apsw.Connection, table: str, agent_id: str, terms: list[str], bounds: tuple[int, int]
+) -> dict[int, float]:
+    """Facts with one of the terms and how well they fit (BM25, turned so that more is better)."""
+    if not terms:
+        return {}
+    rows = db.execute(
+        f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
+        f" WHERE {table} MATCH ? AND fact.agent_id = ? AND fact.created_at <= ?"
+        f" ORDER BY bm25({table}), fact.id LIMIT ?",
+        (fulltext.any_of(terms), agent_id, *bounds),
+    )
+    return {int(number): float(score) for number, score in rows}
+
+
+def _scan(
+    db: apsw.Connection, agent_id: str, terms: list[str], bounds: tuple[int, int]
+) -> dict[int, float]:
+    """Facts with one of the terms anywhere, and with how many of them."""
+    if not terms:
+        return {}
+    count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))
+    rows = db.execute(
+        f"SELECT id, {count} AS hits FROM fact WHERE agent_id = ? AND created_at <= ? AND hits > 0"
+        " ORDER BY hits DESC, id LIMIT ?",
+        (*terms, agent_id, *bounds),
+    )
+    return {int(number): float(hits) for number, hits in rows}

@@ -1,0 +1,69 @@
+"""Looking for what was said: full-text search over the messages of an agent's sessions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal.memory import fulltext
+
+NEWEST = 2000  # messages that are looked through for words of two characters
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message of a person (``user``) or of the agent (``assistant``); ``at`` in milliseconds."""
+
+    id: int
+    at: int
+    role: str
+    text: str
+    chat_key: str
+
+
+def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[Said]:
+    """The messages of all of an agent's chats that best fit a query, best first."""
+    pool = 3 * limit
+    words = _match(db, "message_words", agent_id, fulltext.words(query), pool)
+    parts: dict[int, float] = {}
+    if len(words) < limit:
+        parts = _match(db, "message_grams", agent_id, fulltext.grams(query), pool)
+    if len(words.keys() | parts.keys()) < limit:
+        parts = _scan(db, agent_id, fulltext.pairs(query), pool) or parts
+    return _load(db, [number for number, _ in fulltext.hybrid_rank(words, parts)[:limit]])
+
+
+def _load(db: apsw.Connection, ids: Iterable[int]) -> list[Said]:
+    query = (
+        "SELECT said.id, at, role, text, chat_key FROM said JOIN session ON session.id = session_id"
+        " WHERE said.id = ?"
+    )
+    return [Said(*row) for number in ids for row in db.execute(query, (number,))]
+
+
+def _match(
+    db: apsw.Connection, table: str, agent_id: str, terms: list[str], limit: int
+) -> dict[int, float]:
+    if not terms:
+        return {}
+    rows = db.execute(
+        f"SELECT message.id, -bm25({table}) FROM {table} JOIN message ON message.id = {table}.rowid"
+        " JOIN session ON session.id = message.session_id"
+        f" WHERE {table} MATCH ? AND agent_id = ? ORDER BY bm25({table}), message.id DESC LIMIT ?",
+        (fulltext.any_of(terms), agent_id, limit),
+    )
+    return {int(number): float(score) for number, score in rows}
+
+
+def _scan(db: apsw.Connection, agent_id: str, terms: list[str], limit: int) -> dict[int, float]:
+    """The newest messages with one of the terms anywhere, and with how many of them."""
+    if not terms:
+        return {}
+    count = " + ".join(["(instr(text, ?) > 0)"] * len(terms))
+    rows = db.execute(
+        f"SELECT id, {count} AS hits FROM (SELECT said.id, text FROM said"
+        " JOIN session ON session.id = session_id WHERE agent_id = ? ORDER BY said.id DESC LIMIT ?)"
+        " WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?",
+        (*terms, agent_id, NEWEST, limit),
+    )
+    return {int(number): float(hits) for number, hits in rows}

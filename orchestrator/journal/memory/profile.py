@@ -1,0 +1,197 @@
+"""The profile: what an agent knows about its user in named fields, with every change kept.
+
+A path names a field: ``persona.system_prompt``, ``contacts[0].name``. The text at
+``persona.system_prompt`` replaces the agent's base prompt.
+"""
+
+import re
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import apsw
+import orjson
+from pydantic import JsonValue, TypeAdapter
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.memory.secret_filter import secret_in
+from thinker.protocol.messages import JsonObject
+
+MAX_BYTES = 64 * 1024  # of a profile as JSON
+MAX_DEPTH = 16  # keys of a path
+SEGMENT = re.compile(r"([^.\[\]]{1,100})((?:\[\d{1,4}\])*)")
+PROMPT = ("persona", "system_prompt")
+
+Keys: TypeAlias = Sequence[str | int]
+_VALUE: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+class ProfileError(OrchestratorError):
+    """A path or a value does not fit the profile; the message says what would."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a field: its JSON before and after (None: nothing), who, when (ms)."""
+
+    path: str
+    before: str | None
+    after: str | None
+    source: str
+    at: int
+
+
+def keys_of(path: str) -> tuple[str | int, ...]:
+    """The keys of a path, names and list positions; none of an empty path.
+
+    Raises:
+        ProfileError: it is no path.
+    """
+    keys: list[str | int] = []
+    for part in path.strip().split(".") if path.strip() else ():
+        segment = SEGMENT.fullmatch(part.strip())
+        if segment is None:
+            raise ProfileError(f"{path!r} is no path; write one such as persona.name or pets[0]")
+        keys += [segment[1].strip(), *map(int, re.findall(r"\d+", segment[2]))]
+    if len(keys) > MAX_DEPTH:
+        raise ProfileError(f"a path has at most {MAX_DEPTH} keys; choose a shorter one")
+    return tuple(keys)
+
+
+def lookup(profile: JsonValue, keys: Keys) -> JsonValue:
+    """The value at a path; None when there is none."""
+    for key in keys:
+        if isinstance(profile, dict) and isinstance(key, str):
+            profile = profile.get(key)
+        elif isinstance(profile, list) and isinstance(key, int) and key < len(profile):
+            profile = profile[key]
+        else:
+            return None
+    return profile
+
+
+def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
+    """A profile with the value at a path; None takes it away.
+
+    Objects and lists on the way are made when nothing is there; a position just behind a list's
+    end makes it longer.
+
+    Raises:
+        ProfileError: the path is empty, or something else stands in its way.
+    """
+    if not keys:
+        raise ProfileError("path is empty; name the field, such as persona.name")
+    root = deepcopy(profile)
+    place: JsonValue = root
+    for key, following in pairwise(keys):
+        below = lookup(place, [key])
+        if below is None:
+            below = [] if isinstance(following, int) else {}
+            _put(place, key, below)
+        place = below
+    _put(place, keys[-1], value)
+    return root
+
+
+def get(db: apsw.Connection, agent_id: str) -> JsonObject:
+    """The profile of an agent; empty when there is none."""
+    body = db.execute("SELECT body FROM profile WHERE agent_id = ?", (agent_id,)).get
+    return _OBJECT.validate_json(body) if isinstance(body, str) else {}
+
+
+def update(
+    db: apsw.Connection, agent_id: str, path: str, value: JsonValue, source: str, now: int
+) -> JsonObject:
+    """Set the field at a path (None removes it), remember what it was, return the new profile.
+
+    Raises:
+        ProfileError: path or value do not fit, or it is a secret.
+    """
+    keys, profile = keys_of(path), get(db, agent_id)
+    text = _json(value)
+    # Looked at with its path: "wifi.password" and "hunter2" are a secret only together.
+    named = f"{keys[-1] if keys else ''}: {value}" if isinstance(value, str) else text
+    if keys != PROMPT and (secret := secret_in(named) or secret_in(text)):
+        raise ProfileError(f"this looks like {secret}; secrets are never remembered")
+    changed = assign(profile, keys, value)
+    body = _json(changed)
+    if len(body.encode()) > MAX_BYTES:
+        raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
+    db.execute(
+        "INSERT INTO profile VALUES(?,?,?)"
+        " ON CONFLICT DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
+        (agent_id, body, now),
+    )
+    before = lookup(profile, keys)
+    db.execute(
+        "INSERT INTO profile_change(agent_id, path, before, after, source, at) VALUES(?,?,?,?,?,?)",
+        (
+            agent_id,
+            path.strip(),
+            None if before is None else _json(before),
+            None if value is None else text,
+            source,
+            now,
+        ),
+    )
+    return changed
+
+
+def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
+    """Remove the field at a path, with no trace of it, if its value (JSON) is still this one."""
+    profile = get(db, agent_id)
+    held = lookup(profile, keys_of(path))
+    if held is None or _json(held) != value:
+        return
+    body = _json(assign(profile, keys_of(path), None))
+    db.execute("UPDATE profile SET body = ? WHERE agent_id = ?", (body, agent_id))
+
+
+def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[Change]:
+    """The last changes, newest first."""
+    rows = db.execute(
+        "SELECT path, before, after, source, at FROM profile_change WHERE agent_id = ?"
+        " ORDER BY id DESC LIMIT ?",
+        (agent_id, limit),
+    )
+    return [Change(*row) for row in rows]
+
+
+def system_prompt(db: apsw.Connection, agent_id: str) -> str | None:
+    """``persona.system_prompt`` of the agent's profile, if it says something."""
+    prompt = lookup(get(db, agent_id), PROMPT)
+    return prompt if isinstance(prompt, str) and prompt.strip() else None
+
+
+def _json(value: JsonValue) -> str:
+    """A value as it is stored; what could not be read again is refused here."""
+    try:
+        text = orjson.dumps(value).decode()
+        _VALUE.validate_json(text)
+    except (TypeError, ValueError) as error:
+        raise ProfileError(
+            "the value is nested too deep, or is no text; make it simpler"
+        ) from error
+    return text
+
+
+def _put(place: JsonValue, key: str | int, value: JsonValue) -> None:
+    """Set one key of an object or list; None removes it."""
+    if isinstance(place, dict) and isinstance(key, str):
+        if value is None:
+            place.pop(key, None)
+        else:
+            place[key] = value
+    elif isinstance(place, list) and isinstance(key, int) and key <= len(place):
+        place[key : key + 1] = [] if value is None else [value]
+    elif isinstance(place, list) and isinstance(key, int):
+        raise ProfileError(
+            f"the list has {len(place)} entries; the next position is [{len(place)}]"
+        )
+    else:
+        kind = "a list" if isinstance(place, list) else "an object"
+        what = kind if isinstance(place, list | dict) else "a plain value"
+        raise ProfileError(f"{key!r} cannot be set in {what}; look at the profile first")

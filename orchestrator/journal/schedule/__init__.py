@@ -1,0 +1,1 @@
+"""Scheduled tasks and their runs, one row per due instant."""

@@ -1,0 +1,209 @@
+"""Runs of scheduled tasks: one for each instant at which a task was due.
+
+``due → ran | failed``, or ``missed`` or ``skipped``. Firing is one transaction: the runs, an inbox
+row for each that is to run, and the task's next instant; so nothing fires twice, and nothing that
+fired is lost.
+"""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator import chat_texts
+from orchestrator.journal.db import audit
+from orchestrator.journal.schedule import tasks
+from orchestrator.journal.schedule.tasks import Task
+from orchestrator.journal.turns import inbox, notes, outbox, sessions, transcript
+from orchestrator.journal.turns.notes import Note
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide
+from orchestrator.schedules.times import MINUTE, following, passed, realigned
+
+LANE = "task/"  # begins the lane of a task: its own runs wait for each other, no chat waits for it
+SUCCESS = frozenset({"done", "max_steps", "max_tokens", "length"})  # stop reasons with an outcome
+TOO_MANY = "nobody was there; so were later ones, which are too many to list"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One instant at which a task was due."""
+
+    task_id: int
+    scheduled_at: int
+    state: str
+    note: str | None
+    result: str | None
+    turn_id: str | None
+    ended_at: int | None
+
+
+def due(db: apsw.Connection, now: int) -> list[int]:
+    """The tasks whose instant has come, the longest waiting first."""
+    return [
+        int(task)
+        for (task,) in db.execute(
+            "SELECT id FROM task WHERE state = 'active' AND next_at <= ? ORDER BY next_at", (now,)
+        )
+    ]
+
+
+def next_due(db: apsw.Connection) -> int | None:
+    """The next instant of all."""
+    found = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
+    return found if isinstance(found, int) else None
+
+
+def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
+    """Everything that has come of a task, in one transaction; whether anything is to run."""
+    task = tasks.load(db, task_id)
+    if task.state != "active" or task.next_at is None or task.next_at > now:
+        return False  # it was changed meanwhile
+    trigger, zone = task.spec.parsed, task.spec.zone
+    instants = passed(trigger, zone, task.next_at, now)
+    (unfinished,) = db.execute(
+        "SELECT count(*) FROM task_run WHERE task_id = ? AND state = 'due'", (task_id,)
+    )
+    verdicts = decide(
+        instants,
+        task.spec.missed,
+        now,
+        not_before=task.not_before,
+        unfinished=int(unfinished[0]),
+    )
+    if instants[0] > task.next_at:
+        _record(db, task, task.next_at, "missed", TOO_MANY, now)
+    for verdict in verdicts:
+        if verdict.state == "due":
+            _start(db, task, verdict.at, now)
+        else:
+            _record(db, task, verdict.at, verdict.state, verdict.note, now)
+    upcoming = following(trigger, zone, instants[-1])
+    db.execute(
+        "UPDATE task SET next_at = ?, state = iif(? IS NULL, 'done', state) WHERE id = ?",
+        (upcoming, upcoming, task_id),
+    )
+    return any(verdict.state == "due" for verdict in verdicts)
+
+
+def run_now(db: apsw.Connection, task_id: int, now: int) -> None:
+    """Run a task at an operator's word, beside its schedule.
+
+    Raises:
+        OrchestratorError: there is none.
+    """
+    _start(db, tasks.load(db, task_id), now, now)
+    audit.record(db, "operator", "ran", f"task {task_id}", now)
+
+
+def _record(
+    db: apsw.Connection, task: Task, at: int, state: str, note: str | None, now: int
+) -> None:
+    db.execute(
+        "INSERT INTO task_run(task_id, scheduled_at, state, note, created_at, ended_at)"
+        " VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+        (task.id, at, state, note, now, now),
+    )
+
+
+def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
+    """An inbox row and its run; nothing if this instant has been fired (the clock went back)."""
+    known = db.execute(
+        "SELECT 1 FROM task_run WHERE task_id = ? AND scheduled_at = ?", (task.id, at)
+    ).get
+    if known is not None:
+        return
+    order = Note(inbox.TASK, f"{task.id}@{at}", task.name, task.agent_id, task.spec.instructions)
+    lane = f"{LANE}{task.agent_id}/{task.id}"
+    row = notes.post(db, _address(db, task), order, now, lane)
+    db.execute(
+        "INSERT INTO task_run(task_id, scheduled_at, state, inbox_id, created_at)"
+        " VALUES(?,?,'due',?,?)",
+        (task.id, at, row, now),
+    )
+
+
+def _address(db: apsw.Connection, task: Task) -> Address:
+    """The chat that is told; else a console chat that nobody reads, which keeps the outcome."""
+    notify = task.spec.notify
+    found = notify and sessions.address(db, task.agent_id, notify.channel, notify.chat_id)
+    return found or Address("console", "local", f"{inbox.TASK}-{task.id}")
+
+
+def settle(db: apsw.Connection, now: int) -> bool:
+    """Note how runs have ended since the last time; whether any had.
+
+    A failure delays the task; the fifth in a row switches it off, and its chat is told.
+    """
+    query = db.execute(
+        "SELECT task_run.task_id, scheduled_at, inbox.turn_id, inbox.state,"
+        " coalesce(turn.error, inbox.error), stop_reason"
+        " FROM task_run JOIN inbox ON inbox.id = inbox_id LEFT JOIN turn ON turn.id = inbox.turn_id"
+        " WHERE task_run.state = 'due' AND inbox.state IN('done','dead','cancelled')"
+    )
+    ended = list(query)
+    for task_id, at, turn_id, state, error, stop in ended:
+        failed = state != "done" or error is not None or stop not in SUCCESS
+        db.execute(
+            "UPDATE task_run SET state = ?, note = ?, result = ?, ended_at = ?"
+            " WHERE task_id = ? AND scheduled_at = ?",
+            (
+                "failed" if failed else "ran",
+                (error or stop) if failed else None,
+                None if turn_id is None else _result(db, str(turn_id)),
+                now,
+                task_id,
+                at,
+            ),
+        )
+        _count(db, tasks.load(db, int(task_id)), str(error or stop) if failed else None, now)
+    return bool(ended)
+
+
+def _result(db: apsw.Connection, turn_id: str) -> str:
+    """What a task said at its end, or its one call answered."""
+    recorded = transcript.recorded(db, turn_id)
+    if not recorded:
+        return ""
+    said = [call.result.content for call in recorded[-1].calls if call.result is not None]
+    return recorded[-1].response.content or "\n".join(said)
+
+
+def _count(db: apsw.Connection, task: Task, error: str | None, now: int) -> None:
+    failures = 0 if error is None else task.failures + 1
+    delay = BACKOFF[min(failures, len(BACKOFF)) - 1] * MINUTE if failures else 0
+    db.execute(
+        "UPDATE task SET failures = ?, not_before = ? WHERE id = ?",
+        (failures, now + delay if failures else 0, task.id),
+    )
+    if failures < MAX_FAILURES or task.state != "active":
+        return
+    tasks.end(db, task.id, "disabled", f"failed {failures} times in a row: {error}")
+    text = chat_texts.TASK_OFF.format(name=task.name, failures=failures, error=error, id=task.id)
+    outbox.add_notice(db, _address(db, task), text, now)
+
+
+def realign(db: apsw.Connection, now: int) -> None:
+    """After the clock went back: no task waits longer than its schedule says."""
+    for task in tasks.select(db, "state = 'active' AND next_at > ?", now):
+        next_at = realigned(task.spec.parsed, task.spec.zone, task.next_at or now, now)
+        db.execute("UPDATE task SET next_at = ? WHERE id = ?", (next_at, task.id))
+
+
+def history(db: apsw.Connection, task_id: int, limit: int) -> list[Run]:
+    """The newest runs of a task first."""
+    rows = db.execute(
+        "SELECT task_id, scheduled_at, task_run.state, note, result, turn_id, task_run.ended_at"
+        " FROM task_run LEFT JOIN inbox ON inbox.id = inbox_id WHERE task_id = ?"
+        " ORDER BY scheduled_at DESC LIMIT ?",
+        (task_id, limit),
+    )
+    return [Run(*row) for row in rows]
+
+
+def of_turn(db: apsw.Connection, turn_id: str) -> Task:
+    """The task that a turn runs."""
+    return tasks.select(
+        db,
+        "id = (SELECT task_id FROM task_run JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?)",
+        turn_id,
+    )[0]

@@ -1,0 +1,191 @@
+"""Scheduled tasks.
+
+A task is ``active``, ``disabled`` (by its operator, or after failures), ``done`` (it was to run
+once) or ``cancelled``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db import audit
+from orchestrator.schedules.specs import Source, TaskSpec
+from orchestrator.schedules.times import first, following
+
+MAX_TASKS = 100  # of one agent that a tool may schedule
+COLUMNS = (
+    "id, agent_id, name, source, spec, digest, state, note, failures, not_before, next_at,"
+    " created_at"
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task; ``next_at`` None when it will not run by itself."""
+
+    id: int
+    agent_id: str
+    name: str
+    source: str
+    spec: TaskSpec
+    digest: str
+    state: str
+    note: str | None
+    failures: int
+    not_before: int
+    next_at: int | None
+    created_at: int
+
+
+def add(db: apsw.Connection, agent_id: str, spec: TaskSpec, now: int) -> Task:
+    """Schedule a task for an agent's own tool call.
+
+    Raises:
+        OrchestratorError: its name is taken, or the agent has too many.
+    """
+    mine = of_agent(db, agent_id)
+    if len(mine) >= MAX_TASKS:
+        raise OrchestratorError(f"there are {MAX_TASKS} tasks already; cancel one first")
+    for task in mine:
+        if task.name == spec.name:
+            raise OrchestratorError(
+                f"a task {spec.name!r} exists (id {task.id}); cancel it or choose another name"
+            )
+    return _insert(db, agent_id, "tool", spec, "", now)
+
+
+def _insert(
+    db: apsw.Connection, agent_id: str, source: Source, spec: TaskSpec, digest: str, now: int
+) -> Task:
+    next_at = first(spec.parsed, spec.zone, now)
+    db.execute(
+        "INSERT INTO task(agent_id, name, source, spec, digest, state, next_at, created_at)"
+        " VALUES(?,?,?,?,?,'active',?,?)",
+        (agent_id, spec.name, source, spec.model_dump_json(), digest, next_at, now),
+    )
+    return load(db, db.last_insert_rowid())
+
+
+def sync(
+    db: apsw.Connection, agent_id: str, wanted: Mapping[str, tuple[str, TaskSpec]], now: int
+) -> None:
+    """Bring an agent's tasks of skills to what its files say: name → (digest, task).
+
+    What an operator or failures have disabled stays so; a schedule that did not change keeps its
+    next instant.
+    """
+    known = {
+        task.name: task
+        for task in select(db, "agent_id = ? AND source = 'skill' ORDER BY id", agent_id)
+    }
+    for name, (digest, spec) in wanted.items():
+        task = known.pop(name, None)
+        if task is None:
+            _insert(db, agent_id, "skill", spec, digest, now)
+        elif task.digest != digest or task.state == "cancelled":
+            _renew(db, task, digest, spec, now)
+    for task in known.values():
+        if task.state != "cancelled":
+            end(db, task.id, "cancelled", "its skill has no schedule any more, or is gone")
+
+
+def forget_agents(db: apsw.Connection, agents: frozenset[str]) -> None:
+    """Cancel the skills' tasks of all agents but these."""
+    for task in select(db, "source = 'skill' AND state IN('active','disabled')"):
+        if task.agent_id not in agents:
+            end(db, task.id, "cancelled", "its agent was removed")
+
+
+def _renew(db: apsw.Connection, task: Task, digest: str, spec: TaskSpec, now: int) -> None:
+    same = (task.spec.trigger, task.spec.timezone) == (spec.trigger, spec.timezone)
+    next_at = task.next_at if same else first(spec.parsed, spec.zone, now)
+    state = task.state if task.state == "disabled" else "done" if next_at is None else "active"
+    db.execute(
+        "UPDATE task SET spec = ?, digest = ?, next_at = ?, state = ?,"
+        " note = iif(? = 'disabled', note, NULL) WHERE id = ?",
+        (spec.model_dump_json(), digest, next_at, state, state, task.id),
+    )
+
+
+def load(db: apsw.Connection, task_id: int) -> Task:
+    """A task by its number.
+
+    Raises:
+        OrchestratorError: there is none.
+    """
+    found = select(db, "id = ?", task_id)
+    if not found:
+        raise OrchestratorError(f"there is no task {task_id}; see 'orchestrator tasks list'")
+    return found[0]
+
+
+def listed(db: apsw.Connection) -> list[Task]:
+    """The tasks that run or could, by agent."""
+    return select(db, "state IN('active','disabled') ORDER BY agent_id, id")
+
+
+def of_agent(db: apsw.Connection, agent_id: str) -> list[Task]:
+    """An agent's tasks that run or could."""
+    return select(db, "state IN('active','disabled') AND agent_id = ? ORDER BY id", agent_id)
+
+
+def enable(db: apsw.Connection, task_id: int, now: int) -> None:
+    """Switch a task on, with its failures forgotten; it goes on with what comes from now on.
+
+    Raises:
+        OrchestratorError: there is none, or its only instant is past.
+    """
+    task = load(db, task_id)
+    if task.state == "active":
+        return
+    trigger, zone = task.spec.parsed, task.spec.zone
+    upcoming = following(trigger, zone, now)
+    if upcoming is None and task.next_at is not None and task.next_at > now:
+        upcoming = task.next_at
+    if upcoming is None or task.state != "disabled":
+        raise OrchestratorError(
+            f"task {task_id} is {task.state} and has no instant to come; "
+            f"run it with 'orchestrator tasks run {task_id}'"
+        )
+    db.execute(
+        "UPDATE task SET state = 'active', note = NULL, failures = 0, not_before = 0, next_at = ?"
+        " WHERE id = ?",
+        (upcoming, task_id),
+    )
+    audit.record(db, "operator", "enabled", f"task {task_id}", now)
+
+
+def disable(db: apsw.Connection, task_id: int, now: int) -> None:
+    """Switch a task off until it is enabled.
+
+    Raises:
+        OrchestratorError: there is none that runs.
+    """
+    if load(db, task_id).state != "active":
+        raise OrchestratorError(f"task {task_id} does not run; see 'orchestrator tasks list'")
+    end(db, task_id, "disabled", "by the operator")
+    audit.record(db, "operator", "disabled", f"task {task_id}", now)
+
+
+def cancel(db: apsw.Connection, task: Task) -> None:
+    """End a task at its agent's word; one of a skill is disabled, as its file is still there."""
+    end(db, task.id, "disabled" if task.source == "skill" else "cancelled", "by the agent")
+
+
+def end(db: apsw.Connection, task_id: int, state: str, note: str) -> None:
+    """Leave a task in a state in which it does not run, and say why."""
+    db.execute("UPDATE task SET state = ?, note = ? WHERE id = ?", (state, note, task_id))
+
+
+def select(db: apsw.Connection, where: str, *values: object) -> list[Task]:
+    """The tasks of which ``where`` holds."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM task WHERE {where}", values)
+    return [_task(values) for values in list(rows)]
+
+
+def _task(values: Sequence[object]) -> Task:
+    row = dict(zip(Task.__dataclass_fields__, values, strict=True))
+    row["spec"] = TaskSpec.model_validate_json(str(row["spec"]))
+    return Task(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

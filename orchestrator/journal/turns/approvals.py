@@ -1,0 +1,120 @@
+"""Approvals: what a person was asked about a call, and what they said.
+
+``pending → granted → used``, or ``denied``. An approval stands for one call of one turn with
+exactly its arguments, until it expires; it is used up in the same transaction as T4, so however
+many processes try, one of them runs the call.
+"""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal.db import audit
+from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.steps import Call
+
+LIFETIME = 86_400_000  # milliseconds: a day for the operator to answer
+REPEAT_WINDOW = 86_400_000  # milliseconds in which an unknown call is not repeated unasked (§4.4)
+COLUMNS = (
+    "approval.id, code, approval.turn_id, approval.seq, reason, approval.state, expires,"
+    " step.name, step.args, turn.agent_id, turn.chat_key"
+)
+JOINED = (
+    "approval JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
+    " JOIN turn ON turn.id = approval.turn_id"
+)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """One question; ``expires`` in milliseconds, ``arguments`` as JSON."""
+
+    id: int
+    code: str
+    turn_id: str
+    seq: int
+    reason: str
+    state: str
+    expires: int
+    tool: str
+    arguments: str
+    agent_id: str
+    chat_key: str
+
+
+def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tuple[Approval, bool]:
+    """The question about a call, and whether it is new (so that somebody has to be told)."""
+    db.execute(
+        "INSERT OR IGNORE INTO approval(code, turn_id, seq, args_hash, reason, state, asked_at,"
+        " expires) SELECT ?, turn_id, seq, args_hash, ?, 'pending', ?, ? FROM step"
+        " WHERE turn_id = ? AND seq = ?",
+        (code, reason, now, now + LIFETIME, call.turn_id, call.seq),
+    )
+    new = db.changes() == 1
+    (row,) = db.execute(
+        f"SELECT {COLUMNS} FROM {JOINED} WHERE approval.turn_id = ? AND approval.seq = ?",
+        (call.turn_id, call.seq),
+    )
+    return Approval(*row), new
+
+
+def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) -> Approval | None:
+    """Answer a question that waits; None when there is none with this code, or it expired."""
+    state = "granted" if granted else "denied"
+    db.execute(
+        "UPDATE approval SET state = ?, decided_at = ?, by_user = ?"
+        " WHERE code = ? AND state = 'pending' AND expires > ?",
+        (state, now, by, code, now),
+    )
+    if not db.changes():
+        return None
+    (row,) = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE code = ?", (code,))
+    found = Approval(*row)
+    audit.record(db, by, f"{state} {found.tool}", f"{found.turn_id}:{found.seq}", now)
+    return found
+
+
+def use(db: apsw.Connection, call: Call, now: int) -> bool:
+    """Use up the approval of a call; False when it holds none."""
+    db.execute(
+        "UPDATE approval SET state = 'used' WHERE turn_id = ? AND seq = ? AND state = 'granted'"
+        " AND expires > ? AND args_hash ="
+        " (SELECT args_hash FROM step WHERE step.turn_id = approval.turn_id"
+        " AND step.seq = approval.seq)",
+        (call.turn_id, call.seq, now),
+    )
+    return db.changes() == 1
+
+
+def used(db: apsw.Connection, call: Call) -> bool:
+    """Whether a call has used up its approval; nothing else can."""
+    found = db.execute(
+        "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'",
+        (call.turn_id, call.seq),
+    ).get
+    return found is not None
+
+
+def waiting(db: apsw.Connection, now: int) -> list[Approval]:
+    """The questions that nobody has answered, oldest first."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM {JOINED} WHERE approval.state = 'pending' AND expires > ?"
+        " ORDER BY approval.id",
+        (now,),
+    )
+    return [Approval(*row) for row in rows]
+
+
+def repeats_unknown(db: apsw.Connection, call: Call, now: int) -> bool:
+    """Whether the same call was dispatched in this chat lately and nobody knows what it did."""
+    here, there = (
+        f"(SELECT {inbox.CHAT} FROM inbox WHERE turn_id = {step}.turn_id LIMIT 1)"
+        for step in ("mine", "other")
+    )
+    found = db.execute(
+        "SELECT 1 FROM step AS mine JOIN step AS other ON other.args_hash = mine.args_hash"
+        " WHERE mine.turn_id = ? AND mine.seq = ? AND other.state = 'unknown'"
+        f" AND other.t_end > ? AND {here} = {there} LIMIT 1",
+        (call.turn_id, call.seq, now - REPEAT_WINDOW),
+    ).get
+    return found is not None

@@ -1,0 +1,131 @@
+"""Pictures in the journal: what came with messages, and the bytes of what was fetched or found.
+
+Everywhere else a picture is an `Image` with a ``ref``; `filled` puts the bytes in again for the few
+messages of which a model sees the pictures.
+"""
+
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import apsw
+
+from orchestrator.channel_api import Attachment
+from thinker.formats.images import media_type
+from thinker.protocol.messages import AssistantMessage, Image, Message, ToolResult, UserMessage
+
+MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker: a frame has 16 MiB
+LOST = "{about}, could not be fetched"
+Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A picture of a stored message that is still to be fetched from its channel."""
+
+    inbox_id: int
+    part: int
+    channel: str
+    handle: str
+
+
+def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]) -> None:
+    """Inside T1: remember what came with a message."""
+    db.executemany(
+        "INSERT INTO attachment(inbox_id, part, handle, about, state) VALUES(?,?,?,?,'wanted')",
+        [(inbox_id, part, item.handle, item.about) for part, item in enumerate(attachments)],
+    )
+
+
+def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted]:
+    """The pictures of a turn's messages, and a chat's new ones, that nobody has fetched."""
+    rows = db.execute(
+        "SELECT inbox_id, part, channel, handle FROM attachment JOIN inbox ON inbox.id = inbox_id"
+        " WHERE attachment.state = 'wanted'"
+        " AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?) ORDER BY inbox_id, part",
+        (turn_id, chat_key),
+    )
+    return [Wanted(*row) for row in rows]
+
+
+def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> None:
+    """Keep what was fetched; None, or what is no picture that a provider takes, is given up."""
+    kind = None if data is None else media_type(data)
+    ref = None if data is None or kind is None else _keep(db, data, kind, now)
+    db.execute(
+        "UPDATE attachment SET state = ?, media_id = ?, media_type = ?"
+        " WHERE inbox_id = ? AND part = ?",
+        ("kept" if ref else "given up", ref, kind or "", item.inbox_id, item.part),
+    )
+
+
+def said(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
+    """A stored message as a model is given it; its pictures without their bytes."""
+    rows = db.execute(
+        "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part",
+        (inbox_id,),
+    )
+    images = tuple(
+        Image(media_type=kind, ref=ref or "", about=about if ref else LOST.format(about=about))
+        for kind, ref, about in rows
+    )
+    return UserMessage(content=text, images=images)
+
+
+def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:
+    """A tool's result as the journal keeps it: the bytes of its pictures beside it."""
+    if not result.images:
+        return result
+    images = tuple(
+        image.model_copy(
+            update={"data": "", "ref": _keep(db, b64decode(image.data), image.media_type, now)}
+        )
+        if image.data
+        else image
+        for image in result.images
+    )
+    return result.model_copy(update={"images": images})
+
+
+def visible(db: apsw.Connection, messages: Sequence[Message], recent: int) -> dict[str, str]:
+    """The pictures of the last ``recent`` messages by ``ref``, in base64, the newest first.
+
+    What is too much for one request, or is not kept any more, is not among them.
+    """
+    room = MOST
+    found: dict[str, str] = {}
+    for message in reversed(messages[max(0, len(messages) - recent) :]):
+        for image in () if isinstance(message, AssistantMessage) else message.images:
+            data = db.execute("SELECT data FROM media WHERE id = ?", (image.ref,)).get
+            if image.ref not in found and isinstance(data, bytes) and len(data) <= room:
+                room -= len(data)
+                found[image.ref] = b64encode(data).decode()
+    return found
+
+
+def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
+    """A message with the bytes of those of its pictures that are given."""
+    if isinstance(message, AssistantMessage):
+        return message
+    images = tuple(
+        image.model_copy(update={"data": data.get(image.ref, image.data)})
+        for image in message.images
+    )
+    return message.model_copy(update={"images": images})
+
+
+def filled(db: apsw.Connection, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
+    """The messages with the bytes of their pictures."""
+    data = visible(db, messages, len(messages))
+    return tuple(shown(message, data) for message in messages)
+
+
+def _keep(db: apsw.Connection, data: bytes, kind: str, now: int) -> str:
+    ref = hashlib.sha256(data).hexdigest()
+    db.execute(
+        "INSERT INTO media VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET at = excluded.at",
+        (ref, kind, data, now),
+    )
+    return ref

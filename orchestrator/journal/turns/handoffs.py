@@ -1,0 +1,96 @@
+"""Handoffs: a chat is answered by another agent than the one that it is routed to.
+
+The conversation goes with the chat: its session becomes the other agent's, as does the open turn,
+which goes on with the steps that it has.
+"""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal.turns import usage
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """A chat that is routed to one agent and answered by another."""
+
+    chat_key: str
+    routed_id: str
+    agent_id: str
+
+
+def answering(db: apsw.Connection, chat_key: str, routed_id: str) -> str:
+    """The agent that answers a chat's messages for the one that they are routed to."""
+    found = db.execute(
+        "SELECT agent_id FROM handoff WHERE chat_key = ? AND routed_id = ?", (chat_key, routed_id)
+    ).get
+    return routed_id if found is None else str(found)
+
+
+def times(db: apsw.Connection, turn_id: str) -> int:
+    """How often a turn has handed its chat over."""
+    return int(db.execute("SELECT sum(times) FROM handoff WHERE turn_id = ?", (turn_id,)).get or 0)
+
+
+def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> None:
+    """Give a turn's chat, its conversation and the rest of the turn to another agent."""
+    ((chat_key, before, session_id),) = db.execute(
+        "SELECT chat_key, agent_id, session_id FROM turn WHERE id = ?", (turn_id,)
+    )
+    routed = db.execute(
+        "SELECT routed_id FROM handoff WHERE chat_key = ? AND agent_id = ? ORDER BY at DESC",
+        (chat_key, before),
+    ).get
+    db.execute(
+        "INSERT INTO handoff VALUES(?1, ?2, ?3, ?4, 1, ?5) ON CONFLICT DO UPDATE SET"
+        " agent_id = ?3, times = iif(turn_id = ?4, times + 1, 1), turn_id = ?4, at = ?5",
+        (chat_key, before if routed is None else routed, agent_id, turn_id, now),
+    )
+    _give(db, session_id, agent_id, now)
+    db.execute("UPDATE turn SET agent_id = ? WHERE id = ?", (agent_id, turn_id))
+    db.execute("UPDATE inbox SET agent_id = ? WHERE turn_id = ?", (agent_id, turn_id))
+    usage.release(db, turn_id)  # what was set aside for a call of the agent before
+
+
+def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
+    """Let a chat be answered by the agent that it is routed to, which gets the conversation."""
+    found = in_chat(db, chat_key)
+    for handoff in found:
+        session = db.execute(
+            "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
+            (handoff.agent_id, chat_key),
+        ).get
+        if session is not None:
+            _give(db, int(session), handoff.routed_id, now)
+    db.execute("DELETE FROM handoff WHERE chat_key = ?", (chat_key,))
+    return found
+
+
+def in_chat(db: apsw.Connection, chat_key: str) -> list[Handoff]:
+    """For which agents another one answers a chat now."""
+    return _select(db, "chat_key = ?", chat_key)
+
+
+def every(db: apsw.Connection) -> list[Handoff]:
+    """The chats that another agent answers now."""
+    return _select(db, "true")
+
+
+def _select(db: apsw.Connection, where: str, *values: str) -> list[Handoff]:
+    rows = db.execute(
+        "SELECT chat_key, routed_id, agent_id FROM handoff"
+        f" WHERE agent_id != routed_id AND {where} ORDER BY at",
+        values,
+    )
+    return [Handoff(*map(str, row)) for row in rows]
+
+
+def _give(db: apsw.Connection, session_id: int, agent_id: str, now: int) -> None:
+    """Make a session another agent's; the one that it has of the same chat ends."""
+    db.execute(
+        "UPDATE session SET ended_at = ?3 WHERE agent_id = ?2 AND ended_at IS NULL AND id != ?1"
+        " AND chat_key = (SELECT chat_key FROM session WHERE id = ?1)",
+        (session_id, agent_id, now),
+    )
+    db.execute("UPDATE session SET agent_id = ? WHERE id = ?", (agent_id, session_id))

@@ -1,0 +1,78 @@
+"""Pauses of agents: begun by the operator, the detector or a budget; at most one at a time."""
+
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.journal.db import audit
+from orchestrator.journal.turns import inbox, outbox, sessions, usage
+from orchestrator.journal.turns.outbox import Address
+
+COLUMNS = "id, agent_id, kind, reason, at"
+
+
+@dataclass(frozen=True)
+class Pause:
+    """An agent that takes no messages; ``kind`` is operator, anomaly, budget or account."""
+
+    id: int
+    agent_id: str
+    kind: str
+    reason: str
+    at: int
+
+
+def find(db: apsw.Connection, agent_id: str) -> Pause | None:
+    """The pause that an agent is in."""
+    found = db.execute(
+        f"SELECT {COLUMNS} FROM pause WHERE agent_id = ? AND ended_at IS NULL", (agent_id,)
+    ).fetchone()
+    return Pause(*found) if found else None
+
+
+def every(db: apsw.Connection) -> list[Pause]:
+    """The pauses that have not ended."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM pause WHERE ended_at IS NULL ORDER BY agent_id")
+    return [Pause(*row) for row in rows]
+
+
+def begin(
+    db: apsw.Connection, agent_id: str, kind: str, reason: str, by: str, now: int
+) -> Pause | None:
+    """Pause an agent; None when it is paused already."""
+    db.execute(
+        "INSERT OR IGNORE INTO pause(agent_id, kind, reason, at) VALUES(?,?,?,?)",
+        (agent_id, kind, reason, now),
+    )
+    if not db.changes():
+        return None
+    audit.record(db, by, f"paused: {reason}", f"agent {agent_id}", now)
+    return find(db, agent_id)
+
+
+def end(db: apsw.Connection, agent_id: str, by: str, now: int) -> bool:
+    """Let an agent go on; its detector starts afresh. False when it is not paused."""
+    db.execute(
+        "UPDATE pause SET ended_at = ?, mark = ? WHERE agent_id = ? AND ended_at IS NULL",
+        (now, usage.newest(db), agent_id),
+    )
+    if not db.changes():
+        return False
+    audit.record(db, by, "resumed", f"agent {agent_id}", now)
+    return True
+
+
+def tell(db: apsw.Connection, pause: Pause, address: Address, text: str, now: int) -> None:
+    """Tell a chat of a pause, once."""
+    db.execute("INSERT OR IGNORE INTO pause_told VALUES(?,?)", (pause.id, address.chat_key))
+    if db.changes():
+        outbox.add_notice(db, address, text, now)
+
+
+def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
+    """Where a chat is reached, even if it never wrote to the agent; None on an unused channel."""
+    known = sessions.address(db, agent_id, channel, chat_id)
+    bot_id = inbox.bot_of(db, channel)
+    if known is not None or bot_id is None:
+        return known
+    return Address(channel, bot_id, chat_id, private=not chat_id.startswith("-"))

@@ -1,0 +1,114 @@
+"""What models were sent: one record for each process that ran a turn, with its first step.
+
+What a prompt was made of, its definition and its tools, stands beside it, each text only once.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import apsw
+import orjson
+from pydantic import TypeAdapter
+
+from thinker.protocol.messages import JsonObject, LayerRecord, ToolSpec
+from thinker.protocol.prompt_record import PromptRecord
+
+TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """A `PromptBundle` in JSON, None without one, and every tool that the agent could be offered.
+
+    Both are None where an older version has written the prompt.
+    """
+
+    definition: JsonObject | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+
+
+def record(db: apsw.Connection, turn_id: str, prompt: PromptRecord, now: int) -> tuple[str, ...]:
+    """Keep a prompt; what its stable part differs in from the session's turn before."""
+    (row,) = db.execute("SELECT session_id, started_at FROM turn WHERE id = ?", (turn_id,))
+    earlier = _before(db, int(row[0]), int(row[1]), turn_id)
+    changed = () if earlier is None else prompt.differences(earlier)
+    kept = prompt.model_copy(update={"changed": changed})
+    db.execute(
+        "INSERT OR IGNORE INTO turn_prompt(turn_id, at, body) VALUES(?,?,?)",
+        (turn_id, now, kept.model_dump_json()),
+    )
+    return changed
+
+
+def keep(db: apsw.Connection, turn_id: str, at: int, made_of: Ingredients) -> None:
+    """What the prompt that a turn was sent at a time (milliseconds) was made of."""
+    definition = None if made_of.definition is None else orjson.dumps(made_of.definition)
+    tools = None if made_of.tools is None else TOOLS.dump_json(made_of.tools)
+    db.execute(
+        "UPDATE turn_prompt SET definition = ?, tools = ? WHERE turn_id = ? AND at = ?",
+        (_part(db, definition), _part(db, tools), turn_id, at),
+    )
+
+
+def ingredients(db: apsw.Connection, turn_id: str, at: int) -> Ingredients:
+    """What the prompt that a turn was sent at a time was made of."""
+    ((definition, tools),) = db.execute(
+        "SELECT (SELECT body FROM prompt_part WHERE digest = definition),"
+        " (SELECT body FROM prompt_part WHERE digest = tools)"
+        " FROM turn_prompt WHERE turn_id = ? AND at = ?",
+        (turn_id, at),
+    )
+    return Ingredients(
+        None if definition is None else orjson.loads(definition),
+        None if tools is None else TOOLS.validate_json(tools),
+    )
+
+
+def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
+    """The last turn with a definition: of the agent, or with the definition, of this name.
+
+    With the time at which it was sent that prompt, for a chat may change hands in a turn.
+    """
+    found = db.execute(
+        "SELECT turn_id, at FROM turn_prompt JOIN turn ON turn.id = turn_id"
+        " JOIN prompt_part ON digest = definition"
+        " WHERE agent_id = ?1 OR json_extract(prompt_part.body, '$.name') = ?1"
+        " ORDER BY at DESC LIMIT 1",
+        (name,),
+    ).fetchone()
+    return None if found is None else (str(found[0]), int(found[1]))
+
+
+def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
+    """What stood at the head of a turn's newest message; None while its model was sent nothing."""
+    body = db.execute(
+        "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1", (turn_id,)
+    ).get
+    return None if body is None else PromptRecord.model_validate_json(str(body)).context
+
+
+def offered(db: apsw.Connection, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
+    """The tools of the session's turn before."""
+    earlier = _before(db, session_id, started, turn_id)
+    return () if earlier is None else earlier.tools
+
+
+def _before(
+    db: apsw.Connection, session_id: int, started: int, turn_id: str
+) -> PromptRecord | None:
+    body = db.execute(
+        "SELECT body FROM turn JOIN turn_prompt ON turn_id = turn.id WHERE session_id = ?"
+        " AND started_at <= ? AND turn.id <> ? ORDER BY started_at DESC, turn.rowid DESC, at DESC"
+        " LIMIT 1",
+        (session_id, started, turn_id),
+    ).get
+    return None if body is None else PromptRecord.model_validate_json(str(body))
+
+
+def _part(db: apsw.Connection, body: bytes | None) -> str | None:
+    """A text that many prompts share; its digest."""
+    if body is None:
+        return None
+    digest = hashlib.sha256(body).hexdigest()
+    db.execute("INSERT OR IGNORE INTO prompt_part VALUES(?,?)", (digest, body.decode()))
+    return digest

@@ -1,0 +1,114 @@
+"""Sessions: the stored conversation of one agent with one chat."""
+
+from functools import lru_cache
+
+import apsw
+
+from orchestrator.journal.turns.outbox import Address
+from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
+
+SHORT = 2000  # characters of a message that is kept as it was read, as the next turn reads it too
+
+
+def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
+    """The id of the open session; starts one when there is none."""
+    found = db.execute(
+        "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
+        (agent_id, chat_key),
+    ).get
+    if isinstance(found, int):
+        return found
+    db.execute(
+        "INSERT INTO session(agent_id, chat_key, started_at) VALUES(?,?,?)",
+        (agent_id, chat_key, now),
+    )
+    return db.last_insert_rowid()
+
+
+def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
+    """The next message starts a new session."""
+    db.execute(
+        "UPDATE session SET ended_at = ? WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
+        (now, agent_id, chat_key),
+    )
+
+
+def append(
+    db: apsw.Connection, session_id: int, turn_id: str, messages: list[Message], now: int
+) -> None:
+    """Add a turn's messages in order."""
+    db.executemany(
+        "INSERT INTO message(session_id, turn_id, body, at) VALUES(?,?,?,?)",
+        [(session_id, turn_id, MESSAGE.dump_json(message).decode(), now) for message in messages],
+    )
+    db.execute(
+        "UPDATE session SET tokens = tokens + ?, idle_since = ? WHERE id = ?",
+        (sum(map(tokens, messages)), now, session_id),
+    )
+
+
+def tokens(message: Message) -> int:
+    """Estimate of a message with its tool payload: four characters a token, rounded up."""
+    size = len(message.text if isinstance(message, UserMessage) else message.content)
+    if isinstance(message, AssistantMessage):
+        size += sum(len(call.model_dump_json()) for call in message.tool_calls)
+    return -(-size // 4)
+
+
+def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
+    """The newest ``limit`` messages that no summary covers, oldest first.
+
+    Up to ``jump`` - 1 more, so that the first message stays the same until it moves by that many.
+    """
+    if jump > 1:
+        known = db.execute(
+            "SELECT count(*) FROM message WHERE session_id = ? AND id >"
+            " (SELECT summary_upto FROM session WHERE id = ?)",
+            (session_id, session_id),
+        ).get
+        limit += max(0, int(known) - limit) % jump
+    rows = db.execute(
+        "SELECT body FROM message WHERE session_id = ? AND id >"
+        " (SELECT summary_upto FROM session WHERE id = ?) ORDER BY id DESC LIMIT ?",
+        (session_id, session_id, limit),
+    ).fetchall()
+    return tuple(_read(body) for (body,) in reversed(rows))
+
+
+def summary(db: apsw.Connection, session_id: int) -> str | None:
+    """The summary of the session's older messages."""
+    found = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
+    return found if isinstance(found, str) else None
+
+
+def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:
+    """The tools used in the session's last turns, newest turn first, each once."""
+    rows = db.execute(
+        "SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn WHERE session_id = ?"
+        " AND state IN('replied','closed') ORDER BY started_at DESC, n DESC LIMIT ?) AS last"
+        " ON step.turn_id = last.id WHERE step.kind = 'tool' ORDER BY last.n DESC, step.seq",
+        (session_id, turns),
+    )
+    return tuple(dict.fromkeys(str(name) for (name,) in rows))
+
+
+def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
+    """Where an agent reaches a chat that has written to it before."""
+    found = db.execute(
+        "SELECT channel, bot_id, chat_id, thread_id, private FROM inbox"
+        " WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
+        (agent_id, channel, chat_id),
+    ).fetchone()
+    if found is None:
+        return None
+    where, bot_id, chat, thread_id, private = found
+    return Address(str(where), str(bot_id), str(chat), str(thread_id), private=bool(private))
+
+
+def _read(body: str) -> Message:
+    return _known(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
+
+
+@lru_cache(maxsize=2000)
+def _known(body: str) -> Message:
+    return MESSAGE.validate_json(body)

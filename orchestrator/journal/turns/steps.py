@@ -1,0 +1,299 @@
+"""Steps: model responses and tool calls of a turn, each with its own state.
+
+``planned → intent → done | failed | unknown``. A row that ended never changes again
+(invariant 5), and a tool runs only between T4 and T5 of its own row.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import apsw
+import orjson
+
+from orchestrator.journal.db.store import FencedError
+from orchestrator.journal.turns import attachments, prompt_records
+from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
+from thinker.protocol.methods import StepCommit, StepCommitted
+
+HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # not finished means that nothing happened
+ENDED = ("done", "failed", "unknown")
+IMMEDIATE = "immediate"  # stands for the model in a step that none was asked for
+UNKNOWN_OUTCOME = orjson.dumps(  # reliability.md §4.4; what the model is told
+    {
+        "status": "unknown_outcome",
+        "note": "process stopped after dispatch; may or may not have happened;"
+        " verify before repeating",
+    }
+).decode()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call as the journal holds it."""
+
+    turn_id: str
+    seq: int
+    call_id: str
+    name: str
+    side_effect: SideEffect
+    arguments: JsonObject
+    idem_key: str
+    state: str
+    result: ToolResult | None
+    epoch: int  # of its turn, when it was read
+
+
+def plan(
+    db: apsw.Connection,
+    commit: StepCommit,
+    classes: Mapping[str, SideEffect],
+    epoch: int,
+    now: int,
+) -> StepCommitted:
+    """T3: a model response and every call in it, in one transaction.
+
+    A call that the worker already rejected (bad arguments, unknown tool) ends here, so that no
+    planned row is left without an end (invariant 8).
+
+    Raises:
+        FencedError: the turn is no longer this epoch's.
+    """
+    _fence(db, commit.turn_id, epoch)
+    top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
+    seq = 1 if top is None else int(top) + 1
+    db.execute(
+        "INSERT INTO step(turn_id, seq, kind, name, class, state, result, finish, usage,"
+        " request_id, epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?,?)",
+        (
+            commit.turn_id,
+            seq,
+            commit.model,
+            commit.response.model_dump_json(),
+            commit.finish,
+            commit.usage.model_dump_json(),
+            commit.request_id,
+            epoch,
+            now,
+            now,
+        ),
+    )
+    for number, call in enumerate(commit.calls, seq + 1):
+        args = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()
+        rejected = call.rejected is not None
+        result = ToolResult(
+            call_id=call.id, name=call.name, content=call.rejected or "", is_error=True
+        )
+        db.execute(
+            "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, idem_key,"
+            " call_id, state, result, epoch, t_plan, t_end)"
+            " VALUES(?,?,'tool',?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                commit.turn_id,
+                number,
+                seq,
+                call.name,
+                classes.get(call.name, SideEffect.NON_IDEMPOTENT),
+                args,
+                hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest(),
+                f"{commit.turn_id}:{number}",
+                call.id,
+                "failed" if rejected else "planned",
+                result.model_dump_json() if rejected else None,
+                epoch,
+                now,
+                now if rejected else None,
+            ),
+        )
+    changed = commit.prompt and prompt_records.record(db, commit.turn_id, commit.prompt, now)
+    seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
+    return StepCommitted(seq=seq, call_seqs=seqs, changed=changed or ())
+
+
+def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
+    """What the calls of a turn are called by whoever made them."""
+    rows = db.execute("SELECT call_id FROM step WHERE turn_id = ? AND kind = 'tool'", (turn_id,))
+    return frozenset(str(call_id) for (call_id,) in rows)
+
+
+def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
+    """One tool call, or None when there is no such row."""
+    found = db.execute(
+        "SELECT call_id, name, class, args, idem_key, step.state, result, turn.epoch"
+        " FROM step JOIN turn ON turn.id = turn_id"
+        " WHERE turn_id = ? AND seq = ? AND kind = 'tool'",
+        (turn_id, seq),
+    ).fetchone()
+    if found is None:
+        return None
+    call_id, name, side_effect, args, idem_key, state, result, epoch = found
+    return Call(
+        turn_id=turn_id,
+        seq=seq,
+        call_id=call_id,
+        name=name,
+        side_effect=SideEffect(side_effect),
+        arguments=orjson.loads(args),
+        idem_key=idem_key,
+        state=state,
+        result=None if result is None else _result(db, result),
+        epoch=epoch,
+    )
+
+
+def _result(db: apsw.Connection, body: str) -> ToolResult:
+    return attachments.filled(db, [ToolResult.model_validate_json(body)])[0]
+
+
+def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
+    """T4: the tool is about to run.
+
+    Raises:
+        FencedError: the turn is not this epoch's, or the call is not waiting to run.
+    """
+    _fence(db, turn_id, epoch)
+    db.execute(
+        "UPDATE step SET state = 'intent', epoch = ?, t_intent = ?"
+        " WHERE turn_id = ? AND seq = ? AND state = 'planned'",
+        (epoch, now, turn_id, seq),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"call {turn_id}:{seq} is not waiting to run")
+
+
+def finish(
+    db: apsw.Connection, call: Call, result: ToolResult, now: int, state: str | None = None
+) -> ToolResult:
+    """T5: the result of a call; ``state`` is "unknown" when nobody knows whether it ran.
+
+    Raises:
+        FencedError: it has ended, or its turn has a newer owner than when the call was read.
+    """
+    db.execute(
+        "UPDATE step SET state = ?, result = ?, t_end = ?"
+        " WHERE turn_id = ? AND seq = ? AND state IN('planned','intent')"
+        " AND (SELECT epoch FROM turn WHERE id = turn_id) = ?",
+        (
+            state or ("failed" if result.is_error else "done"),
+            attachments.stored(db, result, now).model_dump_json(),
+            now,
+            call.turn_id,
+            call.seq,
+            call.epoch,
+        ),
+    )
+    if db.changes() != 1:
+        raise FencedError(f"call {call.idem_key} has ended already, or its turn is not run here")
+    return result
+
+
+def finish_local(
+    db: apsw.Connection,
+    call: Call,
+    effect: Callable[[apsw.Connection], ToolResult],
+    epoch: int,
+    now: int,
+) -> ToolResult:
+    """T4 and T5 of a ``local_tx`` tool: its effect is a change of this database, made here."""
+    intend(db, call.turn_id, call.seq, epoch, now)
+    return finish(db, call, effect(db), now)
+
+
+def recover(db: apsw.Connection, turn_id: str, running: frozenset[int], now: int) -> None:
+    """Settle the calls that were dispatched and have no result (reliability.md §4.4).
+
+    ``running`` are those that this process is still running: they will get one. Pure and keyed
+    calls may run again; of the others nobody knows whether they happened.
+    """
+    _settle(db, turn_id, running, (*HARMLESS, SideEffect.KEYED), now)
+
+
+def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
+    """End the calls that have no result because the turn ends without them (invariant 8).
+
+    Those that were dispatched are settled first: what may have happened must not count as failed.
+    """
+    _settle(db, turn_id, frozenset(), HARMLESS, now)
+    rows = db.execute(
+        "SELECT seq, name, call_id FROM step WHERE turn_id = ? AND state = 'planned'", (turn_id,)
+    )
+    for seq, name, call_id in list(rows):
+        result = ToolResult(call_id=call_id, name=name, content=reason, is_error=True)
+        db.execute(
+            "UPDATE step SET state = 'failed', result = ?, t_end = ? WHERE turn_id = ? AND seq = ?",
+            (result.model_dump_json(), now, turn_id, seq),
+        )
+
+
+def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
+    """The names of the tools that a turn called, in order."""
+    rows = db.execute(
+        "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
+    )
+    return tuple(str(name) for (name,) in rows)
+
+
+def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
+    """Whether a call is the only one of its step."""
+    return bool(
+        db.execute(
+            "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
+            " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)",
+            (turn_id, seq),
+        ).get
+    )
+
+
+def model_calls(db: apsw.Connection, turn_id: str) -> int:
+    """How often a turn's model answered."""
+    sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"
+    return int(db.execute(sql, (turn_id,)).get)
+
+
+def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
+    """The names of a turn's tools of which nobody knows whether they ran."""
+    return [
+        str(name)
+        for (name,) in db.execute(
+            "SELECT DISTINCT name FROM step WHERE turn_id = ? AND"
+            " (state = 'unknown' OR state = 'intent' AND class NOT IN(?,?))",
+            (turn_id, *HARMLESS),
+        )
+    ]
+
+
+def _settle(
+    db: apsw.Connection,
+    turn_id: str,
+    running: frozenset[int],
+    repeatable: Sequence[SideEffect],
+    now: int,
+) -> None:
+    rows = db.execute(
+        "SELECT seq, name, class, call_id FROM step WHERE turn_id = ? AND state = 'intent'",
+        (turn_id,),
+    )
+    for seq, name, side_effect, call_id in list(rows):
+        if seq in running:
+            continue
+        if side_effect in repeatable:
+            db.execute(
+                "UPDATE step SET state = 'planned', t_intent = NULL"
+                " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
+                (turn_id, seq),
+            )
+            continue
+        result = ToolResult(call_id=call_id, name=name, content=UNKNOWN_OUTCOME, is_error=True)
+        db.execute(
+            "UPDATE step SET state = 'unknown', result = ?, t_end = ?"
+            " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
+            (result.model_dump_json(), now, turn_id, seq),
+        )
+
+
+def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:
+    owned = db.execute(
+        "SELECT 1 FROM turn WHERE id = ? AND epoch = ? AND state = 'running'", (turn_id, epoch)
+    ).get
+    if owned is None:
+        raise FencedError(f"turn {turn_id} is no longer run here")

@@ -1,0 +1,76 @@
+"""A turn read back: its steps, and the messages that entered it between two of them."""
+
+from collections.abc import Sequence
+
+import apsw
+
+from orchestrator.journal.turns import attachments, prompt_records
+from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns.steps import ENDED, IMMEDIATE
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Usage
+from thinker.protocol.methods import RecordedCall, RecordedStep
+
+
+def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
+    """A turn's steps as a worker needs them to go on."""
+    steps: dict[int, RecordedStep] = {}
+    for seq, kind, parent, name, result, state, finish, usage in db.execute(
+        "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
+        " WHERE turn_id = ? ORDER BY seq",
+        (turn_id,),
+    ):
+        if kind == "model":
+            steps[seq] = RecordedStep(
+                seq=seq,
+                asked=name != IMMEDIATE,
+                response=AssistantMessage.model_validate_json(result),
+                finish=finish,
+                usage=Usage.model_validate_json(usage),
+            )
+            continue
+        ended = ToolResult.model_validate_json(result) if state in ENDED else None
+        step = steps[parent]
+        call = RecordedCall(seq=seq, result=ended)
+        steps[parent] = step.model_copy(update={"calls": (*step.calls, call)})
+    for seq, row, text in db.execute(
+        "SELECT after_step, id, text FROM inbox WHERE turn_id = ? AND after_step IS NOT NULL"
+        " ORDER BY id",
+        (turn_id,),
+    ):
+        entered = (*steps[seq].entered, attachments.said(db, row, text))
+        steps[seq] = steps[seq].model_copy(update={"entered": entered})
+    return tuple(steps.values())
+
+
+def of_turn(
+    db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], sent: str
+) -> list[Message]:
+    """What the session keeps: the messages, every step and, if it differs, the reply sent."""
+    said = [attachments.said(db, row.id, row.text) for row in rows]
+    said[-1] = said[-1].model_copy(update={"context": prompt_records.sent(db, turn_id) or ()})
+    messages: list[Message] = [*said]
+    last = ""
+    for step in recorded(db, turn_id):
+        if step.response.content or step.response.tool_calls:
+            messages.append(step.response)
+        messages += [call.result for call in step.calls if call.result is not None]
+        messages += step.entered
+        last = "" if step.calls else step.response.content.strip()
+    if sent and not last:
+        messages.append(AssistantMessage(content=sent))
+    return messages
+
+
+def answered(db: apsw.Connection, turn_id: str) -> bool:
+    """Whether a turn's last step was its answer, so that its model is asked nothing more."""
+    found = db.execute(
+        "SELECT result, finish, EXISTS(SELECT 1 FROM step AS call WHERE call.turn_id = step.turn_id"
+        " AND call.parent = step.seq) FROM step WHERE turn_id = ? AND kind = 'model'"
+        " ORDER BY seq DESC LIMIT 1",
+        (turn_id,),
+    ).fetchone()
+    if found is None:
+        return False
+    result, finish, calls = found
+    text = AssistantMessage.model_validate_json(result).content.strip()
+    return not calls and (bool(text) or finish == "refused")

@@ -1,0 +1,218 @@
+"""Forgetting a chat or an agent, and handing out what is known of one (invariant 22, S55).
+
+What belongs to it is gathered first, into temporary tables of ids, then looked at, handed out, or
+removed in one transaction: a death in the middle leaves everything or nothing. A chat takes along
+what was learned in it; how many tokens it took is kept, without its turns. An agent takes along all
+that is kept for it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+import apsw
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db import audit
+from orchestrator.journal.memory import profile
+from orchestrator.journal.turns import inbox
+from orchestrator.journal.upkeep import retention
+from thinker.protocol.messages import JsonObject
+
+REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # a picture in a message or a result
+INDEXES = ("message_words", "message_grams", "fact_words", "fact_grams")
+HERE = "channel = :channel AND chat_id = :chat"
+NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' = :chat"
+LEARNED = (
+    "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
+    " AND substr(source, 12, instr(source, '..') - 12) IN gone_turn"
+)
+# What is gone, each from what was gathered before it.
+GATHERED = (
+    ("gone_task", f"SELECT id FROM task WHERE agent_id = :agent OR {NOTIFIED}"),
+    ("gone_key", f"SELECT chat_key FROM inbox WHERE {HERE}"),
+    ("gone_key", f"SELECT {inbox.CHAT} FROM inbox WHERE {HERE}"),
+    ("gone_key", f"SELECT chat_key FROM outbox WHERE {HERE}"),
+    ("gone_key", "SELECT 'task/' || agent_id || '/' || id FROM task WHERE id IN gone_task"),
+    ("gone_key", "SELECT 'subagent/' || id FROM subagent WHERE agent_id = :agent"),
+    ("gone_session", "SELECT id FROM session WHERE agent_id = :agent OR chat_key IN gone_key"),
+    ("gone_turn", "SELECT id FROM turn WHERE agent_id = :agent OR session_id IN gone_session"),
+    ("gone_turn", f"SELECT turn_id FROM inbox WHERE {HERE}"),
+    ("gone_turn", "SELECT turn_id FROM message WHERE session_id IN gone_session"),
+    (
+        "gone_inbox",
+        f"""SELECT id FROM inbox WHERE {HERE} OR :agent IN(agent_id, target)
+          OR turn_id IN gone_turn
+          OR id IN(SELECT inbox_id FROM task_run WHERE task_id IN gone_task)
+          OR id IN(SELECT inbox_id FROM subagent_run WHERE turn_id IN gone_turn)""",
+    ),
+    ("gone_turn", "SELECT turn_id FROM inbox WHERE id IN gone_inbox"),
+    (
+        "gone_outbox",
+        f"""SELECT id FROM outbox WHERE {HERE} OR turn_id IN gone_turn
+          OR turn_id IS NULL AND instr(body, '''' || :agent || '''')""",
+    ),
+    (
+        "gone_subagent",
+        """SELECT id FROM subagent WHERE :agent IN(agent_id, spec ->> '$.agent')
+          OR chat_key IN gone_key UNION SELECT subagent_id FROM subagent_run
+          WHERE turn_id IN gone_turn OR inbox_id IN gone_inbox""",
+    ),
+)
+# What of each table is gone; rows that others refer to come after those.
+TABLES = (
+    ("approval", "turn_id IN gone_turn"),
+    (
+        "subagent_run",
+        "turn_id IN gone_turn OR inbox_id IN gone_inbox OR subagent_id IN gone_subagent",
+    ),
+    ("subagent", "id IN gone_subagent"),
+    ("task_run", "task_id IN gone_task OR inbox_id IN gone_inbox"),
+    ("task", "id IN gone_task"),
+    ("attachment", "inbox_id IN gone_inbox"),
+    ("request", "inbox_id IN gone_inbox"),
+    ("handoff", "chat_key IN gone_key OR turn_id IN gone_turn OR :agent IN(agent_id, routed_id)"),
+    ("outbox", "id IN gone_outbox"),
+    ("inbox", "id IN gone_inbox"),
+    ("step", "turn_id IN gone_turn"),
+    ("turn_prompt", "turn_id IN gone_turn"),
+    ("message", "session_id IN gone_session OR :agent IS NULL AND turn_id IN gone_turn"),
+    ("turn", "id IN gone_turn"),
+    ("session", "id IN gone_session"),
+    ("fact", f"agent_id = :agent OR {LEARNED}"),
+    ("profile_change", f"agent_id = :agent OR {LEARNED}"),
+    ("profile", "agent_id = :agent"),
+    ("playbook", f"agent_id = :agent OR {LEARNED}"),
+    ("playbook_seed", "agent_id = :agent"),
+    (
+        "pause_told",
+        "chat_key IN gone_key OR pause_id IN(SELECT id FROM pause WHERE agent_id = :agent)",
+    ),
+    ("pause", "agent_id = :agent"),
+    ("model_call", "agent_id = :agent"),
+    ("pairing", HERE),
+    (  # last: every change above writes into it
+        "transition",
+        """turn_id IN gone_turn OR kind = 'inbox' AND number IN gone_inbox
+          OR kind = 'outbox' AND number IN gone_outbox""",
+    ),
+)
+BUSY = """SELECT 1 FROM turn WHERE id IN gone_turn AND state IN('running','waiting','replied')
+UNION ALL SELECT 1 FROM outbox WHERE id IN gone_outbox AND state IN('sending','ph_sending')"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An agent, or a chat of a channel; the other fields are None."""
+
+    agent: str | None = None
+    channel: str | None = None
+    chat: str | None = None
+
+    def __str__(self) -> str:
+        return f"agent {self.agent}" if self.agent else f"chat {self.channel}:{self.chat}"
+
+
+def count(db: apsw.Connection, subject: Subject) -> dict[str, int]:
+    """How many rows of each table are of it; tables without any are left out."""
+    _gather(db, subject)
+    found = {}
+    for table, where in TABLES:
+        rows = db.execute(f"SELECT count(*) FROM {table} WHERE {where}", asdict(subject)).get
+        found[table] = int(rows)
+    return {table: rows for table, rows in found.items() if rows}
+
+
+def export(db: apsw.Connection, subject: Subject) -> Iterator[JsonObject]:
+    """Every row that is of it, with its table's name."""
+    _gather(db, subject)
+    for table, where in TABLES:
+        cursor = db.execute(f"SELECT * FROM {table} WHERE {where}", asdict(subject))
+        for row in cursor:
+            names = [name for name, *_ in cursor.description]
+            yield {"table": table, **dict(zip(names, row, strict=True))}
+
+
+def forget(db: apsw.Connection, subject: Subject, now: int) -> None:
+    """Remove everything of it.
+
+    Raises:
+        OrchestratorError: it is being answered, or there is nothing of it.
+    """
+    found = count(db, subject)
+    if db.execute(BUSY).get is not None:
+        raise OrchestratorError(
+            f"{subject} is being answered; wait for the answer or end it with /stop, then try again"
+        )
+    if not found:
+        raise OrchestratorError(f"the journal has nothing of {subject}")
+    db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten in the file
+    pictures = _pictures(db)
+    names = _names(db, subject)
+    _unlearn(db)
+    db.execute("UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")
+    for table, where in TABLES:
+        db.execute(f"DELETE FROM {table} WHERE {where}", asdict(subject))
+    db.execute(retention.UNUSED_PARTS)
+    for picture in pictures - _pictures(db, "NOT"):
+        db.execute("DELETE FROM media WHERE id = ?", (picture,))
+    for index in INDEXES:
+        db.execute(f"INSERT INTO {index}({index}) VALUES('optimize')")
+    audit.blank(db, names)
+    kind = "an agent" if subject.agent else "a chat"
+    numbers = ", ".join(f"{table} {rows}" for table, rows in found.items())
+    audit.record(db, "operator", f"forgot {kind}", numbers, now)
+    _clear(db)
+
+
+def _gather(db: apsw.Connection, subject: Subject) -> None:
+    _clear(db)
+    for name, query in GATHERED:
+        db.execute(f"INSERT OR IGNORE INTO temp.{name} {query}", asdict(subject))
+    db.execute("DELETE FROM temp.gone_turn WHERE id IS NULL")
+
+
+def _clear(db: apsw.Connection) -> None:
+    for name in {name for name, _ in GATHERED}:
+        db.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name}(id PRIMARY KEY)")
+        db.execute(f"DELETE FROM temp.{name}")
+
+
+def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
+    """The pictures of what is gone, or of everything else."""
+    kept = db.execute(
+        "SELECT media_id FROM attachment WHERE media_id IS NOT NULL"
+        f" AND inbox_id {negated} IN gone_inbox"
+    )
+    bodies = db.execute(
+        f"SELECT result FROM step WHERE turn_id {negated} IN gone_turn AND instr(result, '\"ref\"')"
+        f" UNION ALL SELECT body FROM message WHERE session_id {negated} IN gone_session"
+        " AND instr(body, '\"ref\"')"
+    )
+    shown = {ref for (body,) in bodies for ref in REF.findall(str(body))}
+    return shown | {str(ref) for (ref,) in kept}
+
+
+def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
+    """What the audit log calls it, and what belongs to it."""
+    kinds: Mapping[str, str] = {"gone_inbox": "inbox", "gone_turn": "turn", "gone_task": "task"}
+    names = {
+        f"{kind} {number}"
+        for table, kind in kinds.items()
+        for (number,) in db.execute(f"SELECT id FROM temp.{table}")
+    }
+    names |= {str(turn) for (turn,) in db.execute("SELECT id FROM temp.gone_turn")}
+    if subject.agent:
+        return frozenset({*names, f"agent {subject.agent}"})
+    chat = (f"{subject.channel}/{subject.chat}", f"{subject.channel}:{subject.chat}")
+    return frozenset({*names, *chat})
+
+
+def _unlearn(db: apsw.Connection) -> None:
+    """Take out of agents' profiles what was written there in a chat and is still so."""
+    rows = db.execute(
+        f"SELECT agent_id, path, after FROM profile_change WHERE {LEARNED} ORDER BY id DESC"
+    )
+    for agent_id, path, after in rows.fetchall():
+        if after is not None:
+            profile.take_out(db, str(agent_id), str(path), str(after))

@@ -1,0 +1,49 @@
+"""Fetching the pictures that came with admitted messages, before a model is asked about them."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import anyio
+import structlog
+
+from orchestrator.channel_api import Adapter, SendError, SendOutcome
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import attachments
+from orchestrator.journal.turns.attachments import Wanted
+from thinker.formats.images import MAX_PICTURE
+
+TRIES = 3
+PAUSE = 1.0  # seconds before the second try, twice that before the third
+PATIENCE = 30.0  # seconds for one picture; its message waits
+log = structlog.get_logger()
+
+
+class Pictures:
+    """Fetches by the channels' adapters; what cannot be had is given up, and the model told."""
+
+    def __init__(
+        self, store: Store, adapters: Mapping[str, Adapter], clock: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._adapters = adapters
+        self._clock = clock
+
+    async def fetch(self, wanted: Iterable[Wanted]) -> None:
+        """Bring pictures into the journal."""
+        for item in wanted:
+            data = await self._data(item)
+            await self._store.transact(attachments.fetched, item, data, self._clock())
+
+    async def _data(self, item: Wanted) -> bytes | None:
+        adapter = self._adapters.get(item.channel)
+        if adapter is None:
+            return None
+        with anyio.move_on_after(PATIENCE):
+            for attempt in range(1, TRIES + 1):
+                try:
+                    return await adapter.download(item.handle, MAX_PICTURE)
+                except SendError as error:
+                    log.warning("picture_not_fetched", attempt=attempt, problem=str(error))
+                    if error.outcome is SendOutcome.PERMANENT or attempt == TRIES:
+                        return None
+                    await anyio.sleep(error.retry_after or PAUSE * attempt)
+        return None

@@ -1,0 +1,164 @@
+"""From an agent definition to a launch spec: prompt file, environment, argv. Starts nothing.
+
+The worker's environment is built from nothing: a few inherited variables, the ``THINKER_*``
+table, the key of the agent's own provider and the agent's own ``env`` (design §2).
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.agentsfile.agent_definition import CostControls, EmbeddingsModel
+from orchestrator.files import write_private
+from orchestrator.settings import Settings, bundled
+from orchestrator.timezones import host_timezone
+from thinker.protocol.env import ThinkerSettings, inherited
+from thinker.protocol.providers import PROVIDERS
+
+WORKER = (sys.executable, "-P", "-m", "thinker")
+SEED_TEMPERATURE = 0.4  # what seed 002's system uses when an agent sets none
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The provider that an agent really uses, after ``auto`` was resolved."""
+
+    provider: str
+    model: str
+    base_url: str = ""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One child, as data. ``prompt`` is what its prompt file holds; None is no such file.
+
+    ``parent`` is the agent whose subagent it is.
+    """
+
+    agent_id: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    endpoint: Endpoint
+    prompt_path: Path
+    prompt: str | None
+    parent: str | None = None
+
+
+def resolve(
+    definition: AgentDefinition, environ: Mapping[str, str], local: tuple[Endpoint, ...]
+) -> Endpoint:
+    """The endpoint of an agent; ``auto`` takes the first key, else a local server, else demo.
+
+    ``local`` are the servers found listening on this machine (Ollama, LM Studio).
+    """
+    if definition.llm_provider != "auto":
+        model = definition.model or PROVIDERS[definition.llm_provider].default_model
+        return Endpoint(definition.llm_provider, model, definition.base_url or "")
+    for provider in PROVIDERS.values():
+        key = provider.key_var
+        if key is not None and (definition.env.get(key) or environ.get(key)):
+            return Endpoint(provider.name, definition.model or provider.default_model)
+    if local:
+        return replace(local[0], model=definition.model or local[0].model)
+    return Endpoint("demo", PROVIDERS["demo"].default_model)
+
+
+def prepare(
+    definition: AgentDefinition, settings: Settings, endpoint: Endpoint, environ: Mapping[str, str]
+) -> LaunchSpec:
+    """The launch spec of an agent. Pure but for looking up where templates lie."""
+    paths = settings.paths
+    prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
+    prompt = definition.system_prompt or None
+    thinker = ThinkerSettings.model_validate(
+        {
+            "agent_id": definition.agent_id,
+            "llm_provider": endpoint.provider,
+            "model": endpoint.model,
+            "base_url": endpoint.base_url,
+            "fallback_models": definition.fallback_models,
+            "temperature": SEED_TEMPERATURE
+            if definition.temperature is None
+            else definition.temperature,
+            "max_steps": definition.max_steps,
+            "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
+            "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
+            "recent_image_threshold": definition.limits.recent_image_threshold,
+            "tool_calls": definition.tool_calls,
+            "structured_output": definition.structured_output,
+            "prompt_layout": definition.prompt_layout,
+            "system_prompt_path": None if prompt is None else prompt_path,
+            "persona_dir": paths.personas,
+            "default_system_prompt_path": bundled("prompts") / "default-system-prompt.md",
+            "small_model": definition.small_model or "",
+            "compaction_prompt_path": _template(settings, "compaction.md"),
+            "fact_extraction_enabled": definition.fact_extraction.enabled,
+            "fact_extraction_idle_ms": round(definition.fact_extraction.idle_minutes * 60_000),
+            "fact_extraction_max_turns": definition.fact_extraction.max_turns,
+            "fact_extraction_prompt_path": _template(settings, "fact-extraction.md"),
+            "skills_dirs": paths.skill_directories(definition.agent_id),
+            "skills": definition.skills,
+            "hooks_dir": paths.hooks if definition.allow_hooks else None,
+            "hooks": definition.hooks,
+            "user_timezone": definition.timezone or host_timezone(environ),
+            "log_level": settings.log_level,
+            **_embeddings(definition.embeddings),
+            **_cost(definition.cost_controls),
+        }
+    )
+    others = (thinker.embeddings_provider, thinker.small_model, *thinker.fallback_models)
+    keys = {
+        provider.key_var: environ[provider.key_var]
+        for name in (endpoint.provider, *(entry.split("/")[0] for entry in others))
+        if (provider := PROVIDERS.get(name)) and provider.key_var and provider.key_var in environ
+    }
+    return LaunchSpec(
+        agent_id=definition.agent_id,
+        argv=WORKER,
+        env={**inherited(environ), **keys, **definition.env, **thinker.to_env()},
+        cwd=settings.home,
+        endpoint=endpoint,
+        prompt_path=prompt_path,
+        prompt=prompt,
+    )
+
+
+def _template(settings: Settings, name: str) -> Path:
+    """The user's own template of this name, else the bundled one."""
+    own = settings.paths.prompts / name
+    return own if own.exists() else bundled("prompts") / name
+
+
+def write_prompt(spec: LaunchSpec) -> None:
+    """Write the agent's prompt file (0600, replaced whole), or remove it when it has none."""
+    if spec.prompt is None:
+        spec.prompt_path.unlink(missing_ok=True)
+    else:
+        write_private(spec.prompt_path, spec.prompt.encode("utf-8", "replace"))
+
+
+def _embeddings(wanted: EmbeddingsModel | None) -> dict[str, str | int]:
+    if wanted is None:
+        return {}
+    return {
+        "embeddings_provider": wanted.provider or "",
+        "embeddings_model": wanted.model,
+        "embeddings_base_url": wanted.base_url or "",
+        "embeddings_dimensions": wanted.dimensions or 0,
+    }
+
+
+def _cost(controls: CostControls | None) -> dict[str, float]:
+    if controls is None:
+        return {}
+    return {
+        "cost_control_enabled": controls.enabled,
+        "cost_short_window_minutes": controls.short_window_minutes,
+        "cost_spike_multiplier": controls.spike_multiplier,
+        "cost_hard_cap_per_hour": controls.hard_cap_tokens_per_hour,
+        "cost_min_baseline_tokens": controls.minimum_baseline_tokens,
+        "cost_min_baseline_rate": controls.minimum_baseline_rate,
+    }

@@ -1,0 +1,62 @@
+"""Which model servers listen on this machine, for ``"llmProvider": "auto"``."""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+import anyio
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.processes.launch import Endpoint
+from thinker.protocol.providers import PROVIDERS, Provider
+
+PROBE_TIMEOUT = 0.5  # seconds; a local server answers at once or is not there
+
+
+class _Model(BaseModel):
+    id: str
+
+
+class _Models(BaseModel):
+    data: list[_Model]
+
+
+async def local_servers(
+    providers: Iterable[Provider] = PROVIDERS.values(),
+) -> tuple[Endpoint, ...]:
+    """The local servers that answer and have a model, in the order of ``providers``."""
+    local = [provider for provider in providers if provider.local]
+    found: dict[str, Endpoint] = {}
+
+    async def probe(provider: Provider) -> None:
+        if await _listens(provider.base_url) and (model := await _first_model(provider.base_url)):
+            found[provider.name] = Endpoint(provider.name, model)
+
+    async with anyio.create_task_group() as tasks:
+        for provider in local:
+            tasks.start_soon(probe, provider)
+    return tuple(found[provider.name] for provider in local if provider.name in found)
+
+
+async def _listens(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        with anyio.fail_after(PROBE_TIMEOUT):
+            stream = await anyio.connect_tcp(parts.hostname or "", parts.port or 80)
+    except OSError:
+        return False
+    await stream.aclose()
+    return True
+
+
+async def _first_model(url: str) -> str:
+    """The model that a server names first; empty when it names none."""
+    # Loading the HTTP client and the certificates is a fifth of a start, mostly for nobody.
+    from thinker.http.client import HttpError, open_client  # noqa: PLC0415 - see above
+
+    async with open_client(connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT) as client:
+        try:
+            answer = await client.get(f"{url}/models")
+            models = _Models.model_validate_json(answer.content).data
+        except (HttpError, ValidationError):
+            return ""
+    return models[0].id if models else ""

@@ -1,0 +1,260 @@
+"""All workers: started on demand, shared by concurrent callers, stopped when idle.
+
+Each agent has a slot with its own history; a worker that crashes, hangs or leaks changes nothing
+for the other slots. Failures are handled by `orchestrator.processes.restarts`, one pure function.
+"""
+
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator.errors import (
+    OrchestratorError,
+    QuarantinedError,
+    UnknownAgentError,
+    WorkerError,
+)
+from orchestrator.processes import restarts
+from orchestrator.processes.child_process import Spawn, execute, first_of
+from orchestrator.processes.launch import LaunchSpec, write_prompt
+from orchestrator.processes.restarts import ExitKind, History, WorkerState
+from orchestrator.processes.worker import Worker, started
+
+HEARTBEATS_MISSED = 3
+HEARTBEAT = 5.0  # seconds, as thinker.protocol.env says
+ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill (P6)
+log = structlog.get_logger()
+
+
+@dataclass
+class Slot:
+    """One agent's place: its launch spec, what happened so far, and its worker if it has one."""
+
+    spec: LaunchSpec
+    idle_seconds: float
+    history: History = field(default_factory=History)
+    worker: Worker | None = None
+    changed: anyio.Event = field(default_factory=anyio.Event)
+    wanted: int = 0  # callers that wait for, or use, the worker
+    idle_since: float = 0.0
+    serving: bool = False  # a task lives for this slot
+
+    def notify(self) -> None:
+        """Wake whoever waits for a change of state."""
+        self.changed.set()
+        self.changed = anyio.Event()
+
+
+class Supervisor:
+    """Owns every worker process, started by ``spawn``. ``tasks`` must outlive it."""
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - not a secret
+        spawn: Spawn = execute,
+    ) -> None:
+        self._tasks = tasks
+        self._spawn = spawn
+        self._clock = clock
+        self._jitter = jitter
+        self._slots: dict[str, Slot] = {}
+        self.stopping = False
+
+    def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
+        """Add an agent, or change one: a running worker of the old spec drains and goes."""
+        slot = self._slots.get(spec.agent_id)
+        if slot is None:
+            self._slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
+            return
+        slot.idle_seconds = idle_minutes * 60
+        if slot.spec != spec:
+            slot.spec = spec
+            slot.history = restarts.forgiven(slot.history)
+            if slot.worker is not None:
+                slot.worker.drain()
+            slot.notify()
+
+    def remove(self, agent_id: str) -> None:
+        """Forget an agent; its worker finishes the turns it has and goes."""
+        slot = self._slots.pop(agent_id, None)
+        if slot is not None:
+            if slot.worker is not None:
+                slot.worker.asked = True
+            slot.spec.prompt_path.unlink(missing_ok=True)
+            slot.notify()
+
+    def resume(self, agent_id: str) -> None:
+        """Give a quarantined agent a fresh start.
+
+        Raises:
+            UnknownAgentError: there is no such agent.
+        """
+        slot = self._slot(agent_id)
+        slot.history = restarts.forgiven(slot.history)
+        slot.notify()
+
+    def slots(self) -> Mapping[str, Slot]:
+        """Every agent's slot, for `orchestrator status`."""
+        return self._slots
+
+    def pids(self) -> list[int]:
+        """The processes of the workers that run."""
+        return [slot.worker.pid for slot in list(self._slots.values()) if slot.worker is not None]
+
+    @asynccontextmanager
+    async def using(self, agent_id: str) -> AsyncIterator[Worker]:
+        """The agent's running worker, started if need be, and kept while the block lasts.
+
+        Waits through a back-off. Concurrent callers share one start.
+
+        Raises:
+            UnknownAgentError: the agent was removed, or the daemon stops.
+            QuarantinedError: see `available`.
+        """
+        slot = self._slot(agent_id)
+        slot.wanted += 1
+        try:
+            worker = await self._acquire(slot)
+            worker.users += 1
+            try:
+                yield worker
+            finally:
+                worker.users -= 1
+        finally:
+            slot.wanted -= 1
+            slot.idle_since = self._clock()
+            if self.stopping or slot.worker is None or slot.worker.asked:
+                slot.notify()  # somebody waits for its last user
+
+    async def available(self, agent_id: str) -> None:
+        """Wait until a quarantined agent may be tried again.
+
+        Raises:
+            UnknownAgentError: the agent was removed.
+        """
+        while True:
+            slot = self._slot(agent_id)
+            delay = restarts.wait(slot.history, self._clock())
+            if delay == 0.0 or self.stopping:
+                return
+            with anyio.move_on_after(delay):
+                await slot.changed.wait()
+
+    async def _acquire(self, slot: Slot) -> Worker:
+        while self._serves(slot):
+            if slot.worker is not None and slot.worker.usable:
+                return slot.worker
+            await self._progress(slot)
+        raise UnknownAgentError(f"agent {slot.spec.agent_id!r} is gone")
+
+    async def drain(self, seconds: float) -> None:
+        """Ask every worker to stop at its next step boundary; wait until they are gone."""
+        self.stopping = True
+        for slot in self._slots.values():
+            if slot.worker is not None:
+                slot.worker.drain()
+            slot.notify()
+        with anyio.move_on_after(seconds):
+            for slot in list(self._slots.values()):
+                while slot.wanted:
+                    await slot.changed.wait()
+        for slot in self._slots.values():
+            if slot.worker is not None:
+                slot.worker.stop()
+
+    # --- one slot --------------------------------------------------------------------------
+
+    def _slot(self, agent_id: str) -> Slot:
+        try:
+            return self._slots[agent_id]
+        except KeyError:
+            raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
+
+    def _serves(self, slot: Slot) -> bool:
+        """Whether the slot still takes turns."""
+        return self._slots.get(slot.spec.agent_id) is slot and not self.stopping
+
+    async def _progress(self, slot: Slot) -> None:
+        """Start the slot's worker, or wait until something about it changes."""
+        if not slot.serving:
+            delay = restarts.wait(slot.history, self._clock())
+            quarantined = slot.history.state is WorkerState.QUARANTINED and delay
+            if delay is None or quarantined:
+                raise QuarantinedError(
+                    f"agent {slot.spec.agent_id!r} is {slot.history.state}: {slot.history.reason}",
+                    final=delay is None,
+                )
+            slot.serving = True
+            self._tasks.start_soon(self._live, slot)
+        await slot.changed.wait()
+
+    async def _live(self, slot: Slot) -> None:
+        """One incarnation of the slot's worker, after its back-off, if it is still wanted."""
+        structlog.contextvars.clear_contextvars()  # it outlives the turn that wanted it first
+        try:
+            while self._serves(slot) and slot.wanted:
+                delay = restarts.wait(slot.history, self._clock())
+                if not delay:
+                    await self._incarnate(slot)
+                    return
+                with anyio.move_on_after(delay):
+                    await slot.changed.wait()
+        finally:
+            slot.serving = False
+            slot.notify()
+
+    async def _incarnate(self, slot: Slot) -> None:
+        """From the start of a process to its end; what went wrong is in the slot's history."""
+        spec = slot.spec
+        slot.history = restarts.starting(slot.history, self._clock())
+        kind, reason = ExitKind.CLEAN, "the daemon stopped"
+        try:
+            write_prompt(spec)
+            async with started(spec, self._spawn) as worker:
+                if slot.spec is not spec or not self._serves(slot):
+                    worker.drain()  # changed or removed while it started
+                slot.worker = worker
+                slot.history = restarts.ready(slot.history)
+                took = round((self._clock() - slot.history.started) * 1000, 1)
+                log.info("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
+                slot.notify()
+                await self._tend(slot, worker)
+                slot.history = restarts.stopping(slot.history)
+            kind = restarts.classify(worker.code, asked=worker.asked, hung=worker.hung, oom=False)
+            reason = f"exit {worker.code}"
+        except (OrchestratorError, OSError) as error:
+            reason = str(error)
+            code = error.code if isinstance(error, WorkerError) else None
+            kind = restarts.classify(code or 1, asked=False, hung=False, oom=False)
+        finally:
+            slot.worker = None
+            after = restarts.ended(slot.history, kind, reason, self._clock(), self._jitter())
+            slot.history = after if slot.spec is spec else restarts.forgiven(after)
+            log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
+
+    async def _tend(self, slot: Slot, worker: Worker) -> None:
+        """Watch a running worker until it ends, is asked to, hangs or has been idle too long."""
+        beats = [self._clock()]
+        worker.on_beat = lambda: beats.__setitem__(0, self._clock())
+        while not worker.exited.is_set() and not worker.peer.closed.is_set():
+            now = self._clock()
+            idle = not slot.wanted and now - slot.idle_since >= slot.idle_seconds
+            if idle or (worker.asked and not worker.users):
+                worker.stop()
+                return
+            if now - beats[0] > HEARTBEAT * HEARTBEATS_MISSED:
+                worker.abort(f"no heartbeat for {HEARTBEAT * HEARTBEATS_MISSED:.0f} s")
+            if worker.hung:
+                with anyio.move_on_after(ABORT_TIMEOUT):
+                    await worker.exited.wait()
+                return
+            with anyio.move_on_after(HEARTBEAT):
+                await first_of(slot.changed, worker.exited, worker.peer.closed)

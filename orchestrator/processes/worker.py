@@ -1,0 +1,177 @@
+"""One incarnation of a worker: the turns that it runs, and what it asks for them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+import anyio
+from pydantic import JsonValue, ValidationError
+
+from orchestrator.errors import WorkerError, WorkerLostError
+from orchestrator.failpoints import boundary
+from orchestrator.processes import child_process
+from orchestrator.processes.child_process import Child, Program, Spawn, execute
+from orchestrator.processes.launch import LaunchSpec
+from thinker.protocol import methods
+from thinker.protocol.background import ASK_SECONDS
+from thinker.protocol.messages import Frozen, ToolResult, UserMessage
+from thinker.protocol.methods import (
+    Steered,
+    StepCommit,
+    StepCommitted,
+    ToolCallParams,
+    TurnCancel,
+    TurnDelta,
+    TurnResult,
+    TurnRun,
+    TurnSteer,
+)
+from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
+from thinker.protocol.turn_cache import NOT_KEPT, Told
+
+Answer = TypeVar("Answer", bound=Frozen)
+ASK_GRACE = 15.0  # seconds beyond what the child gives its model
+TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker counts as hung
+
+
+class TurnHost(Protocol):
+    """Who keeps a turn's journal while a worker runs it."""
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """T3."""
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """Policy, T4, effect, T5."""
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """Messages that came while the turn ran, now part of it."""
+
+    def show(self, text: str) -> None:
+        """The answer so far."""
+
+
+@dataclass
+class Worker(Child):
+    """A running child. Requests of turns that it does not run (any more) are refused."""
+
+    spec: LaunchSpec = field(kw_only=True)
+    turns: dict[str, TurnHost] = field(default_factory=dict)
+    turn_grace: float = TURN_GRACE  # seconds
+    embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
+    told: Told = field(default_factory=Told)
+    users: int = 0  # callers that hold it, with a turn or about to run one
+
+    @property
+    def usable(self) -> bool:
+        """Whether a new turn may be given to it."""
+        ending = self.asked or self.hung
+        return not (ending or self.exited.is_set() or self.peer.closed.is_set())
+
+    async def run_turn(self, run: TurnRun, host: TurnHost, now: float) -> TurnResult:
+        """Let the child run a turn to its end.
+
+        Raises:
+            WorkerLostError: the child went away, or did not end the turn long after its deadline.
+            WorkerError: it answered with an error.
+        """
+        self.turns[run.turn_id] = host
+        boundary("run_turn:before")
+        try:
+            result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
+        except anyio.get_cancelled_exc_class():
+            self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
+            raise
+        except PeerClosedError as error:
+            raise WorkerLostError(f"agent {self.spec.agent_id!r} lost its process") from error
+        except TimeoutError as error:
+            self.abort("a turn ran far over its deadline")
+            raise WorkerLostError(f"agent {self.spec.agent_id!r} hung") from error
+        except (RpcError, ValidationError) as error:
+            raise WorkerError(f"agent {self.spec.agent_id!r}: {error}") from error
+        finally:
+            del self.turns[run.turn_id]
+        boundary("run_turn:after")
+        return result
+
+    async def _run(self, run: TurnRun, seconds: float) -> TurnResult:
+        call = partial(self.peer.call, methods.TURN_RUN, result=TurnResult, timeout=seconds)
+        try:
+            return await call(self.told.shortened(run))
+        except RpcError as error:
+            if error.code != NOT_KEPT:
+                raise
+        self.told.forget()
+        return await call(self.told.shortened(run))
+
+    async def ask(self, method: str, params: Frozen, result: type[Answer]) -> Answer:
+        """Let the child's model do what belongs to no turn.
+
+        Raises:
+            WorkerError: the child went away, or answered with an error, or not in time.
+        """
+        name = f"agent {self.spec.agent_id!r}: {method}"
+        try:
+            return await self.peer.call(method, params, result, timeout=ASK_SECONDS + ASK_GRACE)
+        except PeerClosedError as error:
+            raise WorkerLostError(f"{name}: its process ended") from error
+        except TimeoutError as error:
+            raise WorkerError(f"{name}: no answer in time") from error
+        except (RpcError, ValidationError) as error:
+            raise WorkerError(f"{name}: {error}") from error
+
+    def drain(self) -> None:
+        """Ask the child to leave each turn at its next step boundary."""
+        self.asked = True
+        self.peer.notify(methods.DRAIN)
+
+    # --- what the child asks for ---------------------------------------------------------------
+
+    def _host(self, turn_id: str) -> TurnHost:
+        host = self.turns.get(turn_id)
+        if host is None:
+            raise RpcError(FENCED, f"turn {turn_id} is not run by this process")
+        return host
+
+    async def _commit(self, params: JsonValue) -> StepCommitted:
+        commit = StepCommit.model_validate(params)
+        return await self._host(commit.turn_id).commit(commit)
+
+    async def _call_tool(self, params: JsonValue) -> ToolResult:
+        call = ToolCallParams.model_validate(params)
+        return await self._host(call.turn_id).call_tool(call.seq)
+
+    async def _steer(self, params: JsonValue) -> Steered:
+        turn_id = TurnSteer.model_validate(params).turn_id
+        return Steered(messages=await self._host(turn_id).entered())
+
+    def _delta(self, params: JsonValue) -> None:
+        delta = TurnDelta.model_validate(params)
+        host = self.turns.get(delta.turn_id)
+        if host is not None:
+            host.show(delta.text)
+
+    def serve(self) -> None:
+        """Answer what the child asks."""
+        super().serve()
+        self.peer.requests |= {
+            methods.STEP_COMMIT: self._commit,
+            methods.TOOL_CALL: self._call_tool,
+            methods.TURN_STEER: self._steer,
+        }
+        self.peer.notifications |= {methods.TURN_DELTA: self._delta}
+
+
+@asynccontextmanager
+async def started(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Worker]:
+    """A child that announced readiness; it is gone, and reaped, when the block ends.
+
+    Raises:
+        WorkerError: the child could not be started or ended before it was ready.
+    """
+    program = Program(
+        f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
+    )
+    async with child_process.started(program, partial(Worker, spec=spec), spawn) as worker:
+        yield worker

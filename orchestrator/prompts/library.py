@@ -1,0 +1,210 @@
+"""The prompt definitions in force: read from files, cross-checked, the last good ones kept.
+
+A definition that cannot be used is replaced by its last version that could, also after a restart;
+what is wrong with its file is reported with place and mend.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
+from orchestrator.files import write_private
+from orchestrator.journal.turns.steps import Call
+from orchestrator.prompts import prompt_checks
+from orchestrator.prompts.prompt_tools import Configured, prompt_tools, registry, switched_on
+from orchestrator.routing import Place, match
+from orchestrator.settings import Settings, bundled
+from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
+from orchestrator.tools.mcp.mcp_tools import McpTool
+from thinker.formats.prompts.bundle import PromptBundle, bundle
+from thinker.formats.prompts.definition import PromptDefinition
+from thinker.formats.prompts.files import scan
+from thinker.formats.prompts.registry import Registry
+from thinker.formats.prompts.tooluse import INJECTED, SubagentUse
+from thinker.protocol.environments import Env, Environments
+from thinker.protocol.messages import JsonObject, SideEffect
+
+T = TypeVar("T", bound=HostTool | McpTool)
+_STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
+log = structlog.get_logger()
+
+
+class PromptLibrary:
+    """Definitions by name, which of them agents use, and what is wrong with the files."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._folders = (bundled("prompts"), settings.paths.prompts)
+        self._store = settings.paths.prompts_last_good
+        self._hooks = settings.paths.hooks
+        self._bundles: Mapping[str, PromptBundle] = {}
+        self._tools: Callable[[str, Env], Mapping[str, DelegatingTool]] = lambda _n, _e: {}
+        self._instance: Env = {}
+        self._names = Registry({})
+        self.definitions = _stored(self._store)
+        self.problems: tuple[Problem, ...] = ()
+
+    def read(self, agents: AgentsFile) -> None:
+        """Read all files again; what cannot be used leaves the definition that there was."""
+        files, before = scan(self._folders), self.definitions
+        fresh = {name: file.definition for name, file in files.items() if file.definition}
+        offered = {**before, **fresh}
+        hooks = prompt_checks.known_hooks(self._hooks, agents, offered.values())
+        current, problems = prompt_checks.settled(offered, before, agents, hooks)
+        bundles = {name: bundle(current, name) for name in current}
+        used = {agent.prompt for agent in agents.agents} & bundles.keys()
+        needed = {part for name in used if name for part in bundles[name].definitions}
+        self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
+        self.definitions = {name: current[name] for name in self._bundles}
+        names = self._names = registry(current, agents, hooks)
+        self._tools = lambda name, environment: dict(
+            prompt_tools(current[name], current, names, agents, environment)
+        )
+        self._instance = agents.variables
+        for name, definition in self.definitions.items():
+            problems[name] = (
+                *problems.get(name, ()),
+                *prompt_checks.without_effect(definition, names),
+            )
+        findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
+        self.problems = (
+            *prompt_checks.file_problems(files, findings, self.definitions),
+            *prompt_checks.agent_problems(agents, self.definitions, files),
+            *prompt_checks.hook_problems(agents, self.definitions, hooks),
+        )
+
+    def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
+        """The prompts and agents that the agent's definition has among its tools, as tools."""
+        found = self._bundles.get(agent.prompt or "")
+        return {} if found is None else self._tools(found.name, self._switches(agent, found))
+
+    def immediate(self, agent: AgentDefinition) -> tuple[SubagentUse, ...]:
+        """The subagents that the agent's definition has begun before the first step."""
+        found = self._bundles.get(agent.prompt or "")
+        if found is None:
+            return ()
+        switches = self._switches(agent, found)
+        uses = map(self._names.resolve, found.root.tools or ())
+        found_uses = (use for use in uses if isinstance(use, SubagentUse) and use.immediate)
+        return tuple(use for use in found_uses if switched_on(use, switches))
+
+    def _switches(self, agent: AgentDefinition, found: PromptBundle) -> Env:
+        """What switches optional tools on: a definition has the same ones in every chat."""
+        known = Environments(instance=self._instance, agent=agent.env, prompt=found.root.env)
+        return known.merged()
+
+    def hands_over(self, agent: AgentDefinition, name: str) -> bool:
+        """Whether a tool of the agent's definition gives the chat to another agent."""
+        tool = self.tools(agent).get(name)
+        return tool is not None and tool.hands_over
+
+    def classes(self) -> Mapping[str, SideEffect]:
+        """The side-effect class of every prompt and agent that is a tool."""
+        entries = (found.root.tools or () for found in self._bundles.values())
+        named = (entry.name for entry in chain.from_iterable(entries))
+        return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
+
+    def keep(self) -> None:
+        """Store the definitions in force, to begin with them if their files are broken then."""
+        data = _STORED.dump_json(self.definitions, by_alias=True, exclude_none=True)
+        try:
+            if not self._store.exists() or self._store.read_bytes() != data:
+                write_private(self._store, data)
+        except OSError as error:
+            log.warning("last_good_not_kept", problem=str(error))
+
+    def of(self, agent: AgentDefinition) -> JsonObject | None:
+        """The agent's definition as a `PromptBundle` in JSON; None when it has no usable one."""
+        found = self._bundles.get(agent.prompt or "")
+        return None if found is None else found.as_json()
+
+    def environments(
+        self, agent: AgentDefinition, agents: AgentsFile, place: Place
+    ) -> Environments:
+        """What agents.json sets variables to where the agent answers; secrets, too."""
+        binding = match(agents.bindings, place)
+        channel = getattr(agents.channels, place.channel, None)
+        return Environments(
+            thread={} if binding is None else binding.variables,
+            account={} if channel is None else channel.variables,
+            instance=agents.variables,
+            agent=agent.env,
+        )
+
+    def values(self, agent: AgentDefinition, known: Environments) -> Env:
+        """What variables are for the agent's definition; secrets, too."""
+        found = self._bundles.get(agent.prompt or "")
+        prompt = {} if found is None else found.root.env
+        return known.model_copy(update={"prompt": prompt}).merged()
+
+    def worded(self, agent: AgentDefinition, known: Environments) -> Environments:
+        """What of it may stand in the text of the agent's definition, and leave this process."""
+        found = self._bundles.get(agent.prompt or "")
+        return Environments() if found is None else known.only(found.worded)
+
+    def configured(
+        self, agent: AgentDefinition, known: Environments, call: Call, tool: T
+    ) -> tuple[Call, T]:
+        """A call and its tool with what the agent's definition sets for them.
+
+        Raises:
+            DefinitionError: a variable is not set.
+        """
+        found = self._bundles.get(agent.prompt or "")
+        entries = () if found is None else found.root.tools or ()
+        entry = next((entry for entry in entries if entry.name == call.name), None)
+        if found is None or entry is None or not (entry.env or entry.options):
+            return call, tool
+        own = Configured.of(entry, found, known)
+        call = replace(call, arguments=own.arguments(call.arguments))
+        return call, replace(tool, env=own.env) if isinstance(tool, McpTool) else tool
+
+    def shared(
+        self,
+        parent: AgentDefinition,
+        known: Environments,
+        child: AgentDefinition,
+        names: Sequence[str],
+    ) -> Env:
+        """The values of variables that a parent shares with its subagent.
+
+        What is a secret there is none of the subagent's text.
+        """
+        bundles = self._bundles
+        ours, theirs = bundles.get(parent.prompt or ""), bundles.get(child.prompt or "")
+        worded = frozenset() if theirs is None else theirs.worded
+        secret = frozenset() if ours is None else ours.secret
+        values = self.values(parent, known)
+        return {name: values[name] for name in {*names} - (secret & worded) if name in values}
+
+    def with_model(self, agent: AgentDefinition, agents: AgentsFile) -> AgentDefinition:
+        """The agent with the model that its definition names."""
+        found = self.definitions.get(agent.prompt or "")
+        reference = None if found is None else agents.models.get(found.model)
+        if reference is None:
+            return agent
+        return agent.model_copy(
+            update={
+                "llm_provider": reference.provider,
+                "model": reference.model,
+                "base_url": reference.base_url,
+                "temperature": agent.temperature
+                if reference.temperature is None
+                else reference.temperature,
+            }
+        )
+
+
+def _stored(path: Path) -> dict[str, PromptDefinition]:
+    try:
+        return _STORED.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        log.warning("last_good_prompts_not_read", problem=str(error))
+        return {}

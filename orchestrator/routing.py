@@ -1,0 +1,118 @@
+"""Which agent answers a message: bindings first, then what the journal knows of handoffs.
+
+The most specific binding wins (thread, then chat, then ``*``), among equals the first. An agent
+that is named but cannot take messages refuses: another one must not read what was not for it.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import apsw
+
+from orchestrator.agentsfile import AgentsFile, Binding
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.turns import handoffs
+from orchestrator.journal.turns.inbox import InboxRow
+
+THREAD, CHAT, ANY_CHAT, NO_MATCH = 3, 2, 1, 0
+
+
+class Place(Protocol):
+    """Where a message comes from."""
+
+    @property
+    def channel(self) -> str:
+        """The chat system."""
+
+    @property
+    def chat_id(self) -> str:
+        """The chat in it."""
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread in the chat, if there is one."""
+
+
+def resolve(
+    bindings: Sequence[Binding],
+    message: InboundMessage,
+    agents: frozenset[str],
+    fallback: str | None,
+) -> str | None:
+    """The agent that answers ``message``; ``agents`` are those that can, None means refuse."""
+    chosen = _named(match(bindings, message), message, fallback)
+    return chosen if chosen in agents else None
+
+
+def match(bindings: Sequence[Binding], message: Place) -> Binding | None:
+    """The binding that applies to the chat of ``message``."""
+    best = max(bindings, key=lambda binding: specificity(binding, message), default=None)
+    return best if best is not None and specificity(best, message) else None
+
+
+def specificity(binding: Binding, message: Place) -> int:
+    """How closely ``binding`` names the place of ``message``; 0 when it does not."""
+    if binding.channel != message.channel:
+        return NO_MATCH
+    if binding.thread_id is not None:
+        same = (binding.chat_id, binding.thread_id) == (message.chat_id, message.thread_id)
+        return THREAD if same else NO_MATCH
+    if binding.chat_id == message.chat_id:
+        return CHAT
+    return ANY_CHAT if binding.chat_id == "*" else NO_MATCH
+
+
+def explain(
+    bindings: Sequence[Binding],
+    message: InboundMessage,
+    agents: frozenset[str],
+    fallback: str | None,
+) -> list[str]:
+    """The same decision in lines for a person: each binding, then the outcome."""
+    winner = match(bindings, message)
+    words = {THREAD: "names the thread", CHAT: "names the chat", ANY_CHAT: "any chat"}
+    lines = []
+    for binding in bindings:
+        how = words.get(specificity(binding, message), "does not match")
+        taken = ", applies" if binding is winner and not message.target else ""
+        lines.append(f"binding {binding.place} -> {binding.agent_id}: {how}{taken}")
+    if message.target:
+        lines.append(f"the message names agent '{message.target}' itself")
+    elif winner is None:
+        lines.append(f"no binding matches; fallbackAgentId: {fallback or 'not set'}")
+    chosen = _named(winner, message, fallback)
+    if chosen is None:
+        lines.append("refused: add a binding for this chat or set fallbackAgentId")
+    elif chosen in agents:
+        lines.append(f"answered by agent '{chosen}'")
+    else:
+        lines.append(f"refused: agent '{chosen}' is unknown, disabled or invalid")
+    return lines
+
+
+def agent_for(db: apsw.Connection, agents: AgentsFile, row: InboxRow) -> str | None:
+    """Return the agent that answers a stored message; None refuses it."""
+    return answering_agent(db, agents, row.message(), row.chat_key)
+
+
+def answering_agent(
+    db: apsw.Connection, agents: AgentsFile, message: InboundMessage, chat_key: str
+) -> str | None:
+    """Return the agent that answers a message of a chat, handoffs included; None refuses it."""
+    usable = agents.usable()
+    routed = resolve(agents.bindings, message, usable, agents.fallback_agent_id)
+    if routed is None:
+        return None
+    answering = handoffs.answering(db, chat_key, routed)
+    return answering if answering in usable else routed
+
+
+def recover_handoffs(db: apsw.Connection, agents: AgentsFile, chat_key: str, now: int) -> None:
+    """Return a chat to its routed agent if the agent that took it over is no longer usable."""
+    usable = agents.usable()
+    if any(handoff.agent_id not in usable for handoff in handoffs.in_chat(db, chat_key)):
+        handoffs.take_back(db, chat_key, now)
+
+
+def _named(binding: Binding | None, message: InboundMessage, fallback: str | None) -> str | None:
+    return message.target or (binding.agent_id if binding is not None else fallback)

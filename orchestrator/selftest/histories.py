@@ -1,0 +1,49 @@
+"""A history: which deaths the daemon dies, as data and as text that reproduces it."""
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from orchestrator.errors import ConfigError
+from orchestrator.failpoints import SUPERVISOR, WORKER
+
+KILL = re.compile(rf"({SUPERVISOR}|{WORKER})@(?:(\d+)ms|([\w:]+#\d+))")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One SIGKILL: at a boundary (``plan:before#2``), or so many milliseconds after the start."""
+
+    victim: str
+    place: str = ""
+    ms: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.victim}@{self.place or f'{self.ms}ms'}"
+
+
+Life: TypeAlias = tuple[Kill, ...]
+History: TypeAlias = tuple[Life, ...]  # one life of the daemon after the other
+
+
+def spell(history: History) -> str:
+    """``supervisor@plan:before#2;worker@300ms,supervisor@edit:after#1``."""
+    return ";".join(",".join(map(str, life)) for life in history)
+
+
+def parse(text: str) -> History:
+    """What `spell` wrote.
+
+    Raises:
+        ConfigError: it has another form.
+    """
+    return tuple(tuple(map(_kill, life.split(","))) for life in text.split(";"))
+
+
+def _kill(text: str) -> Kill:
+    found = KILL.fullmatch(text.strip())
+    if found is None:
+        raise ConfigError(
+            f"--history: {text!r} is no kill; write supervisor@plan:before#2 or worker@300ms"
+        )
+    return Kill(found[1], found[3] or "", int(found[2] or 0))

@@ -1,0 +1,284 @@
+"""The gate before an agent's messages and model calls: pauses, the detector, the budgets.
+
+What it knows stands in the journal, so that it holds across restarts. A pause is told to the chat
+in which it began and to the chat that ``costControls`` name; every other chat is told when it next
+writes. Messages of a paused agent stay new, its open turns wait between two steps.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import anyio
+import apsw
+import structlog
+
+from orchestrator import chat_texts
+from orchestrator.agentsfile import AgentDefinition, AgentsFile, find_price
+from orchestrator.errors import JournalError
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import pauses, transcript, turns, usage
+from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.pauses import Pause
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.journal.turns.usage import Amount
+from orchestrator.spending import budgets
+from orchestrator.spending.budgets import Verdict
+from orchestrator.timezones import zone_or_utc
+from orchestrator.wakeup import Changes
+from thinker.protocol.background import Asked
+from thinker.protocol.methods import StepCommit
+
+ACCOUNT = "account"  # the kind of a pause that a provider's refusal began
+RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room again
+log = structlog.get_logger()
+
+
+class Gate(Changes):
+    """Decides, inside the transactions of others, whether an agent may go on.
+
+    It is woken whenever a pause, the configuration or a budget has changed, so that an agent may
+    have been resumed. ``clock`` tells milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        environ: Mapping[str, str],
+        clock: Callable[[], int],
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._agents = agents
+        self._environ = environ
+        self._clock = clock
+        self._configured_at = clock()
+
+    # --- inside transactions ---------------------------------------------------------------
+
+    def admits(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> Pause | None:
+        """Before T2: the pause because of which a message has to wait; its chat is told once."""
+        pause = self._check(db, agent_id, "", row.address)
+        if pause is not None and row.kind == "message":
+            pauses.tell(db, pause, row.address(), _told(pause), self._clock())
+        return pause
+
+    def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
+        """Before a turn is given to a worker: the pause in which it has to wait.
+
+        A turn whose last step was the answer asks its model nothing more, so it never waits.
+        """
+        if transcript.answered(db, turn.id):
+            return None
+        if usage.is_reserved(db, turn.id):  # there was room for its call, which counts already
+            return pauses.find(db, turn.agent_id)
+        return self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
+
+    def reserve(self, db: apsw.Connection, turn: Turn) -> None:
+        """Before a model call: set aside what it may take, unless that was done."""
+        if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
+            model = self._model(turn.agent_id)
+            amount = self._next_call(db, turn.agent_id, turn.id)
+            usage.reserve(db, turn.agent_id, turn.id, model, amount, self._clock())
+
+    def settle(
+        self, db: apsw.Connection, turn: Turn, commit: StepCommit
+    ) -> tuple[Pause | None, bool]:
+        """Inside T3: what the call took, and then as `holds` and `reserve` for the next one.
+
+        The pause in which the turn has to wait, and whether chats may have been told of one.
+        """
+        if not commit.usage.total:  # a task's plan: no model was asked
+            return None, False
+        usd = budgets.cost(find_price(self._agents().prices, commit.model), commit.usage)
+        now = self._clock()
+        usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
+        pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
+        told = pause is not None
+        if transcript.answered(db, turn.id):
+            return None, told
+        if pause is None:
+            self.reserve(db, turn)
+        return pause, told
+
+    def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
+        """Before a model call that belongs to no turn: set aside what it may take.
+
+        ``work`` names it, as a turn's id names a turn. False when the call must not be made.
+        """
+        definition = self._agents().agent(agent_id)
+        if definition is None or pauses.find(db, agent_id) is not None:
+            return False
+        usage.lose(db, work)
+        amount = self._priced(agent_id, tokens)
+        if self._over_budget(db, definition, amount) is not None:
+            return False
+        usage.reserve(db, agent_id, work, self._model(agent_id), amount, self._clock())
+        return True
+
+    def settle_work(self, db: apsw.Connection, agent_id: str, work: str, asked: Asked) -> None:
+        """What such a call took."""
+        usd = budgets.cost(find_price(self._agents().prices, asked.model), asked.usage)
+        usage.settle(db, agent_id, work, asked.model, asked.usage, usd, self._clock())
+
+    def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
+        """A provider takes no call of the agent: it is paused until a person has acted."""
+        definition = self._agents().agent(turn.agent_id)
+        if definition is not None:
+            self._trip(db, definition, ACCOUNT, reason, _origin(db, turn))
+
+    def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> Verdict | None:
+        """What the detector of an agent sees; None when it is off."""
+        controls = definition.cost_controls
+        if controls is None or not controls.enabled:
+            return None
+        now = self._clock()
+        used = usage.buckets(db, definition.agent_id, budgets.window(now))
+        return budgets.assess(used, now, controls)
+
+    def pause(self, db: apsw.Connection, agent_id: str, by: str) -> None:
+        """Pause an agent by the operator's word, unless it is paused already."""
+        pauses.begin(db, agent_id, "operator", "my operator paused me", by, self._clock())
+
+    def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
+        """End a pause, by the operator's word; why the agent stays paused, None when it goes on."""
+        definition = self._agents().agent(agent_id)
+        over = None if definition is None else self._no_room(db, definition, "")
+        if over is not None and pauses.find(db, agent_id) is not None:
+            return f"{over}; raise it in agents.json, or wait"
+        pauses.end(db, agent_id, by, self._clock())
+        return None
+
+    def configured(self) -> None:
+        """The configuration may have another key now: agents that lacked one try again."""
+        self._configured_at = self._clock()
+        self.wake()
+
+    # --- outside ---------------------------------------------------------------------------
+
+    async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
+        """The operator pauses or resumes an agent; why it stays paused, if it was to go on."""
+        work = self.pause if paused else self.resume
+        refused = await self._store.transact(work, agent_id, by)
+        self.wake()
+        return refused
+
+    async def resumed(self, agent_id: str) -> None:
+        """Wait until an agent is not paused any more, was removed, or the daemon stops."""
+
+        async def over() -> bool:
+            removed = self._agents().agent(agent_id) is None
+            return removed or await self._store.transact(pauses.find, agent_id) is None
+
+        await self.until(over)
+
+    async def run(self) -> None:
+        """Resume agents whose budget has room again, or whose key may be another one now."""
+        while True:
+            changed = self.changed
+            try:
+                lifted, waiting = await self._store.transact(self._lift)
+            except JournalError as error:
+                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                lifted, waiting = False, True
+            if lifted:
+                self.wake()
+            with anyio.move_on_after(RECHECK if waiting else None):
+                await changed.wait()
+
+    # --- what it rests on ------------------------------------------------------------------
+
+    def _check(
+        self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Callable[[], Address]
+    ) -> Pause | None:
+        """The pause that an agent is in, or gets into now, which the chat of origin is told."""
+        found = pauses.find(db, agent_id)
+        definition = self._agents().agent(agent_id)
+        if found is not None or definition is None:
+            return found
+        verdict = self.verdict(db, definition)
+        over = self._no_room(db, definition, turn_id)
+        if verdict is not None and verdict.reason is not None:
+            return self._trip(db, definition, "anomaly", verdict.reason, origin())
+        return None if over is None else self._trip(db, definition, "budget", over, origin())
+
+    def _trip(
+        self,
+        db: apsw.Connection,
+        definition: AgentDefinition,
+        kind: str,
+        reason: str,
+        origin: Address,
+    ) -> Pause | None:
+        now, agent_id = self._clock(), definition.agent_id
+        pause = pauses.begin(db, agent_id, kind, reason, "budgets", now)
+        log.warning("agent_paused", agent_id=agent_id, kind=kind, reason=reason)
+        if pause is None:
+            return None
+        pauses.tell(db, pause, origin, _told(pause), now)
+        controls = definition.cost_controls
+        if controls is None or controls.notify_channel is None or controls.notify_chat_id is None:
+            return pause
+        place = (controls.notify_channel, controls.notify_chat_id)
+        address = pauses.address(db, agent_id, *place)
+        if address is None:
+            log.warning("notify_chat_unreachable", agent_id=agent_id, channel=place[0])
+        else:
+            text = chat_texts.PAUSE_ALERT.format(agent=agent_id, reason=reason)
+            pauses.tell(db, pause, address, text, now)
+        return pause
+
+    def _no_room(
+        self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
+    ) -> str | None:
+        """Why the agent's next call would pass one of its budgets."""
+        if definition.budget is None:
+            return None
+        return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
+
+    def _over_budget(
+        self, db: apsw.Connection, definition: AgentDefinition, wanted: Amount
+    ) -> str | None:
+        if definition.budget is None:
+            return None
+        zone = zone_or_utc(definition.timezone, self._environ)
+        for limits in budgets.windows(definition.budget, self._clock(), zone):
+            held = usage.spent(db, definition.agent_id, limits.since)
+            reason = budgets.exceeded(limits, held, wanted)
+            if reason is not None:
+                return reason
+        return None
+
+    def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str) -> Amount:
+        return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
+
+    def _priced(self, agent_id: str, tokens: int) -> Amount:
+        price = find_price(self._agents().prices, self._model(agent_id))
+        dearest = 0.0 if price is None else max(price.input, price.output) / budgets.MILLION
+        return Amount(tokens, tokens * dearest)
+
+    def _model(self, agent_id: str) -> str:
+        definition = self._agents().agent(agent_id)
+        return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
+
+    def _lift(self, db: apsw.Connection) -> tuple[bool, bool]:
+        """End the pauses that may end by themselves; whether one did, whether a budget is left."""
+        ended, left = False, False
+        for pause in pauses.every(db):
+            definition = self._agents().agent(pause.agent_id)
+            if pause.kind == ACCOUNT and pause.at < self._configured_at:
+                ended = pauses.end(db, pause.agent_id, "configuration", self._clock()) or ended
+            elif pause.kind == "budget" and definition is not None:
+                room = self._no_room(db, definition, "") is None
+                ended = (room and pauses.end(db, pause.agent_id, "budgets", self._clock())) or ended
+                left = left or not room
+        return ended, left
+
+
+def _origin(db: apsw.Connection, turn: Turn) -> Address:
+    return turns.origin(db, turn.id).address()
+
+
+def _told(pause: Pause) -> str:
+    return chat_texts.PAUSED.format(reason=pause.reason)

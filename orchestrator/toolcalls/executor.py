@@ -1,0 +1,192 @@
+"""Running tool calls, and their effects outside the journal.
+
+A call is already in the journal when it gets here. It runs in a task of the supervisor's own, so
+the death of the worker that asked for it neither stops nor repeats it: the next worker asks for
+the same call and gets the same result.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.errors import JournalError
+from orchestrator.failpoints import boundary
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.steps import Call
+from orchestrator.prompts.library import PromptLibrary
+from orchestrator.toolcalls.approvals import ApprovalNeeded, Desk
+from orchestrator.toolcalls.authorization import Begun, Caller, ToolJournal, failed_result
+from orchestrator.tools import policy
+from orchestrator.tools.builtin.catalog import CLASSES, offered
+from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
+from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.mcp.servers import ToolServers
+from thinker.protocol.logs import bound
+from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
+
+TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
+log = structlog.get_logger()
+
+
+class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
+    """What the call has begun has not ended; ask again when it has."""
+
+
+class HandedOver(Exception):  # noqa: N818 - not an error: the turn goes on elsewhere
+    """The call has ended; the turn is another agent's now."""
+
+
+@dataclass
+class _Pending:
+    done: anyio.Event = field(default_factory=anyio.Event)
+    result: ToolResult | None = None
+    needed: ApprovalNeeded | WorkGoesOn | HandedOver | None = None
+
+
+class ToolRunner:
+    """Runs each committed call at most once at a time, whoever asks.
+
+    ``changed`` is called when a call may have put something into a line, the outbox or the plan.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        servers: ToolServers,
+        prompts: PromptLibrary,
+        tasks: TaskGroup,
+        desk: Desk,
+        clock: Callable[[], int],
+        changed: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._servers = servers
+        self._prompts = prompts
+        self.journal = ToolJournal(servers, prompts, desk, clock)
+        self._tasks = tasks
+        self._clock = clock
+        self._changed = changed
+        self._pending: dict[tuple[str, int], _Pending] = {}
+
+    async def settled(self) -> None:
+        """Wait a moment for MCP servers that have just been added, so that a turn has its tools."""
+        await self._servers.settled()
+
+    def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+        """The tools that an agent's allow and deny globs leave it."""
+        served = [tool.spec for tool in self._servers.tools.values()]
+        prompts = [tool.spec for tool in self._prompts.tools(definition).values()]
+        return offered(definition) + policy.offer((*served, *prompts), definition)
+
+    def classes(self) -> Mapping[str, SideEffect]:
+        """The side-effect class of every tool that there is now."""
+        served = {name: tool.spec.side_effect for name, tool in self._servers.tools.items()}
+        return {**self._prompts.classes(), **served, **CLASSES}
+
+    def running(self, turn_id: str) -> frozenset[int]:
+        """The calls of a turn that are being run at this moment."""
+        return frozenset(seq for turn, seq in self._pending if turn == turn_id)
+
+    def made(self, results: Mapping[int, ToolResult]) -> None:
+        """After T3: what has been made may have changed something."""
+        for seq, result in results.items():
+            log.info("tool_call", tool=result.name, seq=seq)
+        if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
+            self._changed()
+
+    async def call(self, caller: Caller, seq: int) -> ToolResult:
+        """The durable result of a call, running it if it has none.
+
+        Raises:
+            ApprovalNeeded: a person has to allow it first; ask again when they have answered.
+            WorkGoesOn: what it has begun has not ended; ask again when it has.
+            HandedOver: it has given the turn to another agent.
+            JournalError: its result could not be stored; it may be asked for again.
+        """
+        key = (caller.context.turn_id, seq)
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = self._pending[key] = _Pending()
+            self._tasks.start_soon(self._run, pending, caller, seq)
+        await pending.done.wait()
+        if pending.needed is not None:
+            raise pending.needed
+        if pending.result is None:
+            raise JournalError(f"call {key[0]}:{seq} has no result yet")
+        return pending.result
+
+    async def _run(self, pending: _Pending, caller: Caller, seq: int) -> None:
+        context = caller.context
+        try:
+            with bound(  # the request came by the wire, whose tasks know nothing of this turn
+                turn_id=context.turn_id,
+                agent_id=context.agent_id,
+                chat_id=context.address.chat_key,
+            ):
+                pending.result = await self._execute(caller, seq)
+        except ApprovalNeeded as needed:
+            log.info("approval_needed", seq=seq, tool=needed.approval.tool)
+            pending.needed = needed
+        except (WorkGoesOn, HandedOver) as elsewhere:
+            pending.needed = elsewhere
+        except JournalError as error:
+            log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
+        except Exception:  # a fault in one tool must not end the daemon; its turn is told
+            log.exception("tool_call_broke", seq=seq)
+        finally:
+            del self._pending[(context.turn_id, seq)]
+            pending.done.set()
+
+    async def _execute(self, caller: Caller, seq: int) -> ToolResult:
+        begun = await self._store.transact(self.journal.begin, caller, seq)
+        if isinstance(begun, Begun) and begun.tool is None:
+            await self._servers.settled()  # its server may just be starting
+            begun = await self._store.transact(self.journal.begin, caller, seq)
+        if isinstance(begun, Begun):
+            return await self._outside(begun, caller)
+        if isinstance(begun, ToolResult):
+            self.made({seq: begun})
+            if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
+                raise HandedOver
+            return begun
+        self._changed()
+        if begun is None:
+            raise WorkGoesOn
+        raise ApprovalNeeded(begun)
+
+    async def _outside(self, begun: Begun, caller: Caller) -> ToolResult:
+        """The effect in the outside world, and T5."""
+        call, tool = begun.call, begun.tool
+        if tool is None:
+            why = self._servers.why_missing(call.name)
+            return await self._store.transact(self.journal.refuse, call, why)
+        log.info("tool_call", tool=call.name, seq=call.seq)
+        boundary("effect:before")
+        result = (
+            await self._servers.result(tool, call)
+            if isinstance(tool, McpTool)
+            else await _outcome(tool, call, caller.context)
+        )
+        boundary("effect:after")
+        if result is not None:
+            return await self._store.transact(steps.finish, call, result, self._clock())
+        unknown = failed_result(call, steps.UNKNOWN_OUTCOME)
+        return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
+
+
+async def _outcome(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:
+    try:
+        with anyio.fail_after(TOOL_TIMEOUT):
+            text = await tool.run(context, call.arguments)
+    except ToolFailure as failure:
+        return failed_result(call, str(failure))
+    except TimeoutError:
+        return failed_result(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
+    except OSError as error:
+        return failed_result(call, f"the tool failed: {error}")
+    return ToolResult(call_id=call.call_id, name=call.name, content=text)

@@ -1,0 +1,57 @@
+"""An MCP server at an address: streamable HTTP, with a cap on what one answer may hold."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.streamable_http import streamable_http_client
+
+from orchestrator.toolhost.stdio_transport import MAX_MESSAGE
+from orchestrator.toolhost.wire import ServerSpec
+
+CONNECT = 10.0  # seconds
+READ = 930.0  # seconds of silence: more than the longest call may take
+
+
+@asynccontextmanager
+async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
+    """Reach the server; redirects to another origin are not followed, by the SDK (S36)."""
+    async with (
+        httpx2.AsyncClient(
+            headers={"Accept-Encoding": "identity", **spec.headers},
+            timeout=httpx2.Timeout(READ, connect=CONNECT),
+            transport=_Capped(),
+        ) as client,
+        streamable_http_client(
+            spec.url, http_client=client, max_sse_event_size=MAX_MESSAGE
+        ) as streams,
+    ):
+        yield streams
+
+
+class _Capped(httpx2.AsyncHTTPTransport):
+    """The SDK caps events; this caps all other bodies."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        streams = response.headers.get("content-type", "").startswith("text/event-stream")
+        if not streams and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _CappedStream(response.stream)
+        return response
+
+
+class _CappedStream(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > MAX_MESSAGE:
+                raise httpx2.StreamError(f"an answer of more than {MAX_MESSAGE // 1024**2} MiB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -1,0 +1,158 @@
+"""An MCP server as a child process: one JSON-RPC message per line on its stdin and stdout.
+
+Not the SDK's own transport, which buffers a line of any length (F14) and hands on more of the
+environment than `inherited` allows (S36).
+"""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from orchestrator.processes.reaper import members
+from orchestrator.toolhost import launcher
+from orchestrator.toolhost.wire import ServerSpec
+from thinker.protocol.env import inherited
+
+MAX_MESSAGE = 4 * 1024 * 1024  # bytes; F14
+MAX_NOISE = 1000  # lines that are no message before the server counts as broken
+MAX_LOG = 64 * 1024  # bytes of stderr that are logged at once
+LOG_PAUSE = 0.01  # seconds between two
+MAX_LAST_WORDS = 300  # characters of it that an error repeats
+GRACE = 1.0  # seconds between end-of-file, TERM and KILL
+CLOSED = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+log = structlog.get_logger()
+
+
+@dataclass
+class Link:
+    """How a connection ended: ``problem`` is known before ``ended`` is set."""
+
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    problem: str = ""
+    last_words: str = ""  # the last line on stderr
+
+    def end(self, problem: str) -> None:
+        """Note the first reason; later ones are its consequences."""
+        self.problem = self.problem or problem
+        self.ended.set()
+
+
+@asynccontextmanager
+async def stdio(spec: ServerSpec, link: Link) -> AsyncIterator[TransportStreams]:
+    """Start the server; its whole process group is gone when the block ends.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    argv = [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), spec.command]
+    env = {**inherited(os.environ), **spec.env}
+    with anyio.CancelScope(shield=True):  # or nobody would have what was just started
+        process = await anyio.open_process([*argv, *spec.args], env=env, cwd=spec.cwd)
+    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_read, spec.name, process, received, link)
+        tasks.start_soon(_write, process, to_send, link)
+        tasks.start_soon(_log, spec.name, process, link)
+        try:
+            yield incoming, outgoing
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _stop(process)
+            tasks.cancel_scope.cancel()
+            for stream in (received, incoming, outgoing, to_send):
+                stream.close()
+
+
+async def _read(
+    name: str,
+    process: Process,
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+    link: Link,
+) -> None:
+    """Hand on each message; the session sees the stream end when the server is done for."""
+    lines = BufferedByteReceiveStream(_pipe(process.stdout))
+    noise = 0
+    try:
+        while noise < MAX_NOISE:
+            line = await lines.receive_until(b"\n", MAX_MESSAGE)
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:  # a greeting, a stray print
+                noise += 1
+                log.debug("mcp_line_is_no_message", server=name)
+                continue
+            await received.send(SessionMessage(message))
+        link.end(f"wrote {MAX_NOISE} lines that are no JSON-RPC message")
+    except anyio.DelimiterNotFound:
+        link.end(f"sent a message of more than {MAX_MESSAGE // 1024**2} MiB")
+    except (*CLOSED, anyio.IncompleteRead):
+        link.end(await _obituary(process, link))
+    received.close()
+
+
+async def _obituary(process: Process, link: Link) -> str:
+    with anyio.move_on_after(GRACE):
+        code = await process.wait()
+        return f"ended with exit code {code}" + (link.last_words and f": {link.last_words}")
+    return "closed its output"
+
+
+async def _write(
+    process: Process, to_send: MemoryObjectReceiveStream[SessionMessage], link: Link
+) -> None:
+    pipe = process.stdin
+    try:
+        async for item in to_send:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            if pipe is not None:
+                await pipe.send(text.encode() + b"\n")
+    except CLOSED:
+        link.end(await _obituary(process, link))
+    finally:
+        to_send.close()  # or who still wants to send would wait
+
+
+async def _log(name: str, process: Process, link: Link) -> None:
+    """Log what the server says on stderr at debug level; its last line explains its end."""
+    pipe = _pipe(process.stderr)
+    with suppress(*CLOSED):
+        while True:
+            text = (await pipe.receive(MAX_LOG)).decode("utf-8", "replace").strip()
+            if text:
+                link.last_words = text.splitlines()[-1].strip()[:MAX_LAST_WORDS]
+                log.debug("mcp_stderr", server=name, text=text)
+            await anyio.sleep(LOG_PAUSE)  # one that writes without end must not keep us busy
+
+
+def _pipe(stream: ByteReceiveStream | None) -> ByteReceiveStream:
+    if stream is None:
+        raise OSError("a process without pipes")  # cannot be: they are asked for
+    return stream
+
+
+async def _stop(process: Process) -> None:
+    """End-of-file, TERM, KILL, each with its time, for the whole group."""
+    if process.stdin is not None:
+        with suppress(*CLOSED):
+            await process.stdin.aclose()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with anyio.move_on_after(GRACE):
+            await process.wait()
+        for pid in members(os.getsid(0), process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+    with anyio.move_on_after(GRACE):  # what is cancelled here kills the process by itself
+        await process.aclose()

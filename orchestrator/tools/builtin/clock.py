@@ -1,0 +1,31 @@
+"""get_time: the time now, in any time zone."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import apsw
+
+from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
+from thinker.protocol.messages import JsonObject, SideEffect
+
+
+def _time(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    del db
+    name = text(arguments, "timezone") or context.timezone
+    try:
+        zone = ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ToolFailure(f"unknown time zone {name!r}; use one such as Europe/Berlin") from None
+    now = datetime.fromtimestamp(context.now / 1000, UTC).astimezone(zone)
+    return f"{now:%A, %Y-%m-%d %H:%M:%S %z} ({name})"
+
+
+GET_TIME = JournalTool(
+    spec(
+        "get_time",
+        "The current date and time.",
+        {"timezone": "IANA time zone such as Europe/Berlin; the user's own when left out."},
+        side_effect=SideEffect.PURE,
+    ),
+    _time,
+)

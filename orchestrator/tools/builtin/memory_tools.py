@@ -1,0 +1,219 @@
+"""Facts: what an agent keeps about its user, and looking for what was said."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import apsw
+
+from orchestrator.journal.memory import facts, message_search
+from orchestrator.journal.memory.facts import Fact, RefusedFactError
+from orchestrator.tools.builtin.host_tool import (
+    JournalTool,
+    PlainTool,
+    ToolContext,
+    ToolFailure,
+    number,
+    spec,
+    text,
+)
+from thinker.protocol.messages import JsonObject, SideEffect
+
+MAX_FACT = 2000  # characters
+FOUND = 10
+PAGE = 30  # facts that list_facts shows when it is not told otherwise
+MAX_PAGE = 100
+EXCERPT = 500  # characters of a message that search_conversations shows
+
+CATEGORY = f"One of {', '.join(facts.CATEGORIES)}."
+CONFIDENCE: JsonObject = {
+    "type": "number",
+    "description": "How sure it is, from 0 to 1; 1 when the user said so.",
+}
+FACT_ID: JsonObject = {"type": "integer", "description": "The fact's id, as lists show it."}
+
+
+def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    fact, category = _fact(arguments, ""), _category(arguments) or "background"
+    confidence = number(arguments, "confidence", 1.0, 0, 1)
+    try:
+        stored = facts.store(
+            db, context.agent_id, fact, category, context.source, context.now, confidence
+        )
+    except RefusedFactError as error:
+        raise ToolFailure(str(error)) from error
+    known = f"{'Stored' if stored.new else 'Known already'}: {fact} ({category}, id {stored.id})"
+    if not stored.similar:
+        return known
+    similar = "\n".join(_line(other) for other in stored.similar)
+    return (
+        f"{known}\nSimilar facts were known; update or delete one if both say the same:\n{similar}"
+    )
+
+
+async def _search(context: ToolContext, arguments: JsonObject) -> str:
+    query, agent_id = text(arguments, "query"), context.agent_id
+    meaning = await context.meaning(query)
+    found = await context.store.transact(facts.find, agent_id, query, FOUND, facts.FOREVER, meaning)
+    return "\n".join(_line(fact) for fact in found) or "No memories match."
+
+
+def _list(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    limit = int(number(arguments, "limit", PAGE, 1, MAX_PAGE))
+    before = int(number(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
+    found = facts.newest(db, context.agent_id, _category(arguments), before, limit + 1)
+    lines = [_line(fact) for fact in found[:limit]]
+    if len(found) > limit:
+        lines.append(f"There are older ones: call again with before_id {found[limit - 1].id}.")
+    return "\n".join(lines) or "No facts are stored."
+
+
+def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    old = _known(db, context, arguments)
+    new = replace(
+        old,
+        fact=_fact(arguments, old.fact),
+        category=_category(arguments) or old.category,
+        confidence=number(arguments, "confidence", old.confidence, 0, 1),
+        source=context.source,
+    )
+    try:
+        facts.update(db, context.agent_id, new, context.now)
+    except RefusedFactError as error:
+        raise ToolFailure(str(error)) from error
+    return f"Updated: {_line(new)[2:]}"
+
+
+def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    old = _known(db, context, arguments)
+    facts.delete(db, context.agent_id, old.id)
+    return f"Deleted: {old.fact}"
+
+
+def _conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
+    found = message_search.search(db, context.agent_id, text(arguments, "query"), limit)
+    zone = ZoneInfo(context.timezone)
+    return (
+        "\n".join(
+            f"- {datetime.fromtimestamp(said.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
+            f" {said.role}: {_excerpt(said.text)}"
+            for said in found
+        )
+        or "Nothing like that was said."
+    )
+
+
+def _fact(arguments: JsonObject, default: str) -> str:
+    fact = text(arguments, "fact", default)
+    if not fact:
+        raise ToolFailure("fact is empty; write the fact as one sentence")
+    if len(fact) > MAX_FACT:
+        raise ToolFailure(f"a fact has at most {MAX_FACT} characters; store it in parts")
+    return fact
+
+
+def _category(arguments: JsonObject) -> str | None:
+    category = text(arguments, "category").lower()
+    if category and category not in facts.CATEGORIES:
+        raise ToolFailure(f"category must be one of {', '.join(facts.CATEGORIES)}")
+    return category or None
+
+
+def _known(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> Fact:
+    wanted = int(number(arguments, "id", 0, 0, facts.FOREVER))
+    found = facts.get(db, context.agent_id, wanted)
+    if found is None:
+        raise ToolFailure(f"there is no fact {wanted}; take its id from list_facts")
+    return found
+
+
+def _line(fact: Fact) -> str:
+    sure = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
+    return f"- {fact.fact} ({fact.category}{sure}, id {fact.id})"
+
+
+def _excerpt(said: str) -> str:
+    line = " ".join(said.split())
+    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"
+
+
+STORE_FACT = JournalTool(
+    spec(
+        "store_fact",
+        "Remember a fact about the user for later conversations.",
+        {
+            "fact": "The fact as one complete sentence.",
+            "category": CATEGORY,
+            "confidence": CONFIDENCE,
+        },
+        ["fact"],
+        side_effect=SideEffect.LOCAL_TX,
+    ),
+    _store,
+)
+SEARCH_MEMORIES = PlainTool(
+    spec(
+        "search_memories",
+        "Search what is remembered about the user.",
+        {"query": "Words to look for."},
+        ["query"],
+        side_effect=SideEffect.PURE,
+    ),
+    _search,
+)
+LIST_FACTS = JournalTool(
+    spec(
+        "list_facts",
+        "List all facts remembered about the user, newest first.",
+        {
+            "category": CATEGORY,
+            "limit": {"type": "integer", "description": f"How many; {PAGE} when left out."},
+            "before_id": {"type": "integer", "description": "Show only facts older than this id."},
+        },
+        side_effect=SideEffect.PURE,
+        always=False,
+    ),
+    _list,
+)
+UPDATE_FACT = JournalTool(
+    spec(
+        "update_fact",
+        "Correct or change a remembered fact.",
+        {
+            "id": FACT_ID,
+            "fact": "The fact anew, as one complete sentence.",
+            "category": CATEGORY,
+            "confidence": CONFIDENCE,
+        },
+        ["id"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    ),
+    _update,
+)
+DELETE_FACT = JournalTool(
+    spec(
+        "delete_fact",
+        "Forget a remembered fact.",
+        {"id": FACT_ID},
+        ["id"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    ),
+    _delete,
+)
+SEARCH_CONVERSATIONS = JournalTool(
+    spec(
+        "search_conversations",
+        "Search everything that was said in earlier conversations and messages.",
+        {
+            "query": "Words to look for.",
+            "limit": {"type": "integer", "description": f"How many; {FOUND} when left out."},
+        },
+        ["query"],
+        side_effect=SideEffect.PURE,
+        always=False,
+    ),
+    _conversations,
+)

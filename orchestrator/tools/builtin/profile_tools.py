@@ -1,0 +1,70 @@
+"""get_profile and update_profile: named fields about the user, and the agent's persona."""
+
+import apsw
+import orjson
+from pydantic import JsonValue
+
+from orchestrator.journal.memory import profile
+from orchestrator.journal.memory.profile import ProfileError
+from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
+from thinker.protocol.messages import JsonObject, SideEffect
+
+CHANGES = 20  # of the history that are shown
+
+
+def _get(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    path = text(arguments, "path")
+    try:
+        found = profile.lookup(profile.get(db, context.agent_id), profile.keys_of(path))
+    except ProfileError as error:
+        raise ToolFailure(str(error)) from error
+    shown = "Nothing is there." if found is None else _json(found)
+    if arguments.get("history") is not True:
+        return shown
+    changes = profile.changes(db, context.agent_id, CHANGES)
+    lines = (f"- {item.path}: {item.before} -> {item.after} ({item.source})" for item in changes)
+    return "\n".join((shown, "Last changes, newest first:", *lines))
+
+
+def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    path, value = text(arguments, "path"), arguments.get("value")
+    try:
+        changed = profile.update(db, context.agent_id, path, value, context.source, context.now)
+    except ProfileError as error:
+        raise ToolFailure(str(error)) from error
+    now = profile.lookup(changed, profile.keys_of(path))
+    return f"Removed {path}." if value is None else f"{path} is now {_json(now)}"
+
+
+def _json(value: JsonValue) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+GET_PROFILE = JournalTool(
+    spec(
+        "get_profile",
+        "Read the user's profile: name, contact data, preferences, the agent's persona.",
+        {
+            "path": "The field, such as persona.name or pets[0]; everything when left out.",
+            "history": {"type": "boolean", "description": "Also show what was changed lately."},
+        },
+        side_effect=SideEffect.PURE,
+        always=False,
+    ),
+    _get,
+)
+UPDATE_PROFILE = JournalTool(
+    spec(
+        "update_profile",
+        "Set one field of the user's profile; null removes it. The text at persona.system_prompt"
+        " replaces the agent's base prompt from the next turn on.",
+        {
+            "path": "The field, such as persona.name or pets[0]; made if it is not there.",
+            "value": {"description": "Any JSON value; null removes the field."},
+        },
+        ["path", "value"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    ),
+    _update,
+)

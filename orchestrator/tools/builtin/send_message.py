@@ -1,0 +1,66 @@
+"""send_message (and send_telegram, the seed's name for it): a message before the reply."""
+
+import apsw
+
+from orchestrator.journal.turns import outbox, sessions
+from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
+from thinker.protocol.messages import JsonObject, SideEffect
+
+PROPERTIES = {
+    "message": "The text to send.",
+    "chat_id": "The chat to send to; the current chat when left out.",
+}
+
+
+def _send(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    return _queue(db, context, arguments, context.address.channel)
+
+
+def _send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    return _queue(db, context, arguments, "telegram")
+
+
+def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, channel: str) -> str:
+    address = _address(db, context, channel, text(arguments, "chat_id"))
+    parts = [Part(part) for part in context.split(channel, text(arguments, "message"))]
+    if not parts:
+        raise ToolFailure("message is empty; write the text to send")
+    outbox.add_extra(db, context.turn_id, address, parts, context.mode(address), context.now)
+    return f"Queued for delivery to chat {address.chat_id}."
+
+
+def _address(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:
+    """The current chat, or another one that this agent has talked in; never a stranger."""
+    current = context.address
+    if channel == current.channel and chat_id in ("", current.chat_id):
+        return current
+    known = sessions.address(db, context.agent_id, channel, chat_id)
+    if known is None:
+        raise ToolFailure(
+            f"this agent knows no {channel} chat {chat_id!r}; it can only write first"
+            " to a chat that has written to it"
+        )
+    return known
+
+
+SEND_MESSAGE = JournalTool(
+    spec(
+        "send_message",
+        "Send a message to the chat at once, before the reply. Do not repeat it in the reply.",
+        PROPERTIES,
+        ["message"],
+        side_effect=SideEffect.LOCAL_TX,
+    ),
+    _send,
+)
+SEND_TELEGRAM = JournalTool(
+    spec(
+        "send_telegram",
+        "Send a Telegram message at once, before the reply. Do not repeat it in the reply.",
+        PROPERTIES,
+        ["message"],
+        side_effect=SideEffect.LOCAL_TX,
+    ),
+    _send_telegram,
+)

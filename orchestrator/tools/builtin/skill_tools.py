@@ -1,0 +1,268 @@
+"""Skills and playbooks: reading those of files and journal, changing those of the journal."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import apsw
+from anyio import to_thread
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+)
+
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.memory.playbooks import Playbook, PlaybookError
+from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
+from orchestrator.tools.builtin.host_tool import (
+    JournalTool,
+    PlainTool,
+    ToolContext,
+    ToolFailure,
+    spec,
+    text,
+)
+from thinker.formats.skill_file import SkillFile, scan
+from thinker.protocol.messages import JsonObject, SideEffect
+
+MAX_TEXT = 20_000  # characters of instructions
+MAX_ITEMS = 64  # keywords, or required tools, of one skill
+
+
+def _listed(value: JsonValue) -> JsonValue:
+    """A list; models also write "a, b" or one word."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Lines = Annotated[tuple[Line, ...], BeforeValidator(_listed), Field(max_length=MAX_ITEMS)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+Description = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)
+]
+Instructions = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT)
+]
+
+
+class _New(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    name: Name
+    description: Description
+    instructions: Instructions
+    keywords: Lines = ()
+    priority: float = Field(0, ge=-1000, le=1000)
+    required_tools: Lines = ()
+
+
+class _Changed(BaseModel):
+    """Only what is to change; null leaves a field as it is."""
+
+    name: str
+    description: Description | None = None
+    instructions: Instructions | None = None
+    keywords: Lines | None = None
+    priority: float | None = Field(None, ge=-1000, le=1000)
+    required_tools: Lines | None = None
+    enabled: bool | None = None
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+async def _read(context: ToolContext, arguments: JsonObject) -> str:
+    name, file = text(arguments, "name"), text(arguments, "file")
+    files, stored = await _known(context)
+    known = {item.name: item.instructions for item in stored if item.enabled}
+    known |= {skill.name: skill.instructions for skill in files}  # a file wins
+    if name not in known:
+        raise ToolFailure(f"no skill {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
+    if not file:
+        return known[name] + await to_thread.run_sync(_files_line, folder)
+    if folder is None:
+        raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
+    return await to_thread.run_sync(read_bundled, folder, file)
+
+
+def _files_line(folder: Path | None) -> str:
+    """Name what is bundled with a skill, in a paragraph after its instructions."""
+    files = () if folder is None else bundled_files(folder)
+    return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
+
+
+async def _list(context: ToolContext, arguments: JsonObject) -> str:
+    del arguments
+    files, stored = await _known(context)
+    names = {skill.name for skill in files}
+    lines = [_line(s.name, s.description, s.keywords, "file") for s in files]
+    for item in stored:
+        state = "stored" if item.enabled else "stored, switched off"
+        state = "stored, hidden by the file of this name" if item.name in names else state
+        lines.append(_line(item.name, item.description, item.keywords, state))
+    return "\n".join(sorted(lines)) or "There are no skills."
+
+
+def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    new = _valid(_New, arguments)
+    if not _allowed(context.skills, new.name):
+        raise ToolFailure('the agent\'s setting "skills" leaves this name out; choose another')
+    playbook = Playbook(
+        id=0,
+        name=new.name,
+        description=new.description,
+        instructions=new.instructions,
+        keywords=_lower(new.keywords),
+        priority=new.priority,
+        required_tools=new.required_tools,
+        enabled=True,
+        source=context.source,
+        created_at=context.now,
+    )
+    try:
+        playbooks.add(db, context.agent_id, playbook, context.now)
+    except PlaybookError as error:
+        raise ToolFailure(str(error)) from error
+    return f"Stored the skill {new.name}; it counts from the next message on."
+
+
+def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    changed = _valid(_Changed, arguments)
+    old = _stored(db, context, changed.name)
+    fields = changed.model_dump(exclude_none=True)
+    if changed.keywords is not None:
+        fields["keywords"] = _lower(changed.keywords)
+    try:
+        playbooks.update(
+            db, context.agent_id, replace(old, **fields, source=context.source), context.now
+        )
+    except PlaybookError as error:
+        raise ToolFailure(str(error)) from error
+    return f"Updated the skill {old.name}; it counts from the next message on."
+
+
+def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+    old = _stored(db, context, text(arguments, "name"))
+    playbooks.delete(db, context.agent_id, old.name)
+    return f"Deleted the skill {old.name}."
+
+
+async def _known(context: ToolContext) -> tuple[list[SkillFile], list[Playbook]]:
+    """The skills of files and of the journal that the agent's globs leave it."""
+    files, _ = await to_thread.run_sync(scan, context.skill_directories)
+    stored = await context.store.transact(playbooks.every, context.agent_id, context.skills)
+    return [skill for skill in files if _allowed(context.skills, skill.name)], stored
+
+
+def _stored(db: apsw.Connection, context: ToolContext, name: str) -> Playbook:
+    found = playbooks.get(db, context.agent_id, name)
+    if found is None:
+        raise ToolFailure(f"no stored skill {name!r}; see list_skills (files cannot be changed)")
+    return found
+
+
+def _valid(model: type[M], arguments: JsonObject) -> M:
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise ToolFailure(f"{field}: {first['msg']}; mend it and call again") from error
+
+
+def _allowed(globs: Sequence[str], name: str) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _lower(keywords: Sequence[str]) -> tuple[str, ...]:
+    return tuple(keyword.lower() for keyword in keywords)
+
+
+def _line(name: str, description: str, keywords: Sequence[str], state: str) -> str:
+    when = f"; keywords: {', '.join(keywords)}" if keywords else ""
+    return f"- {name} ({state}): {description}{when}"
+
+
+_NAME = "The skill's name: lower case letters, digits and single hyphens."
+_FIELDS: dict[str, str | JsonObject] = {
+    "name": _NAME,
+    "description": "What it does and when to use it, in one sentence.",
+    "instructions": "The steps to follow, as numbered lines.",
+    "keywords": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Words that call for it in a message; without any it is only listed.",
+    },
+    "priority": {"type": "number", "description": "Higher comes first when several match."},
+    "required_tools": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Names of tools that it cannot do without.",
+    },
+}
+
+READ_SKILL = PlainTool(
+    spec(
+        "read_skill",
+        "Read the full instructions of one of the available skills before using it,"
+        " or a file that is bundled with it.",
+        {
+            "name": "The skill's name as listed in <available_skills>.",
+            "file": "A bundled file, such as references/tasks.md; the instructions if left out.",
+        },
+        ["name"],
+        side_effect=SideEffect.PURE,
+    ),
+    _read,
+)
+LIST_SKILLS = PlainTool(
+    spec(
+        "list_skills",
+        "List all skills and playbooks with what calls for them.",
+        {},
+        side_effect=SideEffect.PURE,
+        always=False,
+    ),
+    _list,
+)
+STORE_SKILL = JournalTool(
+    spec(
+        "store_skill",
+        "Store a new skill or playbook: instructions for a kind of request.",
+        _FIELDS,
+        ["name", "description", "instructions"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    ),
+    _store,
+)
+UPDATE_SKILL = JournalTool(
+    spec(
+        "update_skill",
+        "Change a stored skill or playbook, or switch it on or off.",
+        {**_FIELDS, "enabled": {"type": "boolean", "description": "False switches it off."}},
+        ["name"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    ),
+    _update,
+)
+DELETE_SKILL = JournalTool(
+    spec(
+        "delete_skill",
+        "Delete a stored skill or playbook.",
+        {"name": _NAME},
+        ["name"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    ),
+    _delete,
+)

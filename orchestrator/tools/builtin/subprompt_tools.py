@@ -1,0 +1,64 @@
+"""Prompts that are tools of an agent's prompt: each call is a turn of its own, with that prompt."""
+
+from collections.abc import Iterator
+
+import apsw
+import orjson
+
+from orchestrator.journal.turns import subagents, transcript
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.subagents import Run, Spec
+from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
+from orchestrator.tools.builtin.spawn_subagent import begun, room_for_one
+from thinker.formats.prompts.definition import PromptDefinition
+from thinker.formats.prompts.subprompt import (
+    NO_INPUTS,
+    RanTool,
+    as_tool,
+    failure_text,
+    first_message,
+    result_text,
+    with_defaults,
+)
+from thinker.formats.prompts.tooluse import SubpromptUse
+
+
+def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool:
+    """The tool that a definition is for the one whose entry names it."""
+
+    def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+        run = subagents.of_call(db, call.turn_id, call.seq)
+        if run is None:
+            _begin(db, context, call, definition, use)
+            return None
+        if not run.ended:
+            return None
+        if run.state != "done" or run.failed:
+            raise ToolFailure(failure_text(use, run.result or run.error or ""))
+        return result_text(use, run.result or "", _ran(db, run))
+
+    return DelegatingTool(as_tool(definition), begun, outcome)
+
+
+def _begin(
+    db: apsw.Connection,
+    context: ToolContext,
+    call: Call,
+    definition: PromptDefinition,
+    use: SubpromptUse,
+) -> None:
+    room_for_one(db, context.agent_id)
+    wanted = Spec(prompt=definition.name, denied_tools=context.denied_tools)
+    arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
+    subagent_id = subagents.create(db, call, context.agent_id, wanted, context.now)
+    told = first_message(use, arguments)
+    subagents.begin(db, call, subagent_id, context.address, told, context.now, wait=True)
+
+
+def _ran(db: apsw.Connection, run: Run) -> Iterator[RanTool]:
+    """The calls of a run, in their order."""
+    for step in transcript.recorded(db, subagents.working_turn(db, run)):
+        for call, made in zip(step.response.tool_calls, step.calls, strict=True):
+            if made.result is not None:
+                arguments = orjson.dumps(call.arguments).decode()
+                yield RanTool(call.name, arguments, made.result.content, made.result.is_error)

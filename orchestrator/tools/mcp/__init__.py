@@ -1,0 +1,6 @@
+"""Tools of MCP servers, as the supervisor sees them.
+
+`servers` keeps the tool host running and configured, `mcp_tools` turns the servers' definitions
+into specifications, and `pins` withholds a tool whose definition changed until an operator approves
+it.
+"""

@@ -1,0 +1,203 @@
+"""Parts of agents.json that refer to one another, and the sections beside the agents."""
+
+import json
+from typing import Any
+
+import pytest
+from fakes.agents_file import WORK, parsed
+
+from orchestrator.agentsfile import LoadedConfig, TelegramChannel, diff, parse
+from orchestrator.agentsfile.agents_file import Retention
+from orchestrator.agentsfile.problems import AgentsFileError
+
+
+def messages(loaded: LoadedConfig, severity: str) -> list[str]:
+    """The messages of one severity."""
+    return [problem.message for problem in loaded.problems if problem.severity == severity]
+
+
+def test_duplicate_agent_names_both_lines_and_the_first_stays() -> None:
+    """A copied agent that was not renamed."""
+    text = b'{"agents": [\n{"agentId": "a", "model": "1"},\n{"agentId": "a", "model": "2"}]}'
+    loaded = parse(text)
+    (error,) = loaded.errors
+    assert error.line == 3
+    assert "first in line 2" in error.message
+    assert [agent.model for agent in loaded.file.agents] == ["1"]
+
+
+def test_two_agents_cannot_share_a_port() -> None:
+    """Port 0 is picked at start, so it may stand anywhere."""
+    assert parsed(WORK | {"port": 9}, {"agentId": "b", "model": "m", "port": 9}).errors
+    assert not parsed(WORK | {"port": 0}, {"agentId": "b", "model": "m", "port": 0}).errors
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"channel": "*"},
+        {"chatId": ""},
+        {"chatId": True},
+        {"chatId": "*", "threadId": "7"},
+    ],
+)
+def test_unusable_binding_is_dropped_with_an_error(fields: dict[str, Any]) -> None:
+    """The other bindings stay."""
+    good = {"channel": "telegram", "chatId": "1", "agentId": "work"}
+    loaded = parsed(WORK, bindings=[good | fields, good])
+    assert [binding.place for binding in loaded.file.bindings] == ["telegram:1"]
+    assert len(loaded.errors) == 1
+
+
+def test_binding_to_an_unknown_agent_is_an_error_and_still_keeps_its_chat_from_others() -> None:
+    """A typo refuses the chat; another binding's agent must not read what was not for it."""
+    typo = {"channel": "telegram", "chatId": "1", "agentId": "wrok"}
+    rest = {"channel": "telegram", "chatId": "*", "agentId": "work"}
+    loaded = parsed(WORK, bindings=[typo, rest])
+    assert [error.message for error in loaded.errors] == [
+        "binding telegram:1 names the unknown agent 'wrok'; did you mean \"work\"?"
+    ]
+    assert [binding.agent_id for binding in loaded.file.bindings] == ["wrok", "work"]
+
+
+def test_binding_without_effect_is_warned_about() -> None:
+    """A repeated place, a disabled agent, a partial wildcard, an unknown channel."""
+    off = {"agentId": "off", "model": "m", "enabled": False}
+    bindings = [
+        {"channel": "telegram", "chatId": "1", "agentId": "work"},
+        {"channel": "telegram", "chatId": "1", "agentId": "work"},
+        {"channel": "telegram", "chatId": "2", "agentId": "off"},
+        {"channel": "telegram", "chatId": "3*", "agentId": "work"},
+        {"channel": "telegrm", "chatId": "4", "agentId": "work"},
+    ]
+    loaded = parsed(WORK, off, bindings=bindings)
+    assert not loaded.errors
+    words = ("never applies", "disabled agent", "matches no chat", 'mean "telegram"?')
+    found = messages(loaded, "warning")
+    assert len(found) == 4
+    assert all(any(word in message for message in found) for word in words)
+
+
+def test_unknown_fallback_is_refused_and_dropped() -> None:
+    """It must never route to nobody in silence."""
+    loaded = parsed(WORK, fallbackAgentId="wrok")
+    assert loaded.file.fallback_agent_id is None
+    assert loaded.errors[0].message.endswith('did you mean "work"?')
+
+
+def test_fallback_on_an_invalid_agent_is_dropped() -> None:
+    """The agent's own error says what is wrong."""
+    loaded = parsed(WORK, {"agentId": "Bad", "model": "m"}, fallbackAgentId="Bad", bindings=[])
+    assert loaded.file.fallback_agent_id is None
+    assert [error.path for error in loaded.errors] == ["agents[1].agentId"]
+
+
+def test_mcp_servers_of_other_hosts_are_accepted_with_warnings() -> None:
+    """A copied section loads; fields that we do not know are named."""
+    servers = {
+        "files": {"command": "npx", "args": ["x"], "disabled": True},
+        "web": {"url": "http://h"},
+    }
+    loaded = parsed(WORK, mcpServers=servers)
+    assert not loaded.errors
+    assert set(loaded.file.mcp_servers) == {"files", "web"}
+    assert any('"disabled" is unknown' in message for message in messages(loaded, "warning"))
+
+
+@pytest.mark.parametrize("server", [{}, {"command": "a", "url": "http://h"}, {"command": ""}, 3])
+def test_mcp_server_without_one_transport_is_left_out(server: object) -> None:
+    """The other servers stay."""
+    loaded = parsed(WORK, mcpServers={"bad": server, "good": {"command": "a"}})
+    assert set(loaded.file.mcp_servers) == {"good"}
+    assert loaded.errors
+
+
+def test_channel_with_an_error_is_switched_off() -> None:
+    """A misspelt access rule must not open a channel to anyone."""
+    loaded = parsed(WORK, channels={"telegram": {"access": "opne"}})
+    assert loaded.file.channels.telegram == TelegramChannel(enabled=False)
+    assert loaded.file.channels.console.enabled
+    assert loaded.errors
+
+
+def test_allowlist_takes_numeric_ids_only() -> None:
+    """User names can change hands."""
+    telegram = {"access": "allowlist", "allowlist": [42, "-7"]}
+    assert parsed(WORK, channels={"telegram": telegram}).file.channels.telegram.allowlist == (
+        "42",
+        "-7",
+    )
+    assert parsed(WORK, channels={"telegram": {"allowlist": ["@me"]}}).errors
+
+
+def test_missing_key_is_warned_about() -> None:
+    """The agent's own env counts; a custom address may need no key; auto looks for itself."""
+    agents = [
+        WORK,
+        WORK | {"agentId": "own", "env": {"GROQ_API_KEY": "x"}},
+        WORK | {"agentId": "proxied", "baseUrl": "http://127.0.0.1:1/v1"},
+        {"agentId": "free", "llmProvider": "auto"},
+    ]
+    data = json.dumps({"agents": agents, "fallbackAgentId": "work"}).encode()
+    warned = [p.agent_id for p in parse(data, environ={}).problems if "GROQ_API_KEY" in p.message]
+    assert warned == ["work"]
+    assert not any(
+        "API_KEY" in p.message for p in parse(data, environ={"GROQ_API_KEY": "x"}).problems
+    )
+
+
+def test_agent_in_no_binding_is_warned_about() -> None:
+    """It costs nothing but is probably forgotten, unless it is meant as a tool."""
+    loaded = parsed(WORK, bindings=[])
+    assert "stands in no binding" in messages(loaded, "warning")[0]
+    tool = messages(parsed(WORK | {"asTool": "subagent"}, bindings=[]), "warning")
+    assert not any("stands in no binding" in message for message in tool)
+
+
+def test_diff_tells_what_happened_to_each_agent() -> None:
+    """A disabled agent counts as absent."""
+    names = ("same", "edited", "switched-off", "gone")
+    old = parsed(*({"agentId": name, "model": "m"} for name in names)).file
+    new = parsed(
+        {"agentId": "same", "model": "m"},
+        {"agentId": "edited", "model": "n"},
+        {"agentId": "switched-off", "model": "m", "enabled": False},
+        {"agentId": "new", "model": "m"},
+    ).file
+    result = diff(old, new)
+    assert result.added == {"new"}
+    assert result.removed == {"switched-off", "gone"}
+    assert result.changed == {"edited"}
+    assert result.unchanged == {"same"}
+
+
+def test_retention_is_read_and_its_mistakes_are_named() -> None:
+    """A week at least: repeated updates are known by what is kept."""
+    assert parsed(WORK, retention={"turnDays": 8}).file.retention == (Retention(turn_days=8))
+    wrong = parsed(WORK, retention={"turnDays": 6, "days": 1})
+    assert len(wrong.errors) == 2
+    assert wrong.file.retention == Retention()
+
+
+def test_embeddings_need_a_place_a_key_and_for_budgets_a_price() -> None:
+    """Each is said with the agent and the field; a server of one's own needs no key."""
+
+    def said(environ: dict[str, str], **embeddings: str) -> str:
+        agent = {"llmProvider": "ollama", "embeddings": embeddings, "budget": {"usdPerDay": 1}}
+        text = json.dumps({"agents": [WORK | agent]}).encode()
+        return " ".join(messages(parse(text, environ=environ), "warning"))
+
+    with pytest.raises(AgentsFileError, match='needs "provider" or "baseUrl"'):
+        said({}, model="e")
+    assert "needs OPENAI_API_KEY" in said({}, model="e", provider="openai")
+    assert "openai/e has no price" in said({}, model="e", provider="openai")
+    assert "_KEY" not in said({"OPENAI_API_KEY": "k"}, model="e", provider="openai")
+    assert "_KEY" not in said({}, model="e", baseUrl="http://127.0.0.1:8/v1")
+
+
+def test_agent_may_bring_the_key_of_its_embeddings() -> None:
+    """And of no other provider."""
+    agent = WORK | {"embeddings": {"model": "e", "provider": "openai"}}
+    assert not parsed(agent | {"env": {"OPENAI_API_KEY": "k"}}).errors
+    with pytest.raises(AgentsFileError, match="the key of another provider"):
+        parsed(agent | {"env": {"ANTHROPIC_API_KEY": "k"}})

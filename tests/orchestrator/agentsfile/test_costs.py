@@ -1,0 +1,64 @@
+"""Budgets and prices in agents.json."""
+
+from typing import Any
+
+import pytest
+from fakes.agents_file import WORK, parsed
+
+from orchestrator.agentsfile import Budget, Price
+
+PRICE = {"input": 1, "output": 2.5}
+
+
+def test_budget_and_prices_are_read() -> None:
+    """Every limit is optional; a price may cover many models."""
+    loaded = parsed(
+        WORK | {"budget": {"tokensPerDay": 5, "usdPerMonth": 2}}, prices={"groq/*": PRICE}
+    )
+    assert loaded.problems == ()
+    assert loaded.file.agents[0].budget == Budget(tokens_per_day=5, usd_per_month=2)
+    assert loaded.file.prices == {"groq/*": Price(input=1, output=2.5)}
+
+
+@pytest.mark.parametrize(
+    "budget", [{"tokensPerDay": 0}, {"usdPerHour": 0}, {"tokensPerDay": 1.5}, {"perDay": 1}, 3]
+)
+def test_unusable_budget_disables_its_agent(budget: object) -> None:
+    """Rather than run without the limit that somebody wanted."""
+    other = {"agentId": "other", "model": "m"}
+    loaded = parsed(WORK | {"budget": budget}, other)
+    assert loaded.errors
+    assert [agent.agent_id for agent in loaded.file.agents] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("prices", "words"),
+    [
+        ({"gpt": PRICE}, 'must be "provider/model"'),
+        ({"openai/gpt": {"input": 1}}, "price 'openai/gpt' has no output"),
+        ({"openai/gpt": PRICE | {"input": -1}}, "greater than or equal to 0"),
+        ([], "must be an object"),
+    ],
+)
+def test_unusable_price_is_an_error_that_names_it(prices: Any, words: str) -> None:
+    """The rest of the file stays usable."""
+    (error,) = parsed(WORK, prices=prices).errors
+    assert words in error.message
+
+
+def test_model_without_a_price_under_a_dollar_budget_is_warned_about() -> None:
+    """Fallbacks too; a budget in tokens needs no price, and the demo model costs nothing."""
+    dollars = {"budget": {"usdPerDay": 1}}
+    loaded = parsed(
+        WORK | dollars | {"fallbackModels": ["openai/gpt", "second"]},
+        {"agentId": "free", "llmProvider": "demo"} | dollars,
+        {"agentId": "tokens", "model": "m", "budget": {"tokensPerDay": 1}},
+        {"agentId": "auto", "llmProvider": "auto"} | dollars,
+        prices={"groq/m": PRICE, "openai/*": PRICE},
+    )
+    assert not loaded.errors
+    said = [problem.message for problem in loaded.problems]
+    assert [message.partition(", so")[0] for message in said] == [
+        "agent 'work': groq/second has no price",
+        "agent 'auto': auto/* has no price",
+    ]

@@ -1,0 +1,155 @@
+"""Loading agents.json: what is accepted, what is left out and what the messages say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.agents_file import WORK, parsed
+
+from orchestrator.agentsfile import AgentsFileError, load, parse
+from orchestrator.errors import ConfigError, ExitCode
+
+
+def test_error_names_file_line_agent_and_mend() -> None:
+    """The sentence that the design gives as the example."""
+    text = (
+        b'{\n  "agents": [\n    {"agentId": "ok", "model": "m"},\n    {"agentId": "work"}\n  ]\n}'
+    )
+    (error,) = parse(text).errors
+    expected = "agents.json:4: agent 'work' has no model; set \"model\" or remove the agent"
+    assert str(error) == expected
+    assert (error.agent_id, error.path) == ("work", "agents[1].model")
+
+
+def test_invalid_agent_is_left_out_and_the_others_stay() -> None:
+    """One bad agent changes nothing for the rest."""
+    loaded = parsed(WORK, {"agentId": "bad", "model": "m", "maxSteps": 51})
+    assert loaded.file.usable() == {"work"}
+    assert [error.agent_id for error in loaded.errors] == ["bad"]
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    """A person mends a file in one pass."""
+    bad = {"agentId": "bad", "temperature": 2.1, "maxStep": 3, "costControls": {"enable": True}}
+    found = {error.path for error in parsed(WORK, bad).errors}
+    assert found == {
+        "agents[1].model",
+        "agents[1].temperature",
+        "agents[1].maxStep",
+        "agents[1].costControls.enable",
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "near"),
+    [("maxStep", "maxSteps"), ("allowed_tools", "allowedTools"), ("modle", "model")],
+)
+def test_unknown_field_gets_a_did_you_mean(field: str, near: str) -> None:
+    """Also for the Python spelling, which the file does not accept."""
+    (error,) = parsed(WORK, {"agentId": "bad", "model": "m", field: 1}).errors
+    assert error.message.endswith(f'did you mean "{near}"?')
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"agentId": "Upper"},
+        {"agentId": "../x"},
+        {"agentId": "a" * 65},
+        {"model": ""},
+        {"maxSteps": "8"},
+        {"enabled": 1},
+        {"temperature": -0.1},
+        {"port": 65536},
+        {"idleTimeoutMinutes": 0},
+        {"costControls": {"shortWindowMinutes": 31}},
+        {"costControls": {"minimumBaselineTokens": 99}},
+        {"limits": {"turnMinutes": 121}},
+        {"timezone": "Mars/Olympus"},
+        {"timezone": "../etc/passwd"},
+        {"baseUrl": "ftp://host"},
+        {"baseUrl": "http://user:pw@host"},
+        {"baseUrl": "http://[::1"},
+        {"allowedTools": [""]},
+    ],
+)
+def test_value_out_of_range_is_refused(fields: dict[str, Any]) -> None:
+    """Ranges of seed 002 and ours; no text is taken for a number."""
+    assert parsed(WORK, {"agentId": "bad", "model": "m"} | fields).errors
+
+
+@pytest.mark.parametrize(
+    "name", ["LD_PRELOAD", "PYTHONPATH", "BASH_ENV", "https_proxy", "GIT_SSH", "THINKER_X", "A-B"]
+)
+def test_dangerous_variable_is_refused_without_showing_its_value(name: str) -> None:
+    """The value may be a secret."""
+    (error,) = parsed(WORK, {"agentId": "bad", "model": "m", "env": {name: "canary"}}).errors
+    assert name in error.message
+    assert "canary" not in error.message
+
+
+def test_agent_may_carry_only_its_own_providers_key() -> None:
+    """An agent never holds the key of a provider that it does not use."""
+    env = {"GROQ_API_KEY": "x"}
+    assert not parsed(WORK | {"env": env}).errors
+    assert parsed(WORK, {"agentId": "b", "model": "m", "llmProvider": "openai", "env": env}).errors
+
+
+@pytest.mark.parametrize("provider", ["auto", "demo"])
+def test_provider_that_chooses_its_model_needs_none(provider: str) -> None:
+    """The bundled file relies on it."""
+    assert not parsed({"agentId": "a", "llmProvider": provider}).errors
+
+
+def test_key_that_stands_twice_disables_its_agent() -> None:
+    """Nobody can know which of the two was meant."""
+    loaded = parse(
+        b'{"agents": [{"agentId": "a", "model": "m", "model": "n"}, %s]}'
+        % b'{"agentId": "b", "model": "m"}'
+    )
+    assert loaded.file.usable() == {"b"}
+    assert "stands twice" in loaded.errors[0].message
+
+
+def test_numeric_ids_become_text() -> None:
+    """People write chat ids without quotes."""
+    binding = {"channel": "telegram", "chatId": -100123, "threadId": 7, "agentId": "work"}
+    loaded = parsed(WORK, bindings=[binding])
+    assert not loaded.errors
+    assert loaded.file.bindings[0].place == "telegram:-100123/7"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "3", "{}", '{"agents": []}', '{"agents": {}}', '{"agents": [1]}', "{", "nul"]
+)
+def test_file_without_a_usable_agent_is_refused_with_its_problems(text: str) -> None:
+    """The daemon then starts from the last good copy."""
+    with pytest.raises(AgentsFileError) as caught:
+        parse(text.encode())
+    assert caught.value.problems
+    assert isinstance(caught.value, ConfigError)
+    assert caught.value.exit_code == ExitCode.CONFIG
+
+
+def test_unreadable_file_is_refused(tmp_path: Path) -> None:
+    """A missing file, a directory, a file of another encoding, a huge one."""
+    (tmp_path / "latin.json").write_bytes(b'{"agents": "\xe4"}')
+    with (tmp_path / "huge.json").open("wb") as file:
+        file.truncate(4 * 1024 * 1024 + 1)
+    words = {"none.json": "cannot be read", ".": "cannot be read", "latin.json": "not UTF-8"}
+    for name, word in (words | {"huge.json": "larger than 4 MiB"}).items():
+        with pytest.raises(AgentsFileError, match=word):
+            load(tmp_path / name)
+
+
+def test_digest_changes_with_the_bytes(tmp_path: Path) -> None:
+    """Reload asks it whether a file was touched or changed; a byte-order mark is tolerated."""
+    path = tmp_path / "agents.json"
+    data = json.dumps({"agents": [WORK]}).encode()
+    path.write_bytes(data)
+    first = load(path)
+    path.write_bytes(b"\xef\xbb\xbf" + data)
+    second = load(path)
+    assert first.file == second.file
+    assert first.digest != second.digest

@@ -1,0 +1,82 @@
+"""The JSON reader: it agrees with the standard one and knows where everything stood."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.agentsfile import AgentsFileError, parse
+from orchestrator.agentsfile.positions import JsonSyntaxError, read
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
+VALUES = st.recursive(
+    SCALARS | TEXT, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=20
+)
+
+
+@given(VALUES, st.sampled_from([None, 0, 2]))
+def test_every_json_text_is_read_as_the_standard_decoder_does(
+    value: object, indent: int | None
+) -> None:
+    """Whatever white space is between."""
+    assert read(json.dumps(value, indent=indent)).value == value
+
+
+@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """No other exception reaches the daemon."""
+    with suppress(JsonSyntaxError):
+        read(text)
+
+
+@given(VALUES)
+def test_any_json_is_loaded_or_refused(value: object) -> None:
+    """Well-formed nonsense raises our error alone, also inside the known sections."""
+    sections = ("agents", "bindings", "channels", "mcpServers", "models", "fallbackAgentId")
+    for content in (value, {"agents": [value]}, dict.fromkeys(sections, value)):
+        with pytest.raises(AgentsFileError):
+            parse(json.dumps(content).encode())
+
+
+def test_lines_are_those_of_the_keys_and_items() -> None:
+    """A part that has no line of its own takes that of the part around it."""
+    document = read('{\n "a":\n  1,\n "b": [\n  {},\n  {"c": 2}\n ]\n}')
+    assert document.line(()) == 1
+    assert document.line(("a",)) == 2
+    assert document.line(("b", 1)) == 6
+    assert document.line(("b", 1, "c")) == 6
+    assert document.line(("b", 0, "missing")) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('{"a": 1,\n}', 2, "remove the comma"),
+        ("[1,\n]", 2, "remove the comma"),
+        ('{\n// why\n"a": 1}', 2, "no comments"),
+        ('{"a": 1 /* why */}', 1, "no comments"),
+        ("{'a': 1}", 1, "double quotes"),
+        ("['a']", 1, "double quotes"),
+        ('{"a": 1\n"b": 2}', 2, 'expected ","'),
+        ('{"a"\n1}', 2, 'expected ":"'),
+        ('{"a": "x\ny"}', 1, "must end on the line"),
+        ('{"a":\n', 2, "ends too early"),
+        ('{"a": NaN}', 1, "no number"),
+        ('{"a": 1e999}', 1, "too large"),
+        ("9" * 5000, 1, "too long"),
+        ('"\\ud800"', 1, "surrogate"),
+        ("{} {}", 1, "follows the end"),
+        ("[" * 100_000, 1, "levels deep"),
+        ('{"a":' * 100_000, 1, "levels deep"),
+    ],
+)
+def test_syntax_error_has_its_line_and_the_mend(text: str, line: int, words: str) -> None:
+    """The mistakes that people make, and some that only attackers do."""
+    with pytest.raises(JsonSyntaxError, match=words) as caught:
+        read(text)
+    assert caught.value.line == line

@@ -1,0 +1,296 @@
+"""The Telegram adapter against a Bot API on loopback: polling, storing, sending, failing."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.channels.telegram.adapter import Telegram
+from orchestrator.channels.telegram.bot_api import BotApi
+from orchestrator.errors import JournalError
+from orchestrator.selftest.fake_telegram import (
+    CONFLICT,
+    HANG,
+    LOST_ANSWER,
+    UNAUTHORIZED,
+    BotApiServer,
+    Fault,
+    too_many,
+)
+
+TOKEN = "123456:ABC-DEF"
+
+
+class Inbox:
+    """An intake in memory; ``full`` makes it refuse."""
+
+    def __init__(self, offset: int = 0) -> None:
+        self.stored: list[InboundMessage] = []
+        self.next_offset = offset
+        self.full = False
+        self._grown = anyio.Event()
+
+    async def offset(self, channel: str, bot_id: str) -> int:
+        """The stored offset."""
+        assert (channel, bot_id) == ("telegram", "123456")
+        return self.next_offset
+
+    async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
+        """Store, or refuse whole."""
+        if self.full:
+            raise JournalError("storage full; free space")
+        self.stored.extend(messages)
+        self.next_offset = offset if offset is not None else self.next_offset
+        self._grown.set()
+        self._grown = anyio.Event()
+
+    async def holds(self, count: int) -> None:
+        """Wait until so many updates are stored."""
+        with anyio.fail_after(5):
+            while len(self.stored) < count:
+                await self._grown.wait()
+
+    @property
+    def texts(self) -> list[str]:
+        """What was said."""
+        return [message.text for message in self.stored]
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+        self.twice = anyio.Event()
+
+    def __call__(self) -> float:
+        """Seconds since the epoch."""
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Move on, and let others run."""
+        self.slept.append(seconds)
+        self.now += seconds
+        if len(self.slept) > 1:
+            self.twice.set()
+        await anyio.lowlevel.checkpoint()
+
+
+def adapter(api: BotApi, clock: Clock) -> Telegram:
+    """An adapter whose waits take no time and have no jitter."""
+    return Telegram(api, clock=clock, sleep=clock.sleep, chance=lambda: 0.0)
+
+
+@asynccontextmanager
+async def running(server: BotApiServer, inbox: Inbox, clock: Clock) -> AsyncIterator[Telegram]:
+    """A listening adapter."""
+    async with (
+        BotApi(TOKEN, server.url, poll_deadline=5) as api,
+        anyio.create_task_group() as tasks,
+    ):
+        telegram = adapter(api, clock)
+        tasks.start_soon(telegram.run, inbox)
+        yield telegram
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_update_is_confirmed_only_after_it_was_stored() -> None:
+    """The offset of the next poll is the acknowledgement."""
+    inbox, clock = Inbox(), Clock()
+    async with BotApiServer(TOKEN) as server, running(server, inbox, clock) as telegram:
+        server.user_says(7, "hello")
+        await server.confirmed()
+        assert inbox.texts == ["hello"]
+        assert inbox.next_offset == 1001
+        assert (telegram.status.state, telegram.status.last_ok) == ("ok", clock.now)
+    assert telegram.status.state == "stopped"
+
+
+async def test_polling_names_the_kinds_it_wants_and_goes_on_at_the_stored_offset() -> None:
+    """A server remembers the last list of kinds, so it is sent every time."""
+    async with BotApiServer(TOKEN) as server, running(server, Inbox(1001), Clock()):
+        server.user_says(7, "old")
+        number = server.user_says(7, "new")
+        await server.called("getUpdates")
+        server.user_says(7, "newer")
+        await server.called("getUpdates", 2)
+        params, later = (call.params for call in server.calls("getUpdates")[:2])
+    assert params["offset"] == number
+    assert params["allowed_updates"] == ["message", "edited_message"]
+    assert (params["timeout"], params["limit"]) == (0, 100)
+    assert (later["timeout"], later["offset"]) == (30, number + 1)
+
+
+async def test_nothing_is_confirmed_while_storage_is_full_and_nothing_is_lost() -> None:
+    """The channel says so, waits, and stores the message when there is room (F21)."""
+    inbox, clock = Inbox(), Clock()
+    inbox.full = True
+    async with BotApiServer(TOKEN) as server, running(server, inbox, clock) as telegram:
+        number = server.user_says(7, "keep me")
+        await server.called("getUpdates", 3)
+        assert server.unconfirmed == [number]
+        assert "storage full" in telegram.status.detail
+        assert telegram.status.state == "degraded"
+        inbox.full = False
+        await server.confirmed()
+    assert inbox.texts == ["keep me"]
+    assert clock.slept[:2] == [2, 4]
+
+
+async def test_a_malformed_update_blocks_no_other() -> None:
+    """It becomes a row of its own, and one without a number is passed over."""
+    inbox = Inbox()
+    async with BotApiServer(TOKEN) as server:
+        server.push({"message": {"text": 5}})
+        server.user_says(7, "fine")
+        async with running(server, inbox, Clock()):
+            await server.confirmed()
+    assert [message.skip for message in inbox.stored] == ["unreadable", None]
+
+
+async def test_numbers_that_jump_down_are_read_all_the_same() -> None:
+    """After a quiet week Telegram's numbers start anywhere (F48)."""
+    offsets: list[bytes] = []
+    inbox = Inbox(900_000)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        result: object = {"id": 123456, "username": "b", "url": ""}
+        if request.url.path.endswith("getUpdates"):
+            offsets.append(request.content)
+            result = [{"update_id": 5, "message": None}] if len(offsets) == 1 else [{}]
+        return httpx.Response(200, json={"ok": True, "result": result})
+
+    async with (
+        BotApi(TOKEN, transport=httpx.MockTransport(answer)) as api,
+        anyio.create_task_group() as tasks,
+    ):
+        clock = Clock()
+        telegram = adapter(api, clock)
+        tasks.start_soon(telegram.run, inbox)
+        with anyio.fail_after(5):
+            await clock.twice.wait()
+        assert "without update_id" in telegram.status.detail
+        tasks.cancel_scope.cancel()
+    assert inbox.next_offset == 6
+    assert b'"offset":6' in offsets[1].replace(b" ", b"")
+
+
+async def test_an_update_that_comes_again_is_handed_in_again() -> None:
+    """Knowing it is the journal's task, which has the numbers."""
+    inbox = Inbox()
+    async with BotApiServer(TOKEN) as server, running(server, inbox, Clock()):
+        number = server.user_says(7, "once")
+        await server.confirmed()
+        server.deliver_again(number)
+        await inbox.holds(2)
+    assert {message.update_id for message in inbox.stored} == {number}
+
+
+async def test_a_webhook_is_removed_and_its_updates_are_kept() -> None:
+    """Polling and webhooks exclude each other; dropping would lose messages."""
+    inbox = Inbox()
+    async with BotApiServer(TOKEN) as server:
+        server.webhook = "https://elsewhere"
+        server.user_says(7, "hi")
+        async with running(server, inbox, Clock()):
+            await server.confirmed()
+            assert "drop_pending_updates" not in server.calls("deleteWebhook")[0].params
+            server.webhook = "https://again"  # while we run
+            server.user_says(7, "there")
+            await server.confirmed()
+    assert inbox.texts == ["hi", "there"]
+
+
+async def test_a_server_without_webhooks_is_tolerated() -> None:
+    """Foreign servers have the methods that matter."""
+    inbox = Inbox()
+    async with BotApiServer(TOKEN) as server:
+        server.break_next("getWebhookInfo", Fault(404, "Not Found"))
+        async with running(server, inbox, Clock()):
+            server.user_says(7, "hi")
+            await server.confirmed()
+    assert inbox.texts == ["hi"]
+
+
+async def test_a_refused_token_says_what_to_set_and_is_tried_again() -> None:
+    """The channel is degraded, and nothing else is (F54)."""
+    clock = Clock()
+    async with BotApiServer(TOKEN) as server:
+        server.break_next("getMe", UNAUTHORIZED, UNAUTHORIZED)
+        async with running(server, Inbox(), clock) as telegram:
+            await server.called("getMe", 2)
+            assert telegram.status.detail == "token refused; set TELEGRAM_BOT_TOKEN"
+            assert telegram.status.state == "degraded"
+            server.user_says(7, "hi")
+            await server.confirmed()
+            assert telegram.status.state == "ok"
+    assert clock.slept[:2] == [60, 60]
+
+
+async def test_a_short_conflict_is_waited_out_and_a_long_one_is_reported() -> None:
+    """After a restart the old poll lingers; after three minutes it is another program (F49)."""
+    clock, states = Clock(), []
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        server.break_next("getUpdates", *[CONFLICT] * 6)
+        telegram = adapter(api, clock)
+
+        async def sleep(seconds: float) -> None:
+            await clock.sleep(seconds)
+            states.append(telegram.status.state)
+
+        telegram._sleep = sleep
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(telegram.run, Inbox())
+            server.user_says(7, "hi")
+            await server.confirmed()
+            assert telegram.status.state == "ok"
+            tasks.cancel_scope.cancel()
+    assert clock.slept[:6] == [10, 20, 40, 60, 60, 60]
+    assert states[:6] == ["starting"] * 5 + ["degraded"]
+
+
+async def test_polling_waits_as_long_as_telegram_asks() -> None:
+    """429 names the seconds."""
+    clock = Clock()
+    async with BotApiServer(TOKEN) as server:
+        server.break_next("getUpdates", too_many(33), Fault(502, None))
+        async with running(server, Inbox(), clock):
+            server.user_says(7, "hi")
+            await server.confirmed()
+    assert clock.slept[:2] == [33, 4]
+
+
+async def test_a_poll_that_hangs_is_given_up_and_repeated() -> None:
+    """A long poll can be dead without an error (F55)."""
+    inbox = Inbox()
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url, poll_deadline=0.05) as api:
+        server.break_next("getUpdates", HANG, LOST_ANSWER)
+        server.user_says(7, "hi")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(adapter(api, Clock()).run, inbox)
+            await server.confirmed()
+            tasks.cancel_scope.cancel()
+    assert inbox.texts == ["hi"]
+
+
+async def test_a_server_that_holds_no_poll_open_is_not_flooded() -> None:
+    """An empty answer at once is followed by a second's wait."""
+    answer = {"ok": True, "result": []}
+    clock = Clock()
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        me = {"ok": True, "result": {"id": 1, "url": ""}}
+        return httpx.Response(200, json=answer if "getUpdates" in request.url.path else me)
+
+    async with (
+        BotApi(TOKEN, transport=httpx.MockTransport(handle)) as api,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(adapter(api, clock).run, Inbox())
+        with anyio.fail_after(5):
+            await clock.twice.wait()
+        tasks.cancel_scope.cancel()
+    assert clock.slept[:2] == [1, 1]

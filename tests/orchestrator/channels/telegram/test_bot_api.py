@@ -1,0 +1,209 @@
+"""What each failure of a Bot API call means, and that the token never shows."""
+
+import json
+import logging
+import traceback
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from orchestrator.channel_api import SendOutcome
+from orchestrator.channels.telegram.bot_api import BotApi, Sent, User
+from orchestrator.channels.telegram.bot_errors import BotApiError
+from orchestrator.errors import ConfigError
+from orchestrator.selftest.fake_telegram import (
+    HANG,
+    LOST_ANSWER,
+    LOST_REQUEST,
+    BotApiServer,
+    Fault,
+    too_many,
+)
+from thinker.protocol.messages import JsonObject
+
+TOKEN = "123456:CANARY-token_0"
+HELLO: JsonObject = {"chat_id": 7, "text": "hello"}
+
+
+def answering(
+    status: int, description: str | None = None, **parameters: object
+) -> httpx.MockTransport:
+    """A server with one answer; without a description it is no Bot API answer."""
+    body: dict[str, object] = {"ok": False, "error_code": status, "parameters": parameters}
+    body["description"] = description
+    content = b"<html>" if description is None else json.dumps(body).encode()
+    return httpx.MockTransport(lambda _: httpx.Response(status, content=content))
+
+
+def raising(make: Callable[[httpx.Request], Exception]) -> httpx.MockTransport:
+    """A network that fails."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        raise make(request)
+
+    return httpx.MockTransport(handle)
+
+
+async def failure(transport: httpx.MockTransport, method: str = "sendMessage") -> BotApiError:
+    """The error of a call."""
+    async with BotApi(TOKEN, transport=transport) as api:
+        with pytest.raises(BotApiError) as caught:
+            await api.call(method, HELLO, Sent)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "description", "outcome"),
+    [
+        (429, "Too Many Requests", SendOutcome.NOT_SENT),
+        (401, "Unauthorized", SendOutcome.NOT_SENT),
+        (404, "Not Found", SendOutcome.NOT_SENT),
+        (403, "Forbidden: bot was blocked by the user", SendOutcome.PERMANENT),
+        (400, "Bad Request: chat not found", SendOutcome.PERMANENT),
+        (403, "Forbidden: user is deactivated", SendOutcome.PERMANENT),
+        (400, "Bad Request: message to edit not found", SendOutcome.GONE),
+        (400, "Bad Request: message can't be edited", SendOutcome.GONE),
+        (500, "Internal Server Error", SendOutcome.UNKNOWN),
+        (502, None, SendOutcome.UNKNOWN),
+        (200, None, SendOutcome.UNKNOWN),
+        (302, None, SendOutcome.NOT_SENT),
+        (403, None, SendOutcome.NOT_SENT),
+    ],
+)
+async def test_an_error_answer_has_its_outcome(
+    status: int, description: str | None, outcome: SendOutcome
+) -> None:
+    """The classes of reliability.md §4.5; a refusal on the way decides nothing."""
+    assert (await failure(answering(status, description))).outcome is outcome
+
+
+async def test_an_edit_that_the_server_does_not_know_is_gone() -> None:
+    """A foreign server that cannot edit gets a new message instead."""
+    assert (await failure(answering(404), "editMessageText")).outcome is SendOutcome.GONE
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (httpx.ConnectError, SendOutcome.NOT_SENT),
+        (httpx.ConnectTimeout, SendOutcome.NOT_SENT),
+        (httpx.PoolTimeout, SendOutcome.NOT_SENT),
+        (httpx.ReadTimeout, SendOutcome.UNKNOWN),
+        (httpx.WriteTimeout, SendOutcome.UNKNOWN),
+        (httpx.ReadError, SendOutcome.UNKNOWN),
+        (httpx.RemoteProtocolError, SendOutcome.UNKNOWN),
+    ],
+)
+async def test_a_broken_connection_has_its_outcome(
+    error: type[httpx.RequestError], outcome: SendOutcome
+) -> None:
+    """Before the request left it is not sent; after that nobody knows."""
+    transport = raising(lambda request: error(f"{request.url}", request=request))
+    assert (await failure(transport)).outcome is outcome
+
+
+async def test_the_token_is_in_no_error_log_or_repr(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The address holds the token, and errors of HTTP hold the address."""
+    caplog.set_level(logging.DEBUG)
+    errors = [
+        await failure(raising(lambda request: httpx.ReadError(str(request.url), request=request))),
+        await failure(raising(lambda request: httpx.ConnectError(str(request.url)))),
+        await failure(answering(400, f"no method at /bot{TOKEN}/x")),
+    ]
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        await api.call("getMe", {}, User)
+        shown = [repr(api), str(api), caplog.text]
+    shown += ["".join(traceback.format_exception(error)) for error in errors]
+    shown += [repr(error) for error in errors]
+    assert [text for text in shown if "CANARY" in text] == []
+
+
+@pytest.mark.parametrize("token", ["", "CANARY", "123456:", "123:CANARY/../x", "a:CANARY\n"])
+def test_a_malformed_token_is_a_configuration_error(token: str) -> None:
+    """It says which variable to set, and does not repeat the value."""
+    with pytest.raises(ConfigError, match="TELEGRAM_BOT_TOKEN") as caught:
+        BotApi(token)
+    assert "CANARY" not in str(caught.value)
+
+
+def test_a_malformed_address_is_a_configuration_error() -> None:
+    """It says which variable to set."""
+    with pytest.raises(ConfigError, match="TELEGRAM_API_URL"):
+        BotApi(TOKEN, "http://host:port")
+
+
+async def test_a_group_that_moved_is_followed_once() -> None:
+    """A supergroup has a new number; a server that moves it for ever is not followed."""
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        moved = Fault(400, "Bad Request: group chat was upgraded", {"migrate_to_chat_id": -1001})
+        server.break_next("sendMessage", moved)
+        await api.call("sendMessage", HELLO | {"chat_id": -1}, Sent)
+        assert server.texts(-1001) == ["hello"]
+        server.break_next("sendMessage", moved, moved)
+        with pytest.raises(BotApiError):
+            await api.call("sendMessage", HELLO | {"chat_id": -1}, Sent)
+
+
+async def test_retry_after_is_passed_on() -> None:
+    """Telegram says how long to wait."""
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        server.break_next("sendMessage", too_many(30))
+        with pytest.raises(BotApiError) as caught:
+            await api.call("sendMessage", HELLO, Sent)
+    assert caught.value.retry_after == 30
+
+
+@pytest.mark.parametrize(("fault", "arrived"), [(LOST_ANSWER, True), (LOST_REQUEST, False)])
+async def test_a_lost_connection_is_unknown_either_way(fault: Fault, *, arrived: bool) -> None:
+    """Whether the message arrived cannot be told from here (F45, F46)."""
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        server.break_next("sendMessage", fault)
+        with pytest.raises(BotApiError) as caught:
+            await api.call("sendMessage", HELLO, Sent)
+        assert caught.value.outcome is SendOutcome.UNKNOWN
+        assert server.texts(7) == (["hello"] if arrived else [])
+
+
+async def test_a_call_that_hangs_ends_at_its_deadline() -> None:
+    """Sending and polling are both bounded, whatever the connection does."""
+    async with (
+        BotApiServer(TOKEN) as server,
+        BotApi(TOKEN, server.url, poll_deadline=0.05, send_deadline=0.05) as api,
+    ):
+        server.break_next("sendMessage", HANG)
+        server.break_next("getUpdates", HANG)
+        with pytest.raises(BotApiError, match="no answer") as caught:
+            await api.call("sendMessage", HELLO, Sent)
+        assert caught.value.outcome is SendOutcome.UNKNOWN
+        with pytest.raises(BotApiError, match="no answer"):
+            await api.poll(0, ("message",))
+
+
+async def test_a_refused_connection_is_not_sent() -> None:
+    """Nobody listens where the fake was."""
+    async with BotApiServer(TOKEN) as server:
+        url = server.url
+    async with BotApi(TOKEN, url) as api:
+        with pytest.raises(BotApiError, match="TELEGRAM_API_URL") as caught:
+            await api.call("sendMessage", HELLO, Sent)
+    assert caught.value.outcome is SendOutcome.NOT_SENT
+
+
+@pytest.mark.parametrize(
+    "result", [b'{"ok":true,"result":{"id":1}}', b'{"ok":true}', b"[" * 100_000, b"\xff"]
+)
+async def test_an_answer_of_another_form_is_unknown(result: bytes) -> None:
+    """The call may have worked, so it is not repeated."""
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=result))
+    assert (await failure(transport)).outcome is SendOutcome.UNKNOWN
+
+
+async def test_half_a_surrogate_pair_spoils_no_batch() -> None:
+    """JSON can write it, the journal cannot hold it."""
+    body = b'{"ok":true,"result":[{"update_id":1,"text":"a\\ud83d \\ud83d\\udc4d"}]}'
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    async with BotApi(TOKEN, transport=transport) as api:
+        assert await api.poll(0, ()) == [{"update_id": 1, "text": "a? 👍"}]

@@ -1,0 +1,111 @@
+"""Sending, editing and typing over a Bot API on loopback."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
+from orchestrator.channels.telegram.adapter import Telegram
+from orchestrator.channels.telegram.bot_api import BotApi
+from orchestrator.selftest.fake_telegram import BLOCKED, LOST_ANSWER, BotApiServer, Fault
+
+TOKEN = "123456:ABC-DEF"
+UNPARSED = Fault(400, "Bad Request: can't parse entities: Unsupported start tag")
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[BotApiServer, Telegram]]:
+    """A server and an adapter that has not begun to listen: delivery does not wait for that."""
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        yield server, Telegram(api)
+
+
+async def test_a_part_is_shown_formatted_and_without_link_previews() -> None:
+    """Markdown arrives as Telegram's HTML."""
+    async with connected() as (server, telegram):
+        await telegram.send(OutboundPart("7", "**a** < b https://x.y"))
+        assert await server.reply_in(7) == "a < b https://x.y"
+        params = server.calls("sendMessage")[0].params
+    assert params["parse_mode"] == "HTML"
+    assert params["link_preview_options"] == {"is_disabled": True}
+    assert telegram.bot_id == "123456"
+
+
+async def test_a_reply_is_marked_in_groups_alone() -> None:
+    """In a private chat everything is a reply."""
+    async with connected() as (server, telegram):
+        await telegram.send(OutboundPart("-9", "hi", thread_id="4", reply_to="3"))
+        await telegram.send(OutboundPart("7", "hi", reply_to="3"))
+        in_group, private = (call.params for call in server.calls("sendMessage"))
+    assert in_group["message_thread_id"] == 4
+    assert in_group["reply_parameters"] == {"message_id": 3, "allow_sending_without_reply": True}
+    assert "reply_parameters" not in private
+
+
+@pytest.mark.parametrize("text", ["#", "2 < 3"])
+async def test_what_cannot_be_formatted_is_sent_as_it_is(text: str) -> None:
+    """Nothing is dropped for its formatting (F51)."""
+    async with connected() as (server, telegram):
+        server.break_next("sendMessage", *([UNPARSED] if text != "#" else []))
+        message_id = await telegram.send(OutboundPart("7", text))
+        assert server.texts(7) == [text]
+        server.break_next("editMessageText", UNPARSED)
+        await telegram.edit(OutboundPart("7", f"{text} x"), message_id)
+        assert server.texts(7) == [f"{text} x"]
+
+
+async def test_plain_text_is_not_formatted() -> None:
+    """Marks stay as they were written."""
+    async with connected() as (server, telegram):
+        await telegram.send(OutboundPart("7", "**a** <b>", markdown=False))
+        assert server.texts(7) == ["**a** <b>"]
+
+
+async def test_an_edit_that_changes_nothing_succeeds() -> None:
+    """Repeating an edit whose answer was lost is the repair."""
+    async with connected() as (server, telegram):
+        message_id = await telegram.send(OutboundPart("7", "…"))
+        server.break_next("editMessageText", LOST_ANSWER)
+        with pytest.raises(SendError) as caught:
+            await telegram.edit(OutboundPart("7", "done"), message_id)
+        assert caught.value.outcome is SendOutcome.UNKNOWN
+        await telegram.edit(OutboundPart("7", "done"), message_id)
+        assert await server.reply_in(7) == "done"
+
+
+async def test_a_deleted_placeholder_is_gone() -> None:
+    """The caller sends a new message instead (F58)."""
+    async with connected() as (server, telegram):
+        message_id = await telegram.send(OutboundPart("7", "…"))
+        server.user_deletes(7, int(message_id))
+        with pytest.raises(SendError) as caught:
+            await telegram.edit(OutboundPart("7", "done"), message_id)
+    assert caught.value.outcome is SendOutcome.GONE
+
+
+async def test_a_blocked_bot_is_told_apart() -> None:
+    """The message will never arrive (F53)."""
+    async with connected() as (server, telegram):
+        server.break_next("sendMessage", BLOCKED)
+        with pytest.raises(SendError) as caught:
+            await telegram.send(OutboundPart("7", "hi"))
+    assert caught.value.outcome is SendOutcome.PERMANENT
+
+
+async def test_typing_is_shown_and_its_failure_is_ignored() -> None:
+    """It is a courtesy."""
+    async with connected() as (server, telegram):
+        server.break_next("sendChatAction", BLOCKED)
+        await telegram.typing("7", None)
+        await telegram.typing("-9", "4")
+        assert [call.status for call in server.calls("sendChatAction")] == [403, 200]
+
+
+async def test_every_part_of_a_long_reply_is_accepted() -> None:
+    """The adapter cuts as Telegram counts."""
+    async with connected() as (server, telegram):
+        for part in telegram.split("```py\n" + "x = '👍' < 1\n" * 900 + "```\n" + "word " * 2000):
+            await telegram.send(OutboundPart("7", part))
+        assert len(server.texts(7)) >= 4
+        assert {call.status for call in server.calls("sendMessage")} == {200}

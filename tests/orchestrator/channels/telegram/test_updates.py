@@ -1,0 +1,205 @@
+"""Updates of every form become messages, and none is lost."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.channel_api import Attachment, InboundMessage
+from orchestrator.channels.telegram.updates import MAX_TEXT, Bot, inbound, update_number
+
+BOT = Bot("42", "Test_Bot")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    """A private message of Ada's."""
+    return {
+        "message_id": 5,
+        "date": 1,
+        "chat": {"id": 7, "type": "private"},
+        "from": {"id": 7, "is_bot": False, "first_name": "Ada", "last_name": "L"},
+        **fields,
+    }
+
+
+def group(text: str, **fields: Any) -> dict[str, Any]:
+    """A message in a group."""
+    return message(chat={"id": -9, "type": "supergroup"}, text=text, **fields)
+
+
+def read(fields: dict[str, Any], kind: str = "message") -> InboundMessage:
+    """The message of update 3."""
+    return inbound({"update_id": 3, kind: fields}, 3, BOT)
+
+
+def entity(kind: str, offset: int, length: int, **fields: Any) -> list[dict[str, Any]]:
+    """One entity."""
+    return [{"type": kind, "offset": offset, "length": length, **fields}]
+
+
+def test_a_private_message_is_taken_over() -> None:
+    """Numbers become text, and the sender has a name."""
+    assert read(message(text="hi")) == InboundMessage(
+        "telegram", "42", "7", "5", "7", text="hi", update_id=3, sender_name="Ada L"
+    )
+
+
+def test_an_edit_has_its_date_and_kind() -> None:
+    """So that each version is a row of its own."""
+    edited = read(message(text="hi!", edit_date=99), "edited_message")
+    assert (edited.kind, edited.edit_date, edited.text) == ("edit", 99, "hi!")
+
+
+def test_a_topic_has_a_thread_and_a_reply_thread_has_none() -> None:
+    """Only topics can be answered in by their number."""
+    assert read(message(text="x", message_thread_id=4, is_topic_message=True)).thread_id == "4"
+    assert read(message(text="x", message_thread_id=4)).thread_id is None
+
+
+def test_a_picture_is_attached_in_its_largest_size_and_the_caption_is_the_text() -> None:
+    """One that Telegram says is too large is passed over; a document that is a picture is one."""
+    sizes = [
+        {"file_id": "s", "width": 90, "height": 60},
+        {"file_id": "m", "width": 900, "height": 600},
+        {"file_id": "l", "width": 9000, "height": 6000, "file_size": 9_000_000},
+    ]
+    seen = read(message(photo=sizes, caption="look"))
+    assert (seen.text, seen.skip) == ("look", None)
+    assert seen.attachments == (Attachment("m", "photo, 900x600"),)
+    document = {"file_id": "d", "mime_type": "image/png", "file_name": "plan.png"}
+    alone = read(message(document=document))
+    assert (alone.text, alone.skip) == ("", None)
+    assert alone.attachments == (Attachment("d", "plan.png, image/png"),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"voice": {"duration": 12}}, "[voice: 12 seconds; what is in it is not known]"),
+        ({"sticker": {"emoji": "🦊"}}, "[sticker: 🦊; what is in it is not known]"),
+        (
+            {"document": {"file_name": "a.pdf", "mime_type": "application/pdf"}},
+            "[document: a.pdf, application/pdf; what is in it is not known]",
+        ),
+        (
+            {"animation": {}, "document": {"file_id": "d", "mime_type": "image/gif"}},
+            "[animation; what is in it is not known]",
+        ),
+        ({"venue": {"title": "Inn"}, "location": {"latitude": 1}}, "[venue: Inn]"),
+        ({"location": {"latitude": 1, "longitude": 2}}, "[location: 1.00000, 2.00000]"),
+        ({"poll": {"question": "Tea?"}}, "[poll: Tea?]"),
+        ({"photo": "?"}, "[photo; what is in it is not known]"),
+        ({"video": 3, "caption": "see"}, "see\n[video; what is in it is not known]"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(fields: dict[str, Any], text: str) -> None:
+    """So that an agent can answer, and nothing that somebody sent is lost."""
+    seen = read(message(**fields))
+    assert (seen.text, seen.attachments, seen.skip) == (text, (), None)
+
+
+def test_service_message_is_nobodys_question() -> None:
+    """Something was pinned; nobody is told anything."""
+    skipped = read(message(pinned={}))
+    assert (skipped.skip, skipped.notice) == ("no text", None)
+
+
+def test_a_group_message_for_others_is_skipped_without_its_text() -> None:
+    """What was not said to us is not kept."""
+    skipped = read(group("secret plans"))
+    assert (skipped.skip, skipped.text, skipped.notice) == ("not addressed", "", None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (group("@test_bot hi", entities=entity("mention", 0, 9)), "hi"),
+        (group("👍 ok @Test_Bot", entities=entity("mention", 6, 9)), "👍 ok @Test_Bot"),
+        (group("/help@test_bot me", entities=entity("bot_command", 0, 14)), "/help me"),
+        (group("Bot, hi", entities=entity("text_mention", 0, 3, user={"id": 42})), "Bot, hi"),
+        (group("and?", reply_to_message={"from": {"id": 42}}), "and?"),
+    ],
+)
+def test_a_group_message_for_the_bot_is_read(fields: dict[str, Any], expected: str) -> None:
+    """By mention (counted in UTF-16), by command, by name, or as a reply."""
+    found = read(fields)
+    assert (found.skip, found.text, found.private) == (None, expected, False)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        group("@other_bot hi", entities=entity("mention", 0, 10)),
+        group("/help", entities=entity("bot_command", 0, 5)),
+        group("hi", reply_to_message={"from": {"id": 8}}),
+        group("hi", reply_to_message={"from": {"id": 42}, "forum_topic_created": {}}),
+    ],
+)
+def test_a_group_message_for_somebody_else_is_not(fields: dict[str, Any]) -> None:
+    """Every message of a topic replies to its creation, which may have been ours."""
+    assert read(fields).skip == "not addressed"
+
+
+def test_a_mention_in_a_reply_to_somebody_else_counts() -> None:
+    """Two people talk and ask the bot."""
+    fields = group(
+        "@test_bot hi", entities=entity("mention", 0, 9), reply_to_message={"from": {"id": 8}}
+    )
+    assert read(fields).skip is None
+
+
+def test_a_bot_is_not_answered() -> None:
+    """Two bots would talk for ever."""
+    assert read(message(text="hi", **{"from": {"id": 8, "is_bot": True}})).skip == "from a bot"
+
+
+def test_an_anonymous_administrator_is_known_by_the_group() -> None:
+    """The account behind it is shared by all of them."""
+    fields = group("@test_bot hi", entities=entity("mention", 0, 9))
+    fields["from"] = {"id": 1087968824, "is_bot": True}
+    found = read({**fields, "sender_chat": {"id": -9, "type": "supergroup"}})
+    assert (found.skip, found.sender_id) == (None, "-9")
+
+
+def test_a_text_of_20_mb_is_kept_short_and_answered() -> None:
+    """A foreign server may send anything."""
+    skipped = read(message(text="x" * 20_000_000))
+    assert (skipped.skip, len(skipped.text)) == ("too long", MAX_TEXT)
+    assert skipped.notice is not None
+
+
+@pytest.mark.parametrize(
+    "broken", [None, [], "x", {}, message(chat=None), message(text=5), message(message_id=2**64)]
+)
+def test_an_unreadable_message_is_still_a_row(broken: Any) -> None:
+    """Nothing is lost silently."""
+    found = read(broken)
+    assert (found.skip, found.message_id, found.update_id) == ("unreadable", "u3", 3)
+
+
+def test_an_update_of_another_kind_is_recorded() -> None:
+    """A server may remember that it was once asked for channel posts."""
+    found = inbound({"update_id": 3, "channel_post": {}}, 3, BOT)
+    assert (found.skip, found.message_id) == ("not a message", "u3")
+
+
+@given(JSON, st.sampled_from(["message", "edited_message"]))
+def test_whatever_comes_one_message_comes_out(value: Any, kind: str) -> None:
+    """No form of JSON makes an error."""
+    assert inbound({kind: value}, 3, BOT).update_id == 3
+    assert inbound(value, 3, BOT).update_id == 3
+    update_number(value)
+
+
+@pytest.mark.parametrize(
+    ("update", "number"),
+    [({"update_id": 7}, 7), ({}, None), (None, None), ({"update_id": 2**63 - 1}, None)],
+)
+def test_an_update_number_is_one_that_can_be_stored(update: Any, number: int | None) -> None:
+    """The number after it must fit the journal, too."""
+    assert update_number(update) == number

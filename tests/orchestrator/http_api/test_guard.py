@@ -1,0 +1,86 @@
+"""Who may ask, decided from the head of a request."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse
+
+from orchestrator.http_api.guard import FAILURES, WINDOW, Guard
+from orchestrator.http_api.token import TokenFile
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> TokenFile:
+    """Where the token would be."""
+    return TokenFile(tmp_path / "api-token")
+
+
+def client(guard: Guard) -> httpx.AsyncClient:
+    """A program that asks through the guard."""
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=guard), base_url="http://127.0.0.1:8484"
+    )
+
+
+async def test_many_wrong_tokens_close_the_door_to_others_alone(token: TokenFile) -> None:
+    """Whoever has the token is heard all the time; the others again after a while."""
+    right = {"authorization": f"Bearer {token.make()}"}
+    wrong = {"authorization": "Bearer orc_wrong"}
+    now = 0.0
+    guard = Guard(PlainTextResponse("in"), token, lambda: now)
+    async with client(guard) as program:
+        for _ in range(FAILURES):
+            assert (await program.get("/v1/models", headers=wrong)).status_code == 401
+        refused = await program.get("/v1/models", headers=wrong)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+        assert (await program.get("/v1/models", headers=right)).text == "in"
+        now = WINDOW
+        assert (await program.get("/v1/models", headers=wrong)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "localhost"}, 200),
+        ({"host": "[::1]:8484"}, 200),
+        ({"host": "localhost.evil.example"}, 403),
+        ({"host": "127.0.0.1@evil.example"}, 403),
+        ({"host": "[::"}, 403),
+        ({"host": ""}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://127.0.0.1:3000"}, 200),
+        ({"authorization": "Basic abc"}, 401),
+        ({"authorization": "Bearer "}, 401),
+    ],
+)
+async def test_names_and_schemes_are_compared_whole(
+    token: TokenFile, headers: dict[str, str], status: int
+) -> None:
+    """A rebound name is its own; a page of another site says where it is from."""
+    right = {"authorization": f"Bearer {token.make()}"}
+    async with client(Guard(PlainTextResponse("in"), token)) as program:
+        answer = await program.get("/v1/models", headers=right | headers)
+    assert answer.status_code == status
+
+
+def test_new_token_counts_at_once_and_the_old_one_no_more(token: TokenFile) -> None:
+    """However often the file was looked at before."""
+    given = token.make()
+    assert token.accepts(given)
+    other = token.make()
+    assert token.accepts(other)
+    assert not token.accepts(given)
+
+
+async def test_without_a_token_nobody_is_heard(token: TokenFile) -> None:
+    """A revoked one is worth nothing at once, and neither is its digest."""
+    given = token.make()
+    digest = token.digest()
+    assert token.path.stat().st_mode & 0o777 == 0o600
+    assert not token.accepts(str(digest))
+    assert token.revoke()
+    assert not token.revoke()
+    assert not token.accepts(given)
+    assert not token.accepts("")

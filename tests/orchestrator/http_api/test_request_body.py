@@ -1,0 +1,131 @@
+"""Bodies of requests: what they mean to us, and what is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.http_api.error_response import Problem
+from orchestrator.http_api.request_body import Question, read_chat, read_responses
+from thinker.protocol.messages import AssistantMessage, Image, ToolResult, UserMessage
+
+HELLO: Any = [{"role": "user", "content": "hello"}]
+FIELDS = st.sampled_from(
+    [
+        *("model", "messages", "input", "role", "content", "type", "text", "tools", "tool_calls"),
+        *("tool_call_id", "tool_choice", "function", "name", "arguments", "parameters", "id"),
+        *("response_format", "json_schema", "schema", "format", "conversation", "stream", "n"),
+        *("previous_response_id", "instructions", "call_id", "output", "image_url", "user"),
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        *("user", "assistant", "tool", "system", "function", "text", "message", "json_schema"),
+        *("function_call", "function_call_output", "work", "auto", "required", "input_text", "\0"),
+    ]
+)
+JSON: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(FIELDS | st.text(max_size=3), inner)
+    ),
+    max_leaves=20,
+)
+
+
+def attempt(read: Callable[[Any], Question], body: Any) -> Question | Problem:
+    """What becomes of a body."""
+    try:
+        return read(body)
+    except Problem as problem:
+        return problem
+
+
+@given(st.dictionaries(FIELDS, JSON), st.lists(st.dictionaries(FIELDS, JSON), max_size=4))
+def test_any_body_is_read_or_refused(body: dict[str, Any], items: list[Any]) -> None:
+    """Nothing but our own error comes out, and it is one of the client's."""
+    for read in (read_chat, read_responses):
+        for given_body in (body, {**body, "model": "work", "messages": items, "input": items}):
+            outcome = attempt(read, given_body)
+            if isinstance(outcome, Problem):
+                assert outcome.status == 400
+            else:
+                assert outcome.body.messages
+
+
+def test_chat_becomes_the_conversation_that_it_is() -> None:
+    """An answer and its calls are one message; pictures are taken from data addresses alone."""
+    picture: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    call: Any = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    question = read_chat(
+        {
+            "model": "work",
+            "messages": [
+                {"role": "developer", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "look"}, picture]},
+                {"role": "assistant", "content": "well", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "x"}]},
+            ],
+        }
+    )
+    user, answer, result = question.body.messages
+    assert question.body.asked.instructions == ("Be brief.",)
+    assert user == UserMessage(content="look", images=(Image(media_type="image/png", data="aGk="),))
+    assert isinstance(answer, AssistantMessage)
+    assert (answer.content, answer.tool_calls[0].arguments) == ("well", {"a": 1})
+    assert result == ToolResult(call_id="c1", name="f", content="x")
+    assert not question.body.store
+
+
+def test_tools_are_the_clients_to_run() -> None:
+    """Always offered; one that says nothing of its parameters has none."""
+    tools: Any = [
+        {"type": "function", "function": {"name": "f", "strict": True}},
+        {"type": "other"},
+    ]
+    (tool,) = read_chat({"model": "work", "messages": HELLO, "tools": tools}).body.tools
+    assert (tool.handed_back, tool.always, tool.strict) == (True, True, True)
+    assert tool.parameters == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"model": ""}, "model"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "system", "content": "only"}]}, "input"),
+        ({"messages": [*HELLO, {"role": "user", "content": 5}]}, "messages[1]"),
+        ({"messages": [*HELLO, {"role": "tool", "content": "x"}]}, "messages[1].call_id"),
+        ({"messages": [{"role": "assistant", "tool_calls": 1}]}, "messages[0].tool_calls"),
+        ({"tool_choice": "sometimes"}, "tool_choice"),
+        ({"stream": "yes"}, "stream"),
+        ({"response_format": {"type": "xml"}}, "response_format"),
+        ({"response_format": {"type": "json_schema"}}, "response_format"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 5}}}},
+            "response_format",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_as_the_client_wrote_it(fields: Any, param: str) -> None:
+    """Messages by their own numbers."""
+    with pytest.raises(Problem) as refused:
+        read_chat({"model": "work", "messages": HELLO, **fields})
+    assert refused.value.param == param
+
+
+def test_response_goes_on_from_one_thing_alone() -> None:
+    """A conversation by its name or as an object; another response by its id."""
+
+    def read(**fields: Any) -> Question:
+        return read_responses({"model": "work", "input": "hello", **fields})
+
+    assert read(conversation={"id": "trip"}).conversation == "trip"
+    assert read(previous_response_id="resp_1").previous_id == "1"
+    assert read(previous_response_id="resp_").previous_id == ""  # which there is none of
+    assert read().body.store
+    assert not read(store=False).body.store
+    with pytest.raises(Problem):
+        read(conversation="trip", previous_response_id="resp_1")

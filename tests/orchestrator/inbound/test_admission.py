@@ -1,0 +1,131 @@
+"""Who is let in, who is offered a pairing code, who is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.inbound.admission import (
+    CODE_ALPHABET,
+    Access,
+    Verdict,
+    decide,
+    pairing_code,
+    pairing_text,
+)
+
+PRIVATE = InboundMessage("telegram", "1", chat_id="7", message_id="1", sender_id="7")
+GROUP = InboundMessage("telegram", "1", "-100", "1", sender_id="7", private=False)
+
+
+def verdict(
+    message: InboundMessage,
+    access: Access = "pairing",
+    *,
+    bound: tuple[str, ...] = (),
+    allowed: tuple[str, ...] = (),
+    paired: tuple[str, ...] = (),
+) -> Verdict:
+    """The verdict alone."""
+    return decide(
+        message, access=access, bound_chats=bound, allowlist=allowed, paired=paired
+    ).verdict
+
+
+@pytest.mark.parametrize("channel", ["console", "web", "api"])
+def test_local_channels_are_admitted(channel: str) -> None:
+    """What is reached on this host with a token needs no second gate."""
+    message = InboundMessage(channel, "", "main", "1", "operator")
+    assert verdict(message, "allowlist") is Verdict.ADMIT
+
+
+def test_an_unknown_chat_is_told_its_code_in_pairing_mode() -> None:
+    """The default lets nobody in, and tells how to get in."""
+    assert verdict(PRIVATE) is Verdict.PAIR
+    assert verdict(GROUP) is Verdict.PAIR
+
+
+def test_an_empty_allowlist_is_nobody() -> None:
+    """Empty never means everybody (CVE-2026-28480)."""
+    decided = decide(PRIVATE, access="allowlist", bound_chats=(), allowlist=(), paired=())
+    assert decided.verdict is Verdict.REFUSE
+    assert "allow-list" in decided.reason
+
+
+def test_open_access_admits_everybody_with_a_chat() -> None:
+    """Open is the operator's explicit word."""
+    assert verdict(PRIVATE, "open") is Verdict.ADMIT
+    assert verdict(GROUP, "open") is Verdict.ADMIT
+
+
+@pytest.mark.parametrize("access", ["pairing", "allowlist"])
+def test_a_chat_that_a_binding_names_is_admitted(access: Access) -> None:
+    """Whoever wrote the chat's number into agents.json has decided."""
+    assert verdict(PRIVATE, access, bound=("7",)) is Verdict.ADMIT
+    assert verdict(GROUP, access, bound=("-100",)) is Verdict.ADMIT
+
+
+def test_a_wildcard_binding_admits_nobody() -> None:
+    """Routing everything to an agent does not let everybody in."""
+    assert verdict(PRIVATE, "allowlist", bound=("*",)) is Verdict.REFUSE
+
+
+def test_a_known_sender_is_admitted_in_a_group_and_others_are_not() -> None:
+    """In a group the sender counts when the group itself is unknown."""
+    assert verdict(GROUP, "allowlist", allowed=("7",)) is Verdict.ADMIT
+    assert verdict(GROUP, "allowlist", allowed=("8",)) is Verdict.REFUSE
+    assert verdict(GROUP, "pairing", paired=("7",)) is Verdict.ADMIT
+
+
+def test_a_pairing_counts_only_while_pairing_is_on() -> None:
+    """Switching to the allow-list closes what pairing had opened."""
+    assert verdict(PRIVATE, "pairing", paired=("7",)) is Verdict.ADMIT
+    assert verdict(PRIVATE, "allowlist", paired=("7",)) is Verdict.REFUSE
+
+
+def test_operators_are_the_people_whom_the_configuration_or_a_pairing_names() -> None:
+    """Talking to an open bot, or in a group that is admitted, makes nobody one."""
+
+    def operator(
+        message: InboundMessage, access: Access = "open", **known: tuple[str, ...]
+    ) -> bool:
+        lists = {"bound_chats": (), "allowlist": (), "paired": ()} | known
+        return decide(message, access=access, **lists).operator
+
+    console = InboundMessage("console", "", "main", "1", "operator")
+    as_group = InboundMessage("telegram", "1", "-100", "1", sender_id="-100", private=False)
+    assert operator(console)
+    assert not operator(PRIVATE)
+    assert operator(PRIVATE, allowlist=("7",))
+    assert operator(PRIVATE, bound_chats=("7", "*"))
+    assert operator(PRIVATE, "pairing", paired=("7",))
+    assert not operator(PRIVATE, paired=("7",))
+    assert not operator(GROUP, bound_chats=("-100",))
+    assert not operator(as_group, bound_chats=("-100",), allowlist=("-100",))
+    assert operator(GROUP, bound_chats=("-100",), allowlist=("7",))
+
+
+def test_a_name_on_the_allowlist_opens_nothing() -> None:
+    """Usernames change hands; a message that carries one as its id is refused."""
+    named = InboundMessage("telegram", "1", "@ada", "1", "ada")
+    assert verdict(named, "allowlist", allowed=("@ada", "ada")) is Verdict.REFUSE
+    anonymous = InboundMessage("telegram", "1", "9", "1", sender_id="")
+    assert verdict(anonymous, "allowlist", allowed=("",)) is Verdict.REFUSE
+
+
+def test_an_update_without_a_chat_is_refused_even_when_open() -> None:
+    """An unreadable update is recorded, and nobody is told anything."""
+    assert verdict(InboundMessage("telegram", "1", "", "u5", ""), "open") is Verdict.REFUSE
+
+
+@given(st.binary(min_size=8, max_size=8))
+def test_a_pairing_code_has_eight_unambiguous_signs(random: bytes) -> None:
+    """A person can read it out."""
+    code = pairing_code(random)
+    assert len(code) == 8
+    assert set(code) <= set(CODE_ALPHABET)
+
+
+def test_the_unknown_chat_is_told_the_command() -> None:
+    """The text is the instruction."""
+    assert "orchestrator pair approve ABCDEFGH" in pairing_text("ABCDEFGH")

@@ -1,0 +1,68 @@
+"""Pairing codes: asked for once, good for an hour, decided by an operator."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import opened
+
+from orchestrator.journal.access import pairing
+from orchestrator.journal.access.pairing import CODE_LIFETIME, MAX_PENDING
+from orchestrator.journal.db import audit
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def test_chat_is_told_one_code_at_a_time(db: apsw.Connection) -> None:
+    """A new one only when the old one has run out."""
+    assert pairing.ask(db, "telegram", "7", "Ann", "AAAA", 0) == "AAAA"
+    assert pairing.ask(db, "telegram", "7", "Ann", "BBBB", CODE_LIFETIME) is None
+    assert pairing.ask(db, "telegram", "7", "Ann", "CCCC", CODE_LIFETIME + 1) == "CCCC"
+    assert pairing.approve(db, "AAAA", CODE_LIFETIME + 2) is None
+
+
+def test_strangers_cannot_fill_the_journal(db: apsw.Connection) -> None:
+    """At most a hundred codes are open."""
+    codes = [pairing.ask(db, "telegram", str(n), "", f"C{n}", 0) for n in range(MAX_PENDING + 5)]
+    assert len([code for code in codes if code is not None]) == MAX_PENDING
+
+
+def test_approved_chat_is_in_until_it_is_revoked(db: apsw.Connection) -> None:
+    """A code works once; who was revoked cannot ask again; all of it is audited."""
+    pairing.ask(db, "telegram", "7", "Ann", "AAAA", 0)
+    pairing.ask(db, "telegram", "8", "Bob", "BBBB", 0)
+    assert pairing.approve(db, "XXXX", 1) is None
+    approved = pairing.approve(db, "AAAA", 1)
+    assert approved is not None
+    assert (approved.chat_id, approved.name, approved.code, approved.state) == (
+        "7",
+        "Ann",
+        None,
+        "approved",
+    )
+    assert pairing.approve(db, "AAAA", 1) is None
+    assert pairing.approved(db) == {("telegram", "7")}
+    assert pairing.revoke(db, "telegram", "7", 2)
+    assert not pairing.revoke(db, "telegram", "99", 2)
+    assert pairing.approved(db) == frozenset()
+    assert pairing.ask(db, "telegram", "7", "Ann", "CCCC", 3) is None
+    assert [(item.chat_id, item.state) for item in pairing.every(db)] == [
+        ("7", "revoked"),
+        ("8", "pending"),
+    ]
+    acts = [act for (act,) in db.execute("SELECT act FROM audit ORDER BY id")]
+    assert acts == ["pairing approved", "pairing revoked"]
+    assert audit.verify(db) is None
+
+
+def test_code_that_ran_out_lets_nobody_in(db: apsw.Connection) -> None:
+    """To the millisecond."""
+    pairing.ask(db, "telegram", "7", "Ann", "AAAA", 0)
+    assert pairing.approve(db, "AAAA", CODE_LIFETIME + 1) is None
+    assert pairing.approve(db, "AAAA", CODE_LIFETIME) is not None

@@ -1,0 +1,292 @@
+"""The journal's file: group commit, failures of jobs, of the disk and of the file."""
+
+import asyncio
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from structlog.testing import capture_logs
+
+from orchestrator.errors import ExitCode, JournalError
+from orchestrator.journal.db.store import (
+    StorageFailedError,
+    StorageFullError,
+    Store,
+    open_database,
+    reading,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An open journal."""
+    opened = Store(tmp_path / "journal.db")
+    yield opened
+    opened.close()
+
+
+def put(db: apsw.Connection, key: str, value: str = "x") -> str:
+    """A change; the returned key proves that the job ran."""
+    db.execute("INSERT INTO meta VALUES(?,?)", (key, value))
+    return key
+
+
+def keys(db: apsw.Connection) -> list[str]:
+    """What `put` has stored."""
+    return [str(key) for (key,) in db.execute("SELECT k FROM meta ORDER BY k")]
+
+
+class Gate:
+    """A job that holds the writer, so that what is queued meanwhile forms one group."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.leave = threading.Event()
+
+    def __call__(self, db: apsw.Connection) -> None:
+        """Wait in the writer thread."""
+        del db
+        self.entered.set()
+        assert self.leave.wait(5)
+
+
+def queued(store: Store, *work: object) -> "asyncio.Future[object]":
+    """A transaction that has been asked for."""
+    return asyncio.ensure_future(store.attempt(*work))  # type: ignore[arg-type]  # any signature
+
+
+async def grouped(store: Store, *work: tuple[object, ...]) -> list[object]:
+    """Run jobs as one group behind a held writer; their values or errors."""
+    gate = Gate()
+    with anyio.fail_after(10):
+        held = queued(store, gate)
+        await asyncio.to_thread(gate.entered.wait, 5)
+        jobs = [queued(store, *one) for one in work]
+        await anyio.wait_all_tasks_blocked()
+        gate.leave.set()
+        await held
+        return await asyncio.gather(*jobs, return_exceptions=True)
+
+
+async def test_jobs_that_wait_share_one_commit(store: Store) -> None:
+    """Twenty changes, one fsync; each caller gets its own value."""
+    commits: list[bool] = []
+
+    def count() -> bool:
+        commits.append(True)
+        return False  # let it commit
+
+    def watch(db: apsw.Connection) -> None:
+        db.set_commit_hook(count)
+
+    await store.transact(watch)
+    commits.clear()
+    names = [f"k{number:02}" for number in range(20)]
+    assert await grouped(store, *((put, name) for name in names)) == names
+    assert len(commits) <= 2  # that of the gate, which changed nothing, and that of the group
+    assert await store.transact(keys) == names
+
+
+async def test_failing_job_takes_back_only_itself(store: Store) -> None:
+    """Its neighbours in the group are committed, whatever way it fails."""
+
+    def half(db: apsw.Connection) -> None:
+        put(db, "half")
+        raise ValueError("no")
+
+    def broken(db: apsw.Connection) -> None:
+        put(db, "lost")
+        db.execute("INSERT INTO no_such_table VALUES(1)")
+
+    results = await grouped(store, (put, "a"), (half,), (put, "b"), (broken,), (put, "a"))
+    assert [type(result) for result in results] == [
+        str,
+        ValueError,
+        str,
+        apsw.SQLError,
+        apsw.ConstraintError,
+    ]
+    assert await store.transact(keys) == ["a", "b"]
+
+
+async def test_caller_hears_of_a_job_after_the_commit(store: Store, tmp_path: Path) -> None:
+    """What was acknowledged is visible to another connection at that moment."""
+    other = sqlite3.connect(tmp_path / "journal.db")
+    await store.transact(put, "a")
+    assert other.execute("SELECT count(*) FROM meta").fetchone() == (1,)
+    other.close()
+
+
+async def test_cancelled_caller_does_not_undo_its_job(store: Store) -> None:
+    """Nor does it disturb the others."""
+    gate = Gate()
+    with anyio.fail_after(5):
+        held = queued(store, gate)
+        await asyncio.to_thread(gate.entered.wait, 5)
+        with anyio.move_on_after(0):
+            await store.transact(put, "a")
+        gate.leave.set()
+        await held
+        assert await store.transact(keys) == ["a"]
+
+
+async def test_full_disk_writes_nothing_and_can_be_freed(store: Store) -> None:
+    """Nobody of the group is acknowledged; with space the same store goes on."""
+
+    def limit(db: apsw.Connection, pages: int) -> None:
+        db.execute(f"PRAGMA max_page_count={pages:d}")
+
+    await store.transact(limit, 1)
+    results = await grouped(store, (put, "a"), (put, "big", "x" * 1_000_000), (put, "b"))
+    assert [type(result) for result in results] == [StorageFullError] * 3
+    assert "disk is full" in str(results[0])
+    assert await store.transact(keys) == []
+    await store.transact(limit, 1_000_000)
+    assert await store.transact(put, "a") == "a"
+
+
+async def test_failed_disk_ends_all_writing(store: Store) -> None:
+    """After a failed write or fsync nothing is known, so nothing more is acknowledged (F22)."""
+
+    def fail(db: apsw.Connection) -> None:
+        put(db, "a")
+        raise apsw.IOError("disk I/O error")
+
+    results = await grouped(store, (fail,), (put, "b"))
+    assert [type(result) for result in results] == [StorageFailedError] * 2
+    with pytest.raises(StorageFailedError, match="check the disk") as caught:
+        await store.transact(put, "c")
+    assert caught.value.exit_code is ExitCode.IO
+    assert not isinstance(caught.value, JournalError)  # which callers try again
+
+
+async def test_close_finishes_the_queue_and_refuses_what_comes_later(tmp_path: Path) -> None:
+    """Closing twice does no harm."""
+    store = Store(tmp_path / "journal.db")
+    jobs = [queued(store, put, f"k{number}") for number in range(200)]
+    await anyio.wait_all_tasks_blocked()
+    store.close()
+    store.close()
+    with anyio.fail_after(5):
+        assert len(await asyncio.gather(*jobs)) == 200
+        with pytest.raises(JournalError, match="closed"):
+            await store.transact(put, "late")
+    with_again = Store(tmp_path / "journal.db")
+    assert len(await with_again.transact(keys)) == 200
+    with_again.close()
+
+
+def test_writer_survives_a_loop_that_is_gone(tmp_path: Path) -> None:
+    """A daemon that was cancelled leaves jobs behind; they are still written."""
+    store = Store(tmp_path / "journal.db")
+
+    async def leave() -> None:
+        queued(store, put, "a")
+        await anyio.lowlevel.checkpoint()
+
+    anyio.run(leave)
+    anyio.run(store.transact, put, "b")
+    assert anyio.run(store.transact, keys) == ["a", "b"]
+    store.close()
+
+
+def test_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    """Also one that was made with wider rights; also what SQLite puts beside it."""
+    path = tmp_path / "journal.db"
+    path.touch(mode=0o644)
+    path.chmod(0o644)
+    store = Store(path)
+    anyio.run(store.transact, put, "a")
+    modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()}
+    store.close()
+    assert modes == dict.fromkeys(("journal.db", "journal.db-wal", "journal.db-shm"), 0o600)
+
+
+def test_durability_is_on(tmp_path: Path) -> None:
+    """WAL, and an fsync for every commit."""
+    db = open_database(tmp_path / "journal.db")
+    names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+    assert [db.execute(f"PRAGMA {name}").get for name in names] == ["wal", 2, 1, 5000]
+    db.close()
+
+
+def test_file_that_cannot_be_opened_is_our_error(tmp_path: Path) -> None:
+    """A missing folder, a folder in its place, text in it."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("this is no database " * 100, "utf-8")
+    for name in ("missing/journal.db", "folder", "text"):
+        with pytest.raises(JournalError, match="restore a backup"):
+            Store(tmp_path / name)
+    assert (tmp_path / "text").read_text("utf-8").startswith("this is no database")
+
+
+def test_damage_is_found_after_an_unclean_end(tmp_path: Path) -> None:
+    """A torn page is not worked with, and the file is kept as it is (F24)."""
+    path = tmp_path / "journal.db"
+    db = open_database(path)
+    with db:
+        for number in range(2000):
+            put(db, f"k{number}", "x" * 100)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    path.with_name("journal.db-wal").touch()
+    open_database(path).close()
+    damaged = bytearray(path.read_bytes())
+    for page in range(-20, -5):
+        damaged[page * 4096 : page * 4096 + 2000] = b"\xff" * 2000
+    path.write_bytes(damaged)
+    path.with_name("journal.db-wal").touch()
+    with pytest.raises(JournalError, match="restore a backup"):
+        open_database(path)
+    assert path.read_bytes() == damaged
+
+
+async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
+    """Whoever transacts goes on when there is space; the log says it once each way."""
+
+    def limit(db: apsw.Connection, pages: int) -> None:
+        db.execute(f"PRAGMA max_page_count={pages:d}")
+
+    store = Store(tmp_path / "journal.db", retry=0.01)
+    await store.attempt(limit, 1)
+    with capture_logs() as logs, anyio.fail_after(5):
+        waiting = asyncio.ensure_future(store.transact(put, "a", "x" * 1_000_000))
+        for name in "bc":
+            with pytest.raises(StorageFullError):
+                await store.attempt(put, name, "x" * 1_000_000)
+        await store.transact(limit, 1_000_000)
+        assert await waiting == "a"
+    assert [line["event"] for line in logs] == ["storage_full", "storage_has_space"]
+    assert await store.transact(keys) == ["a"]
+    store.close()
+
+
+async def test_failed_disk_is_announced(store: Store) -> None:
+    """Also to those who wrote nothing."""
+
+    def fail(_: apsw.Connection) -> None:
+        raise apsw.IOError("disk I/O error")
+
+    with anyio.fail_after(5):
+        announced = asyncio.ensure_future(store.failed())
+        assert store.failure is None
+        with pytest.raises(StorageFailedError) as caught:
+            await store.transact(fail)
+        assert await announced is store.failure is caught.value
+
+
+def test_journal_is_read_while_somebody_writes_it(store: Store) -> None:
+    """One state for the whole block, and no way to change it."""
+    with reading(store.path) as db:
+        assert keys(db) == []
+        anyio.run(store.transact, put, "a")
+        assert keys(db) == []
+    with reading(store.path) as db:
+        assert keys(db) == ["a"]
+    with pytest.raises(JournalError, match="cannot be read"), reading(store.path) as db:
+        put(db, "b")

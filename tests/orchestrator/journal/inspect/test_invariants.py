@@ -1,0 +1,83 @@
+"""Every invariant notices the damage that it is there for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, open_turn, opened, planned, receive, row_of, step, update
+
+from orchestrator.journal.db import audit
+from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import inbox, outbox, steps, turns
+from orchestrator.journal.turns.outbox import Part
+from thinker.protocol.messages import ToolResult
+
+DAMAGE = {
+    "invariant 3": "UPDATE inbox SET state = 'claimed' WHERE id = 3",
+    "invariant 5": "UPDATE step SET t_end = 99 WHERE state = 'done'",
+    "invariant 6": "UPDATE step SET class = 'non_idempotent', state = 'planned' WHERE seq = 2",
+    "invariant 7": "UPDATE step SET t_intent = NULL WHERE name = 'read'",
+    "invariant 8": "UPDATE step SET state = 'planned' WHERE name = 'read'",
+    "invariant 9": "DELETE FROM message WHERE body LIKE '%call_id%'",
+    "invariant 10": "DELETE FROM outbox",
+    "invariant 11": "UPDATE turn SET state = 'closed'",
+    "invariant 14": "UPDATE turn SET state = 'running', epoch = 7",
+    "invariant 15": "DELETE FROM inbox WHERE id = 2",
+    "invariant 17": "UPDATE inbox SET kind = 'task'",
+    "subagents": "UPDATE inbox SET kind = 'subagent'",
+    "audit log": "UPDATE audit SET act = 'nothing'",
+}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with an answered message that called a tool, and two that wait behind it."""
+    with opened(tmp_path) as connection:
+        turn = open_turn(connection)
+        (call,) = planned(connection, "t1", "read")
+        with job(connection):
+            steps.intend(connection, "t1", call.seq, 1, 2)
+            result = ToolResult(call_id=call.call_id, name="read", content="42")
+            steps.finish(connection, call, result, 3)
+            steps.plan(connection, step("t1", content="It is 42."), {}, 1, 4)
+            turns.reply(connection, turn, [Part("It is 42.")], "direct", ("done", None), 5)
+            audit.record(connection, "test", "looked", "journal", 6)
+        receive(connection, update(2), update(3))
+        yield connection
+
+
+def test_sound_journal_has_no_violation(db: apsw.Connection) -> None:
+    """Whatever state its message is in."""
+    assert row_of(db, "t1").state == "done"
+    assert invariants.violations(db) == []
+    assert invariants.overdue(db, 60_000, 900_000) == []
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_named_with_the_invariant_that_it_breaks(db: apsw.Connection, name: str) -> None:
+    """In a sentence."""
+    db.execute("PRAGMA foreign_keys=OFF")
+    db.execute(DAMAGE[name])
+    found = invariants.violations(db)
+    assert [sentence for sentence in found if sentence.startswith(f"{name}: ")], found
+
+
+def test_every_invariant_is_shown_to_notice_something() -> None:
+    """But for the second, which the schema itself makes impossible."""
+    assert set(invariants.CHECKS) - set(DAMAGE) == {"invariant 2"}
+
+
+def test_what_waits_too_long_is_named(db: apsw.Connection) -> None:
+    """A message on its way for ten minutes, and one that nobody takes."""
+    (row,) = outbox.due(db, "telegram")
+    outbox.sending(db, row.id, "sending", 1000)
+    later = 1000 + 900_000 + 60_000 + 1
+    assert [sentence.split(":")[0] for sentence in invariants.overdue(db, later, 900_000)] == [
+        "invariant 11",
+        "invariant 16",
+        "invariant 16",
+    ]
+    waiting = inbox.oldest_new(db, row.chat_key)
+    assert waiting is not None
+    assert waiting.id == 2

@@ -1,0 +1,33 @@
+"""The newest turns."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import open_turn, opened, planned
+
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.turns import turns
+from orchestrator.journal.turns.outbox import Part
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A new journal."""
+    with opened(tmp_path) as database:
+        yield database
+
+
+def test_recent_turns_come_newest_first_with_their_tools(db: apsw.Connection) -> None:
+    """As the status shows them."""
+    first = open_turn(db, "t1")
+    planned(db, "t1", "read")
+    turns.reply(db, first, [Part("hi")], "direct", ("done", None), 40)
+    open_turn(db, "t2")
+    glances = recent.turns(db, 5)
+    assert [(item.id, item.state, item.tools, item.ms) for item in glances] == [
+        ("t2", "running", (), None),
+        ("t1", "replied", ("read",), 40),
+    ]
+    assert [item.id for item in recent.turns(db, 1)] == ["t2"]

@@ -1,0 +1,100 @@
+"""Facts: any text may be looked for, every agent has its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import opened
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestrator.journal.memory import facts, fulltext
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with some facts of the agent ``work``."""
+    with opened(tmp_path) as connection:
+        for fact in (
+            "User likes green tea",
+            "User works at Müller GmbH",
+            "用户住在上海市浦东新区",
+            "ユーザーはコーヒーが好きです",
+        ):
+            facts.store(connection, "work", fact, "background", "test", 1)
+        yield connection
+
+
+def found(db: apsw.Connection, text: str, agent_id: str = "work", limit: int = 5) -> list[str]:
+    """The facts that fit a text."""
+    return [item.fact for item in facts.find(db, agent_id, text, limit)]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ('Does she like "TEA"?', "User likes green tea"),
+        ("teas AND NOT (coffee OR", "User likes green tea"),
+        ("NEAR(green, 2) tea* ^x -y fact:z", "User likes green tea"),
+        ("it's liking; DROP TABLE fact", "User likes green tea"),
+        ("muller", "User works at Müller GmbH"),
+        ("我在浦东新区工作", "用户住在上海市浦东新区"),
+        ("コーヒーはいかが", "ユーザーはコーヒーが好きです"),
+    ],
+)
+def test_words_are_found_whatever_stands_around_them(
+    db: apsw.Connection, text: str, fact: str
+) -> None:
+    """Quotes, operators, word forms, accents, scripts without spaces."""
+    assert found(db, text) == [fact]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(max_size=200))
+def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
+    """A user's message goes in as it is."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return
+    facts.find(db, "work", text, 5)
+
+
+def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> None:
+    """The writer thread serves every chat, so no message may keep it for seconds."""
+    flood = " ".join(f"w{number}" for number in range(fulltext.TERMS))
+    assert found(db, f"tea {flood}") == ["User likes green tea"]
+    assert found(db, f"{flood} tea") == []
+    assert found(db, "tea " * 10_000) == ["User likes green tea"]
+
+
+def test_best_fact_comes_first_and_the_number_is_bounded(db: apsw.Connection) -> None:
+    """Ranked by BM25."""
+    for number in range(10):
+        facts.store(db, "work", f"Tea cup number {number}", "background", "test", 1)
+    assert found(db, "green tea", limit=3)[0] == "User likes green tea"
+    assert len(found(db, "green tea", limit=3)) == 3
+
+
+def test_agents_do_not_see_each_others_facts(db: apsw.Connection) -> None:
+    """Nor does a fact of one hide that of another."""
+    assert found(db, "tea", "home") == []
+    assert facts.store(db, "home", "User likes green tea", "preference", "test", 1).new
+    assert found(db, "tea", "home") == ["User likes green tea"]
+
+
+def test_known_fact_is_touched_and_not_doubled(db: apsw.Connection) -> None:
+    """It says whether it was new."""
+    assert not facts.store(db, "work", "User likes green tea", "preference", "test", 9).new
+    assert found(db, "tea") == ["User likes green tea"]
+    rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
+    assert rows == [(1, 9)]
+
+
+def test_index_follows_changed_and_deleted_facts(db: apsw.Connection) -> None:
+    """Both indexes."""
+    db.execute("UPDATE fact SET fact = 'User likes coffee' WHERE fact LIKE '%tea'")
+    db.execute("DELETE FROM fact WHERE fact LIKE '%浦东%'")
+    assert found(db, "green tea 浦东新区") == []
+    assert found(db, "coffee") == ["User likes coffee"]

@@ -1,0 +1,121 @@
+"""Looking for what was said: any text, any script, only the agent's own sessions."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.golden import restore
+from fakes.journal import job, opened
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestrator.journal.db.store import open_database
+from orchestrator.journal.memory import message_search
+from orchestrator.journal.turns import sessions
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+
+
+def say(db: apsw.Connection, agent_id: str, *messages: Message, now: int = 1) -> None:
+    """A turn's messages in the agent's session of chat ``c``."""
+    with job(db):
+        session = sessions.current(db, agent_id, "c", now)
+        sessions.append(db, session, "t1", list(messages), now)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with a conversation of ``work`` and one of ``home``."""
+    call = ToolCall(id="1", name="look", arguments={"where": "cupboard"})
+    with opened(tmp_path) as connection:
+        say(
+            connection,
+            "work",
+            UserMessage(content="Which teas do we have at Müller's?"),
+            AssistantMessage(tool_calls=(call,)),
+            ToolResult(call_id="1", name="look", content="oolong sencha"),
+            AssistantMessage(content="Green and black tea.", tool_calls=()),
+            UserMessage(content="我喜欢喝绿茶"),
+            UserMessage(content="コーヒーも好きです"),
+        )
+        say(connection, "home", UserMessage(content="Tea at home, please"))
+        yield connection
+
+
+def found(db: apsw.Connection, query: str, limit: int = 5) -> list[str]:
+    """What fits a query."""
+    return [said.text for said in message_search.search(db, "work", query, limit)]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("muller", "Which teas do we have at Müller's?"),
+        ('"black" NEAR(', "Green and black tea."),
+        ("绿茶", "我喜欢喝绿茶"),
+        ("茶", "我喜欢喝绿茶"),
+        ("喜欢喝绿", "我喜欢喝绿茶"),
+        ("コーヒー", "コーヒーも好きです"),
+    ],
+)
+def test_words_of_every_script_are_found(db: apsw.Connection, query: str, text: str) -> None:
+    """Forms and accents of words; one and two characters where there are no spaces."""
+    assert found(db, query) == [text]
+
+
+def test_best_comes_first_and_the_number_is_bounded(db: apsw.Connection) -> None:
+    """And the other agent's conversation stays its own."""
+    assert found(db, "green tea") == ["Green and black tea.", "Which teas do we have at Müller's?"]
+    assert found(db, "green tea", limit=1) == ["Green and black tea."]
+
+
+def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: apsw.Connection) -> None:
+    """Web pages and files would bury the conversation."""
+    assert found(db, "oolong cupboard") == []
+
+
+def test_hit_says_who_said_it_when_and_where(db: apsw.Connection) -> None:
+    """Everything that a tool shows."""
+    (said,) = message_search.search(db, "work", "black", 5)
+    assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(max_size=200).filter(lambda text: text.isprintable()))
+def test_no_query_breaks_the_search(db: apsw.Connection, query: str) -> None:
+    """A model's query goes in as it is."""
+    message_search.search(db, "work", query, 5)
+
+
+def test_deleted_message_is_not_found(db: apsw.Connection) -> None:
+    """The index follows."""
+    db.execute("DELETE FROM message WHERE body LIKE '%绿茶%' OR body LIKE '%black%'")
+    assert found(db, "绿茶") == []
+    assert found(db, "black") == []
+
+
+def test_message_that_sqlite_cannot_read_is_stored_all_the_same(db: apsw.Connection) -> None:
+    """Its JSON is nested deeper than SQLite's limit; the turn has to end nevertheless."""
+    db.execute("INSERT INTO message(session_id, body, at) VALUES(1, ?, 1)", ("[" * 2000,))
+    say(db, "work", UserMessage(content="and on it goes"))
+    assert found(db, "goes") == ["and on it goes"]
+
+
+def test_what_was_said_before_the_index_came_is_found(tmp_path: Path) -> None:
+    """The migration reads the older messages."""
+    path = tmp_path / "journal.db"
+    restore(path)
+    before = apsw.Connection(str(path))
+    (body,) = before.execute(
+        "SELECT body ->> 'content' FROM message WHERE body ->> 'role' = 'user'"
+    ).fetchone() or ("",)
+    before.close()
+    db = open_database(path)
+    assert body in [said.text for said in message_search.search(db, "work", str(body), 50)]
+    db.close()

@@ -1,0 +1,165 @@
+"""Playbooks of the journal: defaults given once, edits kept, deleted stays deleted."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import CLASSES, job, open_turn, opened, step
+from vector_runner.cases import Case, area, fixture
+
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.memory.playbooks import Playbook, PlaybookError
+from orchestrator.journal.memory.prompt_memory import recollect
+from orchestrator.journal.turns import steps
+from orchestrator.tools.builtin.catalog import TOOLS
+from thinker.formats.skill_file import NAME
+from thinker.playbooks import Matcher, merged
+from thinker.protocol.messages import LayerRecord
+from thinker.protocol.methods import ListedSkill
+from thinker.protocol.prompt_record import PromptRecord
+
+ELSEWHERE = {"vercel-deployments", "project-source-linking"}  # services that we do not have
+MINE = Playbook(
+    id=0,
+    name="tea",
+    description="Makes tea.",
+    instructions="Boil water.",
+    keywords=("tea", "茶"),
+    priority=3,
+    required_tools=("kettle",),
+    enabled=True,
+    source="turn t1",
+    created_at=5,
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal in which ``work`` has its defaults."""
+    with opened(tmp_path) as connection:
+        playbooks.seed(connection, "work", 1)
+        yield connection
+
+
+def names(db: apsw.Connection, agent_id: str = "work", *globs: str) -> set[str]:
+    """What an agent has."""
+    return {item.name for item in playbooks.every(db, agent_id, globs or ("*",))}
+
+
+def stored(db: apsw.Connection, name: str) -> Playbook:
+    """One that exists."""
+    found = playbooks.get(db, "work", name)
+    assert found is not None
+    return found
+
+
+def test_defaults_are_the_themes_of_the_seed_with_text_of_our_own() -> None:
+    """Names, keywords and priorities of the reference; two to six steps each."""
+    theirs = {row["name"]: row for row in fixture("seeded-17 playbooks")}
+    ours = {item.name: item for item in playbooks.defaults()}
+    assert set(ours) == set(theirs) - ELSEWHERE
+    for name, item in ours.items():
+        assert NAME.fullmatch(name)
+        assert list(item.keywords) == theirs[name]["keywords"]
+        assert item.priority == theirs[name]["priority"]
+        assert 2 <= len(item.instructions.splitlines()) <= 6
+        assert item.instructions.startswith("1. ")
+
+
+def test_tools_that_defaults_require_are_built_in() -> None:
+    """So that a fresh installation is not full of warnings."""
+    required = {tool for item in playbooks.defaults() for tool in item.required_tools}
+    assert required <= set(TOOLS)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in area("playbook_matching") if case.name[:7] == "seeded:"], ids=str
+)
+def test_defaults_match_the_messages_of_the_reference(case: Case) -> None:
+    """From the journal's records through the worker's matcher."""
+    matcher = Matcher(merged((), playbooks.records(playbooks.defaults())))
+    matched = [playbook.name for playbook in matcher.match(case.given["message"])]
+    assert matched == [name for name in case.expected if name not in ELSEWHERE]
+
+
+def test_defaults_are_given_once(db: apsw.Connection) -> None:
+    """Edits, switches and deletions outlive every later turn."""
+    edited = replace(stored(db, "email-triage"), instructions="Mine.", enabled=False)
+    playbooks.update(db, "work", edited, 2)
+    assert playbooks.delete(db, "work", "web-browsing")
+    playbooks.seed(db, "work", 3)
+    assert stored(db, "email-triage") == edited
+    assert playbooks.get(db, "work", "web-browsing") is None
+    assert "web-browsing" not in names(db)
+
+
+def test_own_playbook_of_a_defaults_name_is_kept(db: apsw.Connection) -> None:
+    """Whoever was there first wins."""
+    playbooks.add(db, "home", replace(MINE, name="email-triage"), 1)
+    playbooks.seed(db, "home", 2)
+    found = playbooks.get(db, "home", "email-triage")
+    assert found is not None
+    assert found.instructions == "Boil water."
+
+
+def test_agent_that_had_no_turn_yet_shows_what_it_will_have(db: apsw.Connection) -> None:
+    """`prompt show` reads the journal and writes nothing."""
+    playbooks.add(db, "home", MINE, 1)
+    changes = db.total_changes()
+    assert names(db, "home") == names(db) | {"tea"}
+    assert db.total_changes() == changes
+
+
+def test_playbook_is_read_as_it_was_stored(db: apsw.Connection) -> None:
+    """Every field; agents have their own; a name is taken once."""
+    playbooks.add(db, "work", MINE, 5)
+    assert replace(stored(db, "tea"), id=0) == MINE
+    assert playbooks.get(db, "home", "tea") is None
+    with pytest.raises(PlaybookError, match="exists already; change it with update_skill"):
+        playbooks.add(db, "work", MINE, 6)
+    assert not playbooks.delete(db, "home", "tea")
+
+
+def test_all_of_an_agents_together_are_bounded(db: apsw.Connection) -> None:
+    """They go to the worker with every turn."""
+    large = "x" * (playbooks.MAX_BYTES // 2)
+    playbooks.add(db, "work", replace(MINE, name="one", instructions=large), 1)
+    with pytest.raises(PlaybookError, match="2048 KiB"):
+        playbooks.add(db, "work", replace(MINE, name="two", instructions=large), 1)
+
+
+def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: apsw.Connection) -> None:
+    """With keywords as a playbook, without as a listed skill."""
+    playbooks.add(db, "work", MINE, 5)
+    playbooks.add(db, "work", replace(MINE, name="cellar", keywords=()), 5)
+    playbooks.add(db, "work", replace(MINE, name="tea-off", enabled=False), 5)
+    known = recollect(db, "work", "", ("tea*", "cellar"))
+    assert known.playbooks == (
+        {
+            "id": stored(db, "tea").id,
+            "name": "tea",
+            "description": "Makes tea.",
+            "instructions": "Boil water.",
+            "trigger_config": {"keywords": ["tea", "茶"], "priority": 3.0},
+            "required_tools": ["kettle"],
+        },
+    )
+    assert known.skills == (ListedSkill(name="cellar", description="Makes tea."),)
+
+
+def test_resumed_turn_does_not_see_what_it_stored_itself(db: apsw.Connection) -> None:
+    """Its prompt must be the one that it began with."""
+    playbooks.add(db, "work", MINE, 5)
+    assert recollect(db, "work", "", ("tea",), until=4).playbooks == ()
+
+
+def test_missing_tools_of_the_newest_turns_are_told(db: apsw.Connection) -> None:
+    """From the recorded prompts, for `orchestrator status`."""
+    open_turn(db)
+    prompt = PromptRecord(layers=(LayerRecord(name="base", text="b"),), missing={"kettle": "tea"})
+    with job(db):
+        steps.plan(db, step("t1").model_copy(update={"prompt": prompt}), CLASSES, 1, 1)
+    assert playbooks.missing_tools(db, 5) == [("work", "tea", "kettle")]
+    assert playbooks.missing_tools(db, 0) == []

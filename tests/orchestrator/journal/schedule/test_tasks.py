@@ -1,0 +1,138 @@
+"""Tasks in the journal: kept in step with skill files, switched on and off, cancelled."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, opened
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.schedule.tasks import Task
+from orchestrator.schedules.specs import TaskSpec
+
+DAY = 86_400_000
+START = 1_770_897_600_000  # 2026-02-12 12:00 UTC
+MORNING = START + 21 * 3_600_000  # 09:00 on the day after
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def spec(name: str = "brief", cron: str = "0 9 * * *", instructions: str = "do it") -> TaskSpec:
+    """A task by cron in UTC."""
+    return TaskSpec(
+        name=name, instructions=instructions, trigger={"schedule": cron}, timezone="UTC"
+    )
+
+
+def sync(db: apsw.Connection, *specs: TaskSpec, now: int = START, agent: str = "work") -> None:
+    """What the agent's skill files say."""
+    with job(db):
+        tasks.sync(db, agent, {s.name: (s.model_dump_json(), s) for s in specs}, now)
+
+
+def only(db: apsw.Connection) -> Task:
+    """The one task that there ever was."""
+    (task,) = tasks.select(db, "1")
+    return task
+
+
+def test_task_follows_its_skill_file(db: apsw.Connection) -> None:
+    """Added, changed, removed and back again, as one task with one history."""
+    sync(db, spec())
+    first = only(db)
+    assert (first.source, first.state, first.next_at) == ("skill", "active", MORNING)
+    sync(db, spec(), now=START + 1)
+    assert only(db) == first
+    sync(db, spec(instructions="do more"), now=MORNING + DAY)
+    assert (only(db).spec.instructions, only(db).next_at) == ("do more", MORNING)
+    sync(db, spec(cron="0 10 * * *"))
+    assert only(db).next_at == MORNING + 3_600_000
+    sync(db)
+    assert only(db).state == "cancelled"
+    assert task_runs.due(db, MORNING + DAY) == []
+    sync(db, spec(cron="0 10 * * *"))
+    assert (only(db).id, only(db).state, only(db).note) == (first.id, "active", None)
+
+
+def test_edit_does_not_switch_a_disabled_task_on(db: apsw.Connection) -> None:
+    """Somebody had a reason."""
+    sync(db, spec())
+    with job(db):
+        tasks.disable(db, only(db).id, START)
+    sync(db, spec(cron="0 10 * * *"))
+    found = only(db)
+    assert (found.state, found.note) == ("disabled", "by the operator")
+
+
+def test_each_agent_has_its_own_task_of_a_skill(db: apsw.Connection) -> None:
+    """An agent that is gone has none."""
+    sync(db, spec())
+    sync(db, spec(), agent="home")
+    with job(db):
+        tasks.forget_agents(db, frozenset({"home"}))
+    assert [task.agent_id for task in tasks.listed(db)] == ["home"]
+
+
+def test_tool_cannot_schedule_a_name_twice_or_without_end(db: apsw.Connection) -> None:
+    """A model that asks again is told what is there."""
+    with job(db):
+        made = tasks.add(db, "work", spec(), START)
+        with pytest.raises(OrchestratorError, match=f"exists \\(id {made.id}\\); cancel it"):
+            tasks.add(db, "work", spec(), START)
+        for number in range(1, tasks.MAX_TASKS):
+            tasks.add(db, "work", spec(f"t{number}"), START)
+        with pytest.raises(OrchestratorError, match="cancel one first"):
+            tasks.add(db, "work", spec("more"), START)
+        assert tasks.add(db, "home", spec(), START).agent_id == "home"
+
+
+def test_cancelled_task_of_a_skill_stays_switched_off(db: apsw.Connection) -> None:
+    """Its file is still there; one of a tool is gone for good."""
+    sync(db, spec())
+    with job(db):
+        tasks.cancel(db, only(db))
+        made = tasks.add(db, "work", spec("mine"), START)
+        tasks.cancel(db, made)
+    sync(db, spec())
+    assert [(task.name, task.state) for task in tasks.listed(db)] == [("brief", "disabled")]
+    assert tasks.load(db, made.id).state == "cancelled"
+
+
+def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: apsw.Connection) -> None:
+    """Nothing that it missed meanwhile runs."""
+    sync(db, spec())
+    number = only(db).id
+    with job(db):
+        tasks.enable(db, number, START)  # it is on: nothing changes
+        tasks.disable(db, number, START)
+        with pytest.raises(OrchestratorError, match="does not run"):
+            tasks.disable(db, number, START)
+        tasks.enable(db, number, MORNING + DAY + 1)
+    assert (only(db).state, only(db).next_at) == ("active", MORNING + 2 * DAY)
+
+
+def test_one_shot_is_enabled_while_its_instant_is_to_come(db: apsw.Connection) -> None:
+    """Later there is only running it now."""
+    once = spec().model_copy(update={"trigger": {"at": "2026-02-13T09:00Z"}})
+    with job(db):
+        number = tasks.add(db, "work", once, START).id
+        tasks.disable(db, number, START)
+        tasks.enable(db, number, START + 1)
+        assert tasks.load(db, number).next_at == MORNING
+        tasks.disable(db, number, START)
+        with pytest.raises(OrchestratorError, match=f"orchestrator tasks run {number}"):
+            tasks.enable(db, number, MORNING)
+
+
+def test_unknown_task_is_refused(db: apsw.Connection) -> None:
+    """With where to look."""
+    for change in (tasks.enable, tasks.disable, task_runs.run_now):
+        with pytest.raises(OrchestratorError, match="orchestrator tasks list"), job(db):
+            change(db, 7, START)

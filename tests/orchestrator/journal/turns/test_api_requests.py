@@ -1,0 +1,189 @@
+"""Requests of programs in the journal: their keys, their lines, what came before, their end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from fakes.journal import CLASSES, job, opened, step
+
+from orchestrator.journal.inspect import invariants, recent
+from orchestrator.journal.turns import api_requests, inbox, outbox, request_history, turns
+from orchestrator.journal.turns import steps as steps_
+from orchestrator.journal.turns.api_requests import (
+    Body,
+    KeyReusedError,
+    NewRequest,
+    Request,
+    UnknownPreviousError,
+)
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.upkeep import retention
+from thinker.protocol.messages import (
+    AssistantMessage,
+    Message,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+)
+from thinker.protocol.methods import StopReason, TurnResult
+
+TOOL = ToolSpec(name="theirs", description="", parameters={}, handed_back=True)
+DAY = 86_400_000
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def new(request_id: str, *messages: Message, **fields: Any) -> NewRequest:
+    """A request of the agent ``work``."""
+    said = messages or (UserMessage(content=request_id),)
+    body = Body(messages=said, tools=(TOOL,), store=True)
+    return NewRequest(id=request_id, agent_id="work", body=body, digest="d", **fields)
+
+
+def receive(db: apsw.Connection, request: NewRequest, now: int = 1) -> str:
+    """T1."""
+    with job(db):
+        return api_requests.receive(db, request, now)[0]
+
+
+def begun(db: apsw.Connection, request_id: str) -> Turn:
+    """T2 of a request."""
+    found = api_requests.of_id(db, request_id)
+    assert found is not None
+    key = db.execute("SELECT chat_key FROM inbox WHERE message_id = ?", (request_id,)).get
+    row = inbox.oldest_new(db, str(key))
+    assert row is not None
+    with job(db):
+        turn = turns.admit(db, row, Admission(f"t{request_id}", "work", 1, 15, "1", "request"), 1)
+    assert turn is not None
+    return turn
+
+
+def answered(db: apsw.Connection, turn: Turn, *tools: str, now: int = 1) -> None:
+    """T3 to T6: our tool ``read`` is rejected, theirs is handed back, else there is a text."""
+    with job(db):
+        steps_.plan(db, step(turn.id, *tools, content="done"), CLASSES, 1, now)
+        calls = api_requests.hand_back(db, turn, (TOOL,), now)
+        reason = StopReason.HANDED_BACK if calls else StopReason.DONE
+        turns.reply(db, turn, [Part("done")], "direct", (reason, None), now)
+        result = TurnResult(text="done", stop_reason=reason)
+        api_requests.end(db, turn, api_requests.outcome(result, "done", calls), now)
+    for row in outbox.due(db, "api"):
+        with job(db):
+            outbox.delivered(db, row.id, "journal", now)
+
+
+def stored(db: apsw.Connection, request_id: str) -> Request:
+    """A request that exists."""
+    found = api_requests.of_id(db, request_id)
+    assert found is not None
+    return found
+
+
+def test_key_stands_for_one_request(db: apsw.Connection) -> None:
+    """Asked again it is the first one; something else with its key is refused."""
+    assert receive(db, new("1", idem_key="k")) == "1"
+    assert receive(db, new("2", idem_key="k"), now=9) == "1"
+    other = NewRequest("3", "work", Body(messages=()), "other", idem_key="k")
+    with pytest.raises(KeyReusedError):
+        receive(db, other)
+    assert recent.counts(db)["new"] == 1
+
+
+def test_request_stands_in_the_line_of_what_it_goes_on_from(db: apsw.Connection) -> None:
+    """Others have a line each; those of a conversation share one."""
+    for request in (
+        new("1"),
+        new("2"),
+        new("3", previous_id="1"),
+        new("4", conversation="trip"),
+        new("5", conversation="trip"),
+    ):
+        receive(db, request)
+    rows = db.execute("SELECT message_id, chat_key FROM inbox").fetchall()
+    keys = {str(name): key for name, key in rows}
+    assert keys["1"] == keys["3"] != keys["2"]
+    assert keys["4"] == keys["5"] == "api/work/trip"
+    assert stored(db, "5").previous_id == "4"
+
+
+def test_only_what_is_stored_for_this_agent_can_be_gone_on_from(db: apsw.Connection) -> None:
+    """A private one and another agent's look the same as one that never was."""
+    receive(db, NewRequest("1", "work", Body(messages=()), "d"))
+    receive(db, NewRequest("2", "home", Body(messages=(), store=True), "d"))
+    for previous in ("1", "2", "3"):
+        with pytest.raises(UnknownPreviousError):
+            receive(db, new("x", previous_id=previous))
+
+
+def test_handed_back_calls_have_ended_and_their_results_follow(db: apsw.Connection) -> None:
+    """Ids are unique outside; what the agent did besides is put back into a client's history."""
+    receive(db, new("1"))
+    answered(db, begun(db, "1"), "theirs")
+    outcome = stored(db, "1").outcome
+    assert outcome is not None
+    (call,) = outcome.calls
+    assert call.id == "call_t1_2"
+    assert db.execute("SELECT state FROM step WHERE seq = 2").get == "done"
+    result = ToolResult(call_id=call.id, name="theirs", content="42")
+    receive(db, new("2", result, previous_id="1"))
+    before = request_history.before(db, stored(db, "2"), 50)
+    assert before[0] == UserMessage(content="1")
+    assert isinstance(before[1], AssistantMessage)
+    assert [made.id for made in before[1].tool_calls] == [call.id]
+    sent = AssistantMessage(tool_calls=before[1].tool_calls)
+    assert request_history.restored(db, "work", [sent]) == (before[1],)
+    assert request_history.restored(db, "home", [sent]) == (sent,)
+    assert invariants.violations(db) == []
+
+
+def test_past_is_as_long_as_it_must_be(db: apsw.Connection) -> None:
+    """From the newest back, until there is enough."""
+    for number in range(1, 5):
+        previous = {"previous_id": str(number - 1)} if number > 1 else {}
+        receive(db, new(str(number), **previous))
+        answered(db, begun(db, str(number)))
+    said = [message.content for message in request_history.before(db, stored(db, "4"), 3)]
+    assert said == ["2", "done", "3", "done"]
+
+
+def test_past_of_a_long_loop_begins_with_what_was_asked(db: apsw.Connection) -> None:
+    """However many results came since: without it they would mean nothing."""
+    receive(db, new("1"))
+    for number in range(1, 4):
+        answered(db, begun(db, str(number)), "theirs")
+        outcome = stored(db, str(number)).outcome
+        assert outcome is not None
+        result = ToolResult(call_id=outcome.calls[0].id, name="theirs", content="42")
+        receive(db, new(str(number + 1), result, previous_id=str(number)))
+    said = request_history.before(db, stored(db, "4"), 1)
+    assert said[0] == UserMessage(content="1")
+    assert [message.role for message in said[1:]] == [
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
+def test_old_requests_are_forgotten(db: apsw.Connection) -> None:
+    """Also the newest of them: nobody writes to a program. Their sessions go, too."""
+    receive(db, new("1"))
+    answered(db, begun(db, "1"))
+    receive(db, new("2"), now=2 * DAY)
+    with job(db):
+        assert retention.turns(db, DAY) == 1
+        retention.messages(db, DAY)
+    rows = db.execute("SELECT id FROM request").fetchall()
+    assert rows == [("2",)]
+    assert db.execute("SELECT count(*) FROM session").get == 0
+    assert invariants.violations(db) == []

@@ -1,0 +1,107 @@
+"""Pictures in the journal: kept once, given back to the newest messages."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import call, job, next_turn, open_turn, opened, planned, receive, update
+
+from orchestrator.channel_api import Attachment
+from orchestrator.journal.turns import attachments, sessions, steps, turns
+from orchestrator.journal.turns.outbox import Part
+from thinker.protocol.messages import Image, ToolResult, UserMessage
+
+PNG = b"\x89PNG\r\n\x1a\n1"
+DATA = b64encode(PNG).decode()
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def look(db: apsw.Connection, *handles: str) -> int:
+    """A message with pictures; its row."""
+    pictures = tuple(Attachment(handle, f"photo {handle}") for handle in handles)
+    (row,) = receive(db, replace(update(1, "look"), attachments=pictures))
+    return row
+
+
+def kept(db: apsw.Connection, data: bytes, now: int = 1) -> Image:
+    """A picture of a tool, as the journal has it."""
+    image = Image(media_type="image/png", data=b64encode(data).decode())
+    result = ToolResult(call_id="c", name="t", content="", images=(image,))
+    return attachments.stored(db, result, now).images[0]
+
+
+def test_picture_is_wanted_until_it_was_fetched(db: apsw.Connection) -> None:
+    """By the turn of its message, and by whatever turn the message enters."""
+    row = look(db, "a", "b", "c")
+    turns.boot(db, 0)
+    chat = "telegram/1/7/"
+    assert [item.handle for item in attachments.wanted(db, "t0", chat)] == ["a", "b", "c"]
+    assert attachments.wanted(db, "t0", "telegram/1/8/") == []
+    next_turn(db, "t1")
+    first, second, third = attachments.wanted(db, "t1")
+    attachments.fetched(db, first, PNG, 5)
+    attachments.fetched(db, second, b"<html>", 5)
+    attachments.fetched(db, third, None, 5)
+    assert attachments.wanted(db, "t1", chat) == []
+    said = attachments.said(db, row, "look")
+    assert [image.about for image in said.images] == [
+        "photo a",
+        "photo b, could not be fetched",
+        "photo c, could not be fetched",
+    ]
+    (filled,) = attachments.filled(db, [said])
+    assert [image.data for image in filled.images] == [DATA, "", ""]
+    assert filled.images[0].media_type == "image/png"
+
+
+def test_refused_message_leaves_no_attachment(db: apsw.Connection) -> None:
+    """What is not admitted is not fetched."""
+    look(db)
+    assert attachments.wanted(db, "", "telegram/1/7/") == []
+
+
+def test_same_picture_is_kept_once(db: apsw.Connection) -> None:
+    """And counts as new when it comes again."""
+    assert kept(db, PNG, 1) == kept(db, PNG, 9)
+    assert db.execute("SELECT count(*), max(at) FROM media").fetchall() == [(1, 9)]
+
+
+def test_only_the_newest_messages_are_filled_and_never_more_than_fits(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest picture comes first."""
+    pictures = [kept(db, PNG + bytes([number])) for number in range(4)]
+    said = [UserMessage(content="", images=(image,)) for image in pictures]
+    assert set(attachments.visible(db, said, 2)) == {pictures[2].ref, pictures[3].ref}
+    assert attachments.visible(db, said, 0) == {}
+    monkeypatch.setattr(attachments, "MOST", 2 * len(PNG))
+    assert set(attachments.visible(db, said, 4)) == {pictures[3].ref}
+
+
+def test_pictures_of_a_tool_stand_beside_its_result(db: apsw.Connection) -> None:
+    """The step and the session name them; a call that is asked for again gives them back."""
+    turn = open_turn(db)
+    (made,) = planned(db, turn.id, "read")
+    image = Image(media_type="image/png", data=DATA, about="a plan")
+    result = ToolResult(call_id=made.call_id, name="read", content="here", images=(image,))
+    with job(db):
+        steps.intend(db, turn.id, made.seq, 1, 2)
+        assert steps.finish(db, made, result, 3) == result
+        turns.reply(db, turn, [Part("done")], "direct", ("done", None), 4)
+    bodies = db.execute("SELECT result FROM step UNION ALL SELECT body FROM message").fetchall()
+    assert DATA not in str(bodies)
+    again = call(db, turn.id, made.seq).result
+    assert again is not None
+    assert [(i.data, i.about) for i in again.images] == [(DATA, "a plan")]
+    window = sessions.window(db, turn.session_id, 9)
+    results = [message for message in window if isinstance(message, ToolResult)]
+    assert [i.ref for i in results[0].images] == [again.images[0].ref]

@@ -1,0 +1,68 @@
+"""Dead letters: put back, or dropped, and never both."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, next_turn, open_turn, opened, receive, row_of, update
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.store import FencedError
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.turns import deadletters, turns
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Turn
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def dead(db: apsw.Connection) -> Turn:
+    """A turn that was given up; a second message waits in its chat."""
+    turn = open_turn(db)
+    receive(db, update(2))
+    with job(db):
+        for _ in range(3):
+            turns.process_died(db, turn.id)
+        turns.bury(db, turn, "signal 11", "I gave it up.", 5)
+    return turn
+
+
+def test_retried_message_comes_before_those_behind_it(db: apsw.Connection) -> None:
+    """It gets a fresh turn, and three more lives."""
+    dead(db)
+    with job(db):
+        deadletters.retry(db, 1, 6)
+    assert next_turn(db, "t9") is not None
+    row = row_of(db, "t9")
+    assert (row.id, row.state, row.claims, row.error) == (1, "claimed", 0, None)
+    assert deadletters.every(db) == []
+
+
+def test_late_end_of_the_buried_turn_changes_nothing(db: apsw.Connection) -> None:
+    """Its message belongs to nobody, or to another turn by now."""
+    turn = dead(db)
+    with job(db):
+        deadletters.retry(db, 1, 6)
+    for _ in range(2):
+        with pytest.raises(FencedError), job(db):
+            turns.reply(db, turn, [Part("late")], "direct", ("done", None), 7)
+        with pytest.raises(FencedError), job(db):
+            turns.bury(db, turn, "late", "late", 7)
+        next_turn(db, "t9")
+
+
+def test_decision_is_made_once(db: apsw.Connection) -> None:
+    """The second one finds no dead letter."""
+    dead(db)
+    with job(db):
+        deadletters.drop(db, 1, 6)
+    for change in (deadletters.drop, deadletters.retry):
+        with pytest.raises(OrchestratorError, match="message 1 is no dead letter"), job(db):
+            change(db, 1, 7)
+    assert recent.counts(db) == {"new": 1, "claimed": 0, "done": 0, "dead": 0, "cancelled": 1}

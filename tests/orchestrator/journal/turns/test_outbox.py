@@ -1,0 +1,198 @@
+"""The outbox: order, previews, and what a boot makes of half-sent messages."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import open_turn, opened
+
+from orchestrator.journal.turns import outbox, turns
+from orchestrator.journal.turns.outbox import Address, OutboxRow, Part
+
+HERE = Address("telegram", "1", "7")
+THERE = Address("telegram", "1", "8")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with the open turn t1."""
+    with opened(tmp_path) as connection:
+        open_turn(connection)
+        yield connection
+
+
+def due(db: apsw.Connection) -> list[tuple[str, str, str]]:
+    """What may be sent now: chat, text and state."""
+    return [(row.chat_id, row.body, row.state) for row in outbox.due(db, "telegram")]
+
+
+def first(db: apsw.Connection) -> OutboxRow:
+    """The row that is to be sent first."""
+    return outbox.due(db, "telegram")[0]
+
+
+def texts(db: apsw.Connection) -> list[str]:
+    """What a chat would see, in its order."""
+    found = []
+    while rows := outbox.due(db, "telegram"):
+        found.append(rows[0].body)
+        outbox.delivered(db, rows[0].id, "m", 1)
+    return found
+
+
+def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: apsw.Connection) -> None:
+    """Part two only when part one has ended, however it ended; other channels are separate."""
+    outbox.add(db, "t1", HERE, [Part("1"), Part("2"), Part("3")], "direct", 1)
+    outbox.add_notice(db, THERE, "notice", 1)
+    outbox.add_notice(db, replace(HERE, channel="console"), "elsewhere", 1)
+    assert due(db) == [("7", "1", "queued"), ("8", "notice", "queued")]
+    outbox.sending(db, first(db).id, "sending", 2)
+    assert due(db)[0] == ("7", "1", "sending")
+    outbox.end(db, first(db).id, "unknown", "timeout", 3)
+    assert due(db)[0] == ("7", "2", "queued")
+    outbox.requeue(db, first(db).id, "429", 5000)
+    assert (first(db).body, first(db).not_before, first(db).attempt) == ("2", 5000, 0)
+    outbox.delivered(db, first(db).id, "m2", 4)
+    assert due(db)[0] == ("7", "3", "queued")
+
+
+def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(
+    db: apsw.Connection,
+) -> None:
+    """Nothing is left to send, and the turn is closed in the transaction of its reply."""
+    turns.reply(db, turns.load(db, "t1"), [Part("hello")], outbox.STORED, ("done", None), 5)
+    assert due(db) == []
+    assert outbox.texts_of_turn(db, "t1") == ("hello",)
+    assert db.execute("SELECT state, ended_at FROM outbox").fetchall() == [("delivered", 5)]
+    assert turns.load(db, "t1").state == "closed"
+
+
+def test_placeholder_that_was_sent_is_edited_without_another_transaction(
+    db: apsw.Connection,
+) -> None:
+    """And a boot in between sends the edit alone."""
+    outbox.add(db, "t1", HERE, [Part("hello")], "edit", 1)
+    outbox.sending(db, first(db).id, "ph_sending", 2)
+    outbox.replacing(db, first(db).id, "m1", 3)
+    assert due(db) == [("7", "hello", "sending")]
+    turns.boot(db, 4)
+    assert (first(db).state, first(db).ph_id, first(db).attempt) == ("ph_sent", "m1", 2)
+
+
+def test_preview_and_reply_are_the_same_row(db: apsw.Connection) -> None:
+    """It is not sent by itself; T6 gives it the text of the first part, the others follow."""
+    row, sent = outbox.start_preview(db, "t1", HERE, "Let me", 1)
+    assert sent is None
+    assert due(db) == []
+    outbox.placeholder_sent(db, row, "m1")
+    outbox.add(db, "t1", HERE, [Part("Let me see."), Part("Done.")], "edit", 2)
+    assert [(item.id, item.state, item.ph_id) for item in outbox.due(db, "telegram")] == [
+        (row, "ph_sent", "m1")
+    ]
+    assert outbox.texts_of_turn(db, "t1") == ("Let me see.", "Done.")
+    assert texts(db) == ["Let me see.", "Done."]
+
+
+def test_next_process_goes_on_with_the_preview_of_the_last(db: apsw.Connection) -> None:
+    """A second one would stand in the chat for ever."""
+    row, _ = outbox.start_preview(db, "t1", HERE, "Let", 1)
+    assert outbox.start_preview(db, "t1", HERE, "Let me", 2) == (row, None)
+    outbox.placeholder_sent(db, row, "m1")
+    turns.boot(db, 3)
+    assert outbox.start_preview(db, "t1", HERE, "Let me see", 4) == (row, "m1")
+    assert db.execute("SELECT count(*) FROM outbox").get == 1
+
+
+def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: apsw.Connection) -> None:
+    """Nobody knows whether it arrived: the reply is sent as a new message."""
+    outbox.start_preview(db, "t1", HERE, "Let me", 1)
+    outbox.add(db, "t1", HERE, [Part("Let me see.")], "edit", 2)
+    assert (first(db).state, first(db).ph_id, first(db).body) == ("queued", None, "Let me see.")
+
+
+def test_preview_holds_up_no_other_message(db: apsw.Connection) -> None:
+    """What a tool sends while the answer is streamed goes out at once."""
+    row, _ = outbox.start_preview(db, "t1", HERE, "Let me", 1)
+    outbox.placeholder_sent(db, row, "m1")
+    outbox.add_extra(db, "t1", HERE, [Part("by the way")], "direct", 2)
+    assert due(db) == [("7", "by the way", "queued")]
+    outbox.add(db, "t1", HERE, [Part("Done."), Part("Bye.")], "edit", 3)
+    assert texts(db) == ["Done.", "by the way", "Bye."]
+
+
+def test_what_a_tool_sent_stands_before_the_reply(db: apsw.Connection) -> None:
+    """In the order in which it was queued."""
+    outbox.add_extra(db, "t1", HERE, [Part("a"), Part("b")], "edit", 2)
+    outbox.add(db, "t1", HERE, [Part("reply")], "edit", 3)
+    assert texts(db) == ["a", "b", "reply"]
+
+
+def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> None:
+    """An edit changes nothing the second time; a message that may have arrived is unknown."""
+    addresses = [replace(HERE, chat_id=str(number)) for number in range(4)]
+    outbox.add_extra(db, "t1", addresses[0], [Part("direct"), Part("after")], "direct", 1)
+    for address in addresses[1:]:
+        outbox.add_extra(db, "t1", address, [Part("edit")], "edit", 1)
+    direct, placeholder, edit, queued = outbox.due(db, "telegram")
+    outbox.sending(db, direct.id, "sending", 2)
+    outbox.sending(db, placeholder.id, "ph_sending", 2)
+    outbox.placeholder_sent(db, edit.id, "m1")
+    outbox.sending(db, edit.id, "sending", 2)
+    turns.boot(db, 3)
+    assert due(db) == [
+        ("0", "after", "queued"),
+        ("1", "edit", "queued"),
+        ("2", "edit", "ph_sent"),
+        ("3", "edit", "queued"),
+    ]
+    assert db.execute("SELECT state FROM outbox WHERE id = ?", (direct.id,)).get == "unknown"
+    before = db.execute("SELECT * FROM outbox").fetchall()
+    turns.boot(db, 4)
+    assert db.execute("SELECT * FROM outbox").fetchall() == before
+    assert queued.attempt == 0
+
+
+def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> None:
+    """A question for which somebody waits does no harm twice; nothing waits behind it for ever."""
+    outbox.add_notice(db, HERE, "May I?", 1, again=1)
+    outbox.sending(db, first(db).id, "sending", 2)
+    turns.boot(db, 3)
+    assert due(db) == [("7", "May I?", "queued")]
+    outbox.sending(db, first(db).id, "sending", 4)
+    turns.boot(db, 5)
+    assert due(db) == []
+    assert outbox.take_unconfirmed(db, HERE.chat_key, 6) == ["May I?"]
+
+
+def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection) -> None:
+    """Nothing else will ever end that turn."""
+    turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), 1)
+    outbox.sending(db, first(db).id, "sending", 2)
+    turns.boot(db, 3)
+    assert turns.load(db, "t1").state == "closed"
+
+
+def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: apsw.Connection) -> None:
+    """The row remembers whether it has a message to edit."""
+    outbox.add(db, "t1", HERE, [Part("hi")], "edit", 1)
+    row = first(db).id
+    outbox.sending(db, row, "ph_sending", 1)
+    outbox.requeue(db, row, "no route", 9)
+    assert first(db).state == "queued"
+    outbox.placeholder_sent(db, row, "m1")
+    outbox.sending(db, row, "sending", 1)
+    outbox.requeue(db, row, "429", 9)
+    assert (first(db).state, first(db).ph_id, first(db).attempt) == ("ph_sent", "m1", 2)
+    outbox.forget_placeholder(db, row)
+    assert (first(db).state, first(db).ph_id) == ("queued", None)
+
+
+def test_row_keeps_how_it_is_to_be_sent(db: apsw.Connection) -> None:
+    """Text of ours is no Markdown; a thread belongs to the address."""
+    thread = replace(HERE, thread_id="5", private=False)
+    outbox.add(db, "t1", thread, [Part("*a*", markdown=False, reply_to="m0")], "direct", 1)
+    row = first(db)
+    assert (row.thread_id, row.markdown, row.reply_to, row.final) == ("5", False, "m0", True)
+    assert row.chat_key == thread.chat_key == "telegram/1/7/5"

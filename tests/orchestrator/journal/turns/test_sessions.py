@@ -1,0 +1,85 @@
+"""Sessions: the conversation, the tools used lately, and the chats an agent knows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import open_turn, opened, planned, receive, update
+
+from orchestrator.journal.turns import sessions, turns
+from orchestrator.journal.turns.outbox import Address, Part
+from thinker.protocol.messages import Message, UserMessage
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def said(*texts: str) -> list[Message]:
+    """User messages."""
+    return [UserMessage(content=text) for text in texts]
+
+
+def test_agent_and_chat_have_one_open_session(db: apsw.Connection) -> None:
+    """One that has ended is followed by a new one."""
+    first = sessions.current(db, "work", "c", 1)
+    assert sessions.current(db, "work", "c", 2) == first
+    others = {sessions.current(db, "home", "c", 2), sessions.current(db, "work", "d", 2)}
+    db.execute("UPDATE session SET ended_at = 3 WHERE id = ?", (first,))
+    assert len({first, *others, sessions.current(db, "work", "c", 4)}) == 4
+
+
+def test_window_is_the_newest_messages_that_no_summary_covers(db: apsw.Connection) -> None:
+    """Oldest first; other sessions do not show through."""
+    session, other = (sessions.current(db, agent, "c", 1) for agent in ("work", "home"))
+    sessions.append(db, session, "t1", said("a", "b"), 1)
+    sessions.append(db, other, "t2", said("x"), 1)
+    sessions.append(db, session, "t3", said("c"), 2)
+    assert sessions.window(db, session, 50) == tuple(said("a", "b", "c"))
+    assert sessions.window(db, session, 2) == tuple(said("b", "c"))
+    assert sessions.summary(db, session) is None
+    db.execute("UPDATE session SET summary = 'so far', summary_upto = 2 WHERE id = ?", (session,))
+    assert sessions.window(db, session, 50) == tuple(said("c"))
+    assert sessions.summary(db, session) == "so far"
+
+
+def test_window_that_jumps_begins_with_the_same_message_in_between(db: apsw.Connection) -> None:
+    """It is never smaller than asked for, so that nothing is forgotten early."""
+    session = sessions.current(db, "work", "c", 1)
+    found = []
+    for number in range(8):
+        sessions.append(db, session, "t1", said(str(number)), 1)
+        window = sessions.window(db, session, 2, jump=3)
+        found.append((window[0].content, len(window)))
+    sizes = [("0", 1), ("0", 2), ("0", 3), ("0", 4), ("3", 2), ("3", 3), ("3", 4), ("6", 2)]
+    assert found == sizes
+
+
+def test_recent_tools_are_those_of_the_last_turns_newest_first(db: apsw.Connection) -> None:
+    """Each once; the turn in hand does not count."""
+    for number, tools in enumerate((["old"], ["read", "note"], [], ["mail", "read"]), 1):
+        turn = open_turn(db, f"t{number}")
+        planned(db, turn.id, *tools)
+        turns.reply(db, turn, [Part("ok")], "direct", ("done", None), number)
+    open_turn(db, "t5")
+    planned(db, "t5", "now")
+    assert sessions.recent_tools(db, turn.session_id, 3) == ("mail", "read", "note")
+
+
+def test_agent_knows_only_chats_that_it_has_answered(db: apsw.Connection) -> None:
+    """A stranger's message, which no agent took, opens no way to them."""
+    open_turn(db, "t1")
+    receive(db, update(2, chat_id="8"))
+    receive(db, replace(update(3), thread_id="5"))
+    assert sessions.address(db, "work", "telegram", "7") == Address("telegram", "1", "7")
+    for agent, channel, chat in (
+        ("work", "telegram", "8"),
+        ("work", "console", "7"),
+        ("home", "telegram", "7"),
+    ):
+        assert sessions.address(db, agent, channel, chat) is None

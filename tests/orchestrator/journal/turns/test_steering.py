@@ -1,0 +1,125 @@
+"""Messages that enter a turn: theirs from then on, in their place, whatever happens to it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import CLASSES, job, open_turn, opened, planned, receive, step, update
+
+from orchestrator.journal.db.store import FencedError
+from orchestrator.journal.inspect import invariants, recent
+from orchestrator.journal.turns import (
+    cancellations,
+    deadletters,
+    inbox,
+    sessions,
+    steering,
+    steps,
+    transcript,
+    turns,
+)
+from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Turn
+from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
+
+DONE = ("done", None)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal, whole at the end."""
+    with opened(tmp_path) as connection:
+        yield connection
+        assert invariants.violations(connection) == []
+
+
+def enter(db: apsw.Connection, turn: Turn) -> tuple[UserMessage, ...]:
+    """Everything that waits."""
+    with job(db):
+        return steering.enter(db, turn, lambda _: True)
+
+
+def steered(db: apsw.Connection) -> Turn:
+    """A turn of one step, after which ``wait`` and ``no`` entered it."""
+    turn = open_turn(db, "t1", "first")
+    (call,) = planned(db, "t1", "note")
+    with job(db):
+        result = ToolResult(call_id=call.call_id, name=call.name, content="ok")
+        steps.finish_local(db, call, lambda _: result, 1, 2)
+    receive(db, update(2, "wait"), update(3, "no"))
+    assert enter(db, turn) == (UserMessage(content="wait"), UserMessage(content="no"))
+    return turn
+
+
+def test_messages_enter_in_order_and_belong_to_the_turn(db: apsw.Connection) -> None:
+    """They are no longer in line; the turn still began with its own message alone."""
+    turn = steered(db)
+    assert enter(db, turn) == ()
+    context = turns.context(db, "t1", frozenset(), 50, 5)
+    assert [row.text for row in context.messages] == ["first"]
+    assert [message.content for message in context.steps[0].entered] == ["wait", "no"]
+    assert recent.counts(db)["claimed"] == 3
+
+
+def test_session_keeps_them_where_they_came(db: apsw.Connection) -> None:
+    """And the reply ends them with the turn."""
+    turn = steered(db)
+    with job(db):
+        steps.plan(db, step("t1", content="so be it"), CLASSES, 1, 4)
+        turns.reply(db, turn, [Part("so be it")], "direct", DONE, 5)
+    said = sessions.window(db, turn.session_id, 50)
+    assert [type(message) for message in said] == [
+        UserMessage,
+        AssistantMessage,
+        ToolResult,
+        UserMessage,
+        UserMessage,
+        AssistantMessage,
+    ]
+    assert recent.counts(db)["done"] == 3
+
+
+def test_message_that_another_agent_answers_holds_up_the_line(db: apsw.Connection) -> None:
+    """Nobody overtakes it."""
+    turn = open_turn(db)
+    planned(db, "t1", "read")
+    receive(db, update(2, "mine"), update(3, "yours"), update(4, "mine again"))
+
+    def mine(row: InboxRow) -> bool:
+        return row.text != "yours"
+
+    with job(db):
+        assert steering.enter(db, turn, mine) == (UserMessage(content="mine"),)
+    row = inbox.oldest_new(db, turn.chat_key)
+    assert row is not None
+    assert row.text == "yours"
+
+
+def test_turn_that_has_no_step_or_another_owner_takes_nothing(db: apsw.Connection) -> None:
+    """The message stays new."""
+    turn = open_turn(db)
+    receive(db, update(2))
+    with pytest.raises(FencedError):
+        enter(db, turn)
+    planned(db, "t1", "read")
+    with job(db):
+        turns.boot(db, 9)
+    with pytest.raises(FencedError):
+        enter(db, turn)
+    assert recent.counts(db)["new"] == 1
+
+
+def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: apsw.Connection) -> None:
+    """One that is put back begins a turn of its own."""
+    turn = steered(db)
+    with job(db):
+        turns.bury(db, turn, "signal 11", "sorry", 6)
+    assert recent.counts(db)["dead"] == 3
+    with job(db):
+        deadletters.retry(db, 3, 7)
+    row = inbox.oldest_new(db, turn.chat_key)
+    assert row is not None
+    assert transcript.recorded(db, "t1")[0].entered == (UserMessage(content="wait"),)
+    assert cancellations.cancel(db, turn.chat_key, "stopped", 8) is None

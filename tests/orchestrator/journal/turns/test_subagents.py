@@ -1,0 +1,224 @@
+"""Work of subagents in the journal: begun once, ended once, told once, stopped with its parent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, open_turn, opened, planned
+
+from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import (
+    cancellations,
+    deadletters,
+    inbox,
+    outbox,
+    steps,
+    subagents,
+    turns,
+)
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.subagents import Run, Spec
+from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.upkeep import retention
+from thinker.protocol.messages import ToolResult
+
+NOW = 1_000
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with the open turn t1 of the agent ``work`` in chat 7."""
+    with opened(tmp_path) as connection:
+        open_turn(connection)
+        yield connection
+
+
+def begun(db: apsw.Connection, *, wait: bool = True, turn: str = "t1") -> Call:
+    """A call of a turn that has a subagent do something."""
+    (call,) = planned(db, turn, "note")
+    with job(db):
+        steps.intend(db, turn, call.seq, 1, NOW)
+        name = subagents.create(db, call, "work", Spec(), NOW)
+        address = turns.origin(db, turn).address()
+        subagents.begin(db, call, name, address, "count", NOW, wait=wait)
+    return call
+
+
+def admitted(db: apsw.Connection, call: Call, turn_id: str = "s1") -> Turn:
+    """T2 of the work of a call."""
+    row = inbox.oldest_new(db, run(db, call).lane)
+    assert row is not None
+    with job(db):
+        turn = turns.admit(db, row, Admission(turn_id, "work", 1, 5, "1", "subagent"), NOW)
+    assert turn is not None
+    return turn
+
+
+def run(db: apsw.Connection, call: Call) -> Run:
+    """The work of a call."""
+    found = subagents.of_call(db, call.turn_id, call.seq)
+    assert found is not None
+    return found
+
+
+def replied(db: apsw.Connection, turn: Turn, text: str = "42", *, failed: bool = False) -> None:
+    """T6 of a subagent's turn."""
+    with job(db):
+        turns.reply(db, turn, (), "direct", ("done", None), NOW)
+        subagents.end(db, turn.id, text, NOW, failed=failed)
+
+
+def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: apsw.Connection) -> None:
+    """The chat's own line does not wait for it; an approval would be asked in the chat."""
+    call = begun(db)
+    work = run(db, call)
+    assert work.subagent_id == "work-sub-t1-2"
+    assert inbox.chats_with_work(db) == {"telegram/1/7/": False, work.lane: True}
+    turn = admitted(db, call)
+    origin = turns.origin(db, turn.id)
+    assert (origin.text, origin.ours) == ("count", True)
+    assert origin.address().chat_key == "telegram/1/7/"
+    assert not run(db, call).ended
+    assert subagents.open_count(db, "work") == 1
+    assert invariants.violations(db) == []
+
+
+def test_call_can_begin_its_work_once(db: apsw.Connection) -> None:
+    """The journal itself refuses a second time, and keeps nothing of it."""
+    call = begun(db)
+    with pytest.raises(apsw.ConstraintError), job(db):
+        subagents.create(db, call, "work", Spec(), NOW)
+    address, name = turns.origin(db, "t1").address(), run(db, call).subagent_id
+    with pytest.raises(apsw.ConstraintError), job(db):
+        subagents.begin(db, call, name, address, "x", NOW, wait=True)
+    assert len(subagents.begun_by(db, "t1")) == 1
+
+
+def test_result_of_awaited_work_stays_with_its_call(db: apsw.Connection) -> None:
+    """No message, no dead letter, no outbox row."""
+    call = begun(db)
+    replied(db, admitted(db, call))
+    work = run(db, call)
+    assert (work.ended, work.result, work.failed) == (True, "42", False)
+    assert subagents.open_count(db, "work") == 0
+    assert db.execute("SELECT count(*) FROM inbox").get == 2
+    assert db.execute("SELECT count(*) FROM outbox").get == 0
+    assert invariants.violations(db) == []
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"), [(False, "returned the following result"), (True, "reported a failure")]
+)
+def test_result_of_other_work_is_a_message_in_its_chat(
+    db: apsw.Connection, words: str, *, failed: bool
+) -> None:
+    """In the same transaction, for the agent that wanted it."""
+    call = begun(db, wait=False)
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("started")], "direct", ("done", None), NOW)
+    replied(db, admitted(db, call), failed=failed)
+    row = inbox.oldest_new(db, "telegram/1/7/")
+    assert row is not None
+    assert (row.kind, row.target, row.ours) == (inbox.RESULT, "work", True)
+    assert row.text == f"Subagent (reference: work-sub-t1-2) has {words}:\n\n42"
+
+
+def test_stopped_turn_takes_its_work_along(db: apsw.Connection) -> None:
+    """Begun or not; their turns are found as cancelled."""
+    call = begun(db)
+    admitted(db, call)
+    other = begun(db, wait=False)
+    with job(db):
+        assert cancellations.cancel(db, "telegram/1/7/", "stopped", NOW) == "t1"
+    assert [run(db, item).state for item in (call, other)] == ["cancelled", "cancelled"]
+    assert run(db, call).error == "stopped"
+    assert sorted(cancellations.cancelled(db, ["t1", "s1", "x"])) == ["s1", "t1"]
+    assert inbox.chats_with_work(db) == {}
+    assert invariants.violations(db) == []
+
+
+def test_turn_that_ends_stops_only_what_it_waits_for(db: apsw.Connection) -> None:
+    """What was to go on in the background goes on, until the chat is stopped."""
+    awaited, other = begun(db), begun(db, wait=False)
+    with job(db):
+        cancellations.cancel_awaited(db, "t1", NOW)
+    assert [run(db, item).state for item in (awaited, other)] == ["cancelled", "new"]
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
+        assert cancellations.stop(db, "telegram/1/8/", "stopped", NOW) is None
+        assert cancellations.stop(db, "telegram/1/7/", "stopped", NOW) == []
+        assert cancellations.stop(db, "telegram/1/7/", "stopped", NOW) is None
+    assert run(db, other).state == "cancelled"
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_what_a_subagent_may_have_done_is_told_by_whoever_answers(
+    db: apsw.Connection, *, wait: bool
+) -> None:
+    """The turn that waited for it, or the one that has its result as a message."""
+    call = begun(db, wait=wait)
+    turn = admitted(db, call)
+    (order,) = planned(db, turn.id, "order")
+    with job(db):
+        steps.intend(db, turn.id, order.seq, 1, NOW)
+        steps.recover(db, turn.id, frozenset(), NOW)
+    replied(db, turn)
+    assert subagents.unconfirmed(db, turn.id) == ["order"]
+    assert subagents.unconfirmed(db, "t1") == (["order"] if wait else [])
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
+        row = inbox.oldest_new(db, "telegram/1/7/")
+        if row is not None:
+            turns.admit(db, row, Admission("t2", "work", 1, 5, "1"), NOW)
+    assert subagents.unconfirmed(db, "t2") == ([] if wait else ["order"])
+
+
+def test_dead_work_is_nobodys_dead_letter(db: apsw.Connection) -> None:
+    """Put back, it would run for a call that has its result."""
+    call = begun(db)
+    turn = admitted(db, call)
+    with job(db):
+        turns.bury(db, turn, "signal 11", None, NOW)
+        subagents.end(db, turn.id, "it died", NOW, failed=True)
+    assert (run(db, call).state, run(db, call).failed) == ("dead", True)
+    assert deadletters.every(db) == []
+    assert invariants.violations(db) == []
+
+
+def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
+    """As are a call that ended before its work, and a result that nobody was told of."""
+    call = begun(db)
+    turn = admitted(db, call)
+    with job(db):
+        result = ToolResult(call_id=call.call_id, name=call.name, content="?")
+        steps.finish(db, call, result, NOW)
+    assert "still works" in " ".join(invariants.violations(db))
+    with job(db):
+        turns.reply(db, turn, (), "direct", ("done", None), NOW)
+    assert "is closed without a result" in " ".join(invariants.violations(db))
+    with job(db):
+        db.execute("UPDATE subagent_run SET result = '42', wait = 0")
+    assert "nobody was told" in " ".join(invariants.violations(db))
+
+
+def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection) -> None:
+    """Not before the message that told of it, which tells it for as long."""
+    done, cancelled = begun(db, wait=False), begun(db, wait=False)
+    replied(db, admitted(db, done))
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("soon")], "direct", ("done", None), NOW)
+        db.execute(
+            "UPDATE inbox SET state = 'cancelled', ended_at = ? WHERE id = ?",
+            (NOW, run(db, cancelled).inbox_id),
+        )
+        for row in outbox.due(db, "telegram"):
+            outbox.sending(db, row.id, "sending", NOW)
+            outbox.delivered(db, row.id, "1", NOW)
+        assert retention.turns(db, NOW) == 0
+        assert retention.turns(db, NOW + 1) == 1
+        assert retention.turns(db, NOW + 1) == 0
+    assert [text for (text,) in db.execute("SELECT kind FROM inbox")] == ["subagent_result"]
+    assert db.execute("SELECT count(*) FROM turn").get == 0
+    assert invariants.violations(db) == []

@@ -1,0 +1,259 @@
+"""T0, T2, T6, T9 and the dead letter."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from fakes.journal import (
+    CLASSES,
+    job,
+    next_turn,
+    open_turn,
+    opened,
+    planned,
+    receive,
+    row_of,
+    step,
+    update,
+)
+
+from orchestrator.journal.db.store import FencedError, Store
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.turns import inbox, outbox, sessions, steps, turns
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Admission, Turn
+from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
+
+DONE = ("done", None)
+KEY = "telegram/1/7/"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def everything(db: apsw.Connection) -> list[object]:
+    """All rows that a turn touches."""
+    queries = (
+        "SELECT * FROM inbox",
+        "SELECT * FROM turn",
+        "SELECT * FROM step",
+        "SELECT * FROM outbox",
+        "SELECT * FROM message",
+        "SELECT * FROM session",
+        "SELECT * FROM audit",
+    )
+    return [db.execute(query).fetchall() for query in queries]
+
+
+def history(db: apsw.Connection, turn: Turn) -> tuple[object, ...]:
+    """What the session holds."""
+    return sessions.window(db, turn.session_id, 50)
+
+
+def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: apsw.Connection) -> None:
+    """Another chat has a turn of its own meanwhile (invariant 3)."""
+    receive(db, update(2, "first"), update(1, "second"), update(3, "other", "8"))
+    turn = next_turn(db, "t1")
+    assert turn is not None
+    assert [row.text for row in inbox.of_turn(db, "t1")] == ["first"]
+    assert next_turn(db, "t2") is None
+    assert next_turn(db, "t3", "8") is not None
+    with job(db):
+        turns.reply(db, turn, [Part("hi")], "direct", DONE, 1)
+    assert next_turn(db, "t4") is not None
+    assert [row.text for row in inbox.of_turn(db, "t4")] == ["second"]
+    assert turns.open_count(db) == 2
+
+
+async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> None:
+    """Eight lanes for one chat: one turn, one claimed message."""
+    store = Store(tmp_path / "journal.db")
+
+    def admit(db: apsw.Connection, number: int) -> Turn | None:
+        row = inbox.oldest_new(db, KEY)
+        if row is None:
+            return None
+        return turns.admit(db, row, Admission(f"t{number}", "work", 1, 15, "1"), 0)
+
+    with anyio.fail_after(5):
+        await store.transact(inbox.ingest, [Arrival(update(n)) for n in (1, 2)], None, 0)
+        admitted = await asyncio.gather(*(store.transact(admit, number) for number in range(8)))
+        counts = await store.transact(recent.counts)
+    store.close()
+    assert len([turn for turn in admitted if turn is not None]) == 1
+    assert (counts["new"], counts["claimed"]) == (1, 1)
+
+
+def test_message_that_was_taken_is_not_admitted_again(db: apsw.Connection) -> None:
+    """And no turn is left behind by the attempt."""
+    turn = open_turn(db)
+    row = row_of(db, "t1")
+    turns.reply(db, turn, [Part("hi")], "direct", DONE, 1)
+    with pytest.raises(FencedError), job(db):
+        turns.admit(db, row, Admission("t2", "work", 1, 15, "1"), 2)
+    assert turns.open_count(db) == 0
+
+
+def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: apsw.Connection) -> None:
+    """The time that nobody was here does not count; ended turns are left alone."""
+    first = open_turn(db, "t1")
+    assert (first.epoch, first.deadline) == (1, 900_000)
+    turns.reply(db, first, [Part("hi")], "direct", DONE, 1)
+    open_turn(db, "t2")
+    before = turns.load(db, "t1")
+    assert turns.boot(db, 5_000_000) == 2
+    adopted = turns.open_in(db, KEY)
+    assert adopted is not None
+    assert (adopted.id, adopted.epoch, adopted.deadline) == ("t2", 2, 5_900_000)
+    assert turns.load(db, "t1") == before
+    assert turns.boot(db, 6_000_000) == 3
+
+
+def test_replaced_supervisor_changes_nothing(db: apsw.Connection) -> None:
+    """Its reply and its dead letter are refused whole (invariant 14)."""
+    turn = open_turn(db)
+    planned(db, "t1", "read")
+    turns.boot(db, 5)
+    before = everything(db)
+    with pytest.raises(FencedError), job(db):
+        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+    with pytest.raises(FencedError), job(db):
+        turns.bury(db, turn, "crash", "Sorry.", 9)
+    turns.extend(db, turn, 9)
+    assert everything(db) == before
+
+
+def test_reply_is_stored_whole_or_not_at_all(db: apsw.Connection) -> None:
+    """Outbox, turn, inbox and session change together (invariant 10)."""
+    turn = open_turn(db)
+    planned(db, "t1", "read")
+    before = everything(db)
+    db.execute(
+        "CREATE TEMP TRIGGER no_session BEFORE INSERT ON message"
+        " BEGIN SELECT raise(ABORT, 'no'); END"
+    )
+    with pytest.raises(apsw.ConstraintError), job(db):
+        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+    assert everything(db) == before
+    db.execute("DROP TRIGGER no_session")
+    with job(db):
+        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+    assert turns.load(db, "t1").state == "replied"
+    assert row_of(db, "t1").state == "done"
+    assert [row.body for row in outbox.due(db, "telegram")] == ["hi"]
+    with pytest.raises(FencedError), job(db):
+        turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
+
+
+def test_session_keeps_the_turn_as_it_happened(db: apsw.Connection) -> None:
+    """The message, each response with the results of its calls, in the model's order."""
+    turn = open_turn(db, text="time?")
+    (read, mail) = planned(db, "t1", "read", "mail")
+    for call in (mail, read):
+        steps.intend(db, "t1", call.seq, 1, 2)
+        answer = ToolResult(call_id=call.call_id, name=call.name, content=call.name.upper())
+        steps.finish(db, call, answer, 2)
+    steps.plan(db, step("t1", content="It is noon."), CLASSES, 1, 3)
+    turns.reply(db, turn, [Part("It is noon.")], "direct", DONE, 4)
+    assert history(db, turn) == (
+        UserMessage(content="time?"),
+        step("t1", "read", "mail").response,
+        ToolResult(call_id="c0", name="read", content="READ"),
+        ToolResult(call_id="c1", name="mail", content="MAIL"),
+        AssistantMessage(content="It is noon."),
+    )
+
+
+def test_session_keeps_what_was_said_when_the_model_said_nothing(db: apsw.Connection) -> None:
+    """A text of ours after an empty answer or in the middle of tool calls."""
+    turn = open_turn(db, "t1")
+    steps.plan(db, step("t1", content=" \n"), CLASSES, 1, 3)
+    turns.reply(db, turn, [Part("I have"), Part("no answer.")], "direct", DONE, 4)
+    assert history(db, turn)[-1] == AssistantMessage(content="I have\nno answer.")
+    second = open_turn(db, "t2")
+    planned(db, "t2", "read")
+    turns.reply(db, second, [Part("Too many steps.")], "direct", DONE, 4)
+    *_, called, gave_up, said = history(db, second)
+    assert isinstance(called, AssistantMessage)
+    assert isinstance(gave_up, ToolResult)
+    assert gave_up.is_error
+    assert said == AssistantMessage(content="Too many steps.")
+
+
+def test_context_is_everything_that_the_next_worker_needs(db: apsw.Connection) -> None:
+    """History of earlier turns, this turn's message and steps, the tools used lately."""
+    first = open_turn(db, "t1", "one")
+    planned(db, "t1", "read", "note")
+    turns.reply(db, first, [Part("1")], "direct", DONE, 1)
+    open_turn(db, "t2", "two")
+    (mail,) = planned(db, "t2", "mail")
+    steps.intend(db, "t2", mail.seq, 1, 2)
+    with job(db):
+        context = turns.context(db, "t2", frozenset(), 50, 3)
+    assert [row.text for row in context.messages] == ["two"]
+    assert context.history[0] == UserMessage(content="one")
+    assert context.history[-1] == AssistantMessage(content="1")
+    assert context.recent_tools == ("read", "note")
+    result = context.steps[0].calls[0].result
+    assert result is not None
+    assert "unknown_outcome" in result.content
+
+
+def test_message_that_kills_its_worker_becomes_a_dead_letter(db: apsw.Connection) -> None:
+    """Deaths are counted, the user is told, the audit log has it, the chat goes on."""
+    receive(db, update(5, "next"))
+    db.execute("UPDATE inbox SET id = 50")
+    turn = open_turn(db, "t1")
+    planned(db, "t1", "mail")
+    assert [turns.process_died(db, "t1") for _ in range(3)] == [1, 2, 3]
+    with job(db):
+        turns.bury(db, turn, "signal 11", "I gave it up.", 9)
+    row = row_of(db, "t1")
+    assert (row.state, row.error) == ("dead", "signal 11")
+    assert turns.load(db, "t1").state == "dead"
+    assert [item.body for item in outbox.due(db, "telegram")] == ["I gave it up."]
+    assert db.execute("SELECT state FROM step WHERE kind = 'tool'").get == "failed"
+    assert "dead letter" in str(db.execute("SELECT act FROM audit").get)
+    assert next_turn(db, "t2") is not None
+
+
+def test_turn_closes_when_its_last_message_has_ended(db: apsw.Connection) -> None:
+    """Whatever became of each; a turn that has not replied stays open (T9)."""
+    turn = open_turn(db)
+    address = row_of(db, "t1").address()
+    outbox.add_extra(db, "t1", address, [Part("by the way")], "direct", 1)
+    (extra,) = outbox.due(db, "telegram")
+    outbox.delivered(db, extra.id, "m1", 2)
+    assert turns.load(db, "t1").state == "running"
+    turns.reply(db, turn, [Part("a"), Part("b"), Part("c")], "direct", DONE, 3)
+    for state in ("unknown", "failed_permanent"):
+        (row,) = outbox.due(db, "telegram")
+        outbox.end(db, row.id, state, "no", 4)
+        assert turns.load(db, "t1").state == "replied"
+    (row,) = outbox.due(db, "telegram")
+    outbox.delivered(db, row.id, "m2", 5)
+    assert turns.load(db, "t1").state == "closed"
+
+
+def test_turn_with_an_empty_reply_closes_at_once(db: apsw.Connection) -> None:
+    """And gives up a preview that will never get a text."""
+    turn = open_turn(db)
+    outbox.start_preview(db, "t1", row_of(db, "t1").address(), "Let me", 1)
+    turns.reply(db, turn, [], "edit", DONE, 3)
+    assert turns.load(db, "t1").state == "closed"
+    assert db.execute("SELECT state FROM outbox").get == "abandoned"
+
+
+def test_extended_turn_has_its_whole_time_again(db: apsw.Connection) -> None:
+    """After a time in which it could not run."""
+    turn = open_turn(db)
+    turns.extend(db, turn, 1000)
+    assert turns.load(db, "t1").deadline == 901_000

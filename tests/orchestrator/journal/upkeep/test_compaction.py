@@ -1,0 +1,159 @@
+"""Sessions that want a summary or to be looked through, and what is written of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import opened
+
+from orchestrator.journal.memory import facts
+from orchestrator.journal.turns import sessions
+from orchestrator.journal.upkeep import compaction
+from thinker.protocol.background import ExtractedFact
+from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+
+ALL = {"work": 0}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """An empty journal."""
+    with opened(tmp_path) as connection:
+        yield connection
+
+
+def talk(db: apsw.Connection, turns: int, first: int = 0, size: int = 40) -> int:
+    """A session of ``work`` with so many turns more; each says its number and is answered."""
+    session = sessions.current(db, "work", "c", 1)
+    for number in range(first, first + turns):
+        said: list[Message] = [
+            UserMessage(content=f"{number}".ljust(size)),
+            AssistantMessage(content="yes"),
+        ]
+        sessions.append(db, session, f"t{number}", said, number)
+    return session
+
+
+def fact(text: str) -> ExtractedFact:
+    """A certain fact."""
+    return ExtractedFact(fact=text, category="background", confidence=0.8)
+
+
+def test_tool_payloads_count() -> None:
+    """Arguments and results, at four characters a token."""
+    call = ToolCall(id="c", name="put", arguments={"text": "x" * 400})
+    assert sessions.tokens(AssistantMessage(tool_calls=(call,))) > 100
+    assert sessions.tokens(ToolResult(call_id="c", name="put", content="y" * 400)) == 100
+
+
+def test_session_is_large_beyond_its_agents_limit(db: apsw.Connection) -> None:
+    """Agents without a limit are left alone; one that has ended is too."""
+    session = talk(db, 10)
+    assert compaction.large(db, {"work": 109}) == [(session, "work", 110)]
+    assert compaction.large(db, {"work": 110}) == compaction.large(db, {}) == []
+    assert compaction.large(db, {"home": 1}) == []
+    sessions.end(db, "work", "c", 9)
+    assert compaction.large(db, {"work": 1}) == []
+
+
+def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(
+    db: apsw.Connection,
+) -> None:
+    """The next one is made from the summary and what came after it."""
+    session = talk(db, 8)
+    part = compaction.older(db, session, 5)
+    assert part is not None
+    assert [message.content.strip() for message in part.messages[::2]] == ["0", "1", "2"]
+    assert compaction.compacted(db, part, "Three numbers.")
+    assert sessions.summary(db, session) == "Three numbers."
+    assert len(sessions.window(db, session, 50)) == 10
+    assert compaction.large(db, ALL) == [(session, "work", 55)]
+    assert compaction.older(db, session, 5) is None
+    talk(db, 3, first=8)
+    following = compaction.older(db, session, 5)
+    assert following is not None
+    assert following.summary == "Three numbers."
+    assert [message.content.strip() for message in following.messages[::2]] == ["3", "4", "5"]
+
+
+def test_summary_of_a_part_that_another_summary_covers_changes_nothing(
+    db: apsw.Connection,
+) -> None:
+    """Two processes may have asked; the first to write wins."""
+    session = talk(db, 8)
+    part = compaction.older(db, session, 5)
+    assert part is not None
+    assert compaction.compacted(db, part, "first")
+    assert not compaction.compacted(db, part, "second")
+    assert sessions.summary(db, session) == "first"
+
+
+def test_what_is_too_long_for_one_summary_waits_for_the_next(db: apsw.Connection) -> None:
+    """Turns are not cut in two."""
+    session = talk(db, 8, size=30_000)
+    part = compaction.older(db, session, 5)
+    assert part is not None
+    assert [message.content.strip() for message in part.messages[::2]] == ["0"]
+
+
+def test_session_is_quiet_after_its_agents_time(db: apsw.Connection) -> None:
+    """And it is known when the next one will be."""
+    session = talk(db, 2)
+    assert compaction.quiet(db, {"work": 100}, 100) == ([], 101)
+    assert compaction.quiet(db, {"work": 100}, 101) == ([(session, "work")], None)
+    assert compaction.quiet(db, {"home": 100}, 101) == ([], None)
+
+
+def test_each_stretch_is_looked_through_once(db: apsw.Connection) -> None:
+    """Facts and mark are one; what was said since is the next stretch."""
+    session = talk(db, 2)
+    stretch = compaction.unseen(db, session, 10)
+    assert stretch is not None
+    assert stretch.turns == ("t0", "t1")
+    assert compaction.extracted(db, stretch, [fact("It rains."), fact("It rains.")], 7) == 1
+    assert compaction.extracted(db, stretch, [fact("It snows.")], 7) == 0
+    (kept,) = facts.newest(db, "work", None, facts.FOREVER, 9)
+    assert (kept.fact, kept.source, kept.confidence) == ("It rains.", "extraction t0..t1", 0.8)
+    assert compaction.unseen(db, session, 10) is None
+    assert compaction.quiet(db, ALL, 99) == ([], None)
+    talk(db, 3, first=2)
+    following = compaction.unseen(db, session, 2)
+    assert following is not None
+    assert following.turns == ("t2", "t3")
+    assert following.known == ("It rains.",)
+
+
+def test_too_little_said_waits_until_there_is_more(db: apsw.Connection) -> None:
+    """And counts then."""
+    session = talk(db, 1)
+    assert compaction.unseen(db, session, 10) is None
+    assert compaction.quiet(db, ALL, 99) == ([], None)
+    talk(db, 1, first=1)
+    assert compaction.quiet(db, ALL, 99) == ([(session, "work")], None)
+    stretch = compaction.unseen(db, session, 10)
+    assert stretch is not None
+    assert stretch.turns == ("t0", "t1")
+
+
+def test_secret_is_not_kept_and_a_known_fact_is_touched(db: apsw.Connection) -> None:
+    """The rest of the list is kept all the same."""
+    session = talk(db, 2)
+    facts.store(db, "work", "It rains.", "background", "turn t0", 1)
+    stretch = compaction.unseen(db, session, 10)
+    assert stretch is not None
+    found = [fact("The password is hunter2!"), fact("It rains."), fact("It is late.")]
+    assert compaction.extracted(db, stretch, found, 7) == 1
+    kept = facts.newest(db, "work", None, facts.FOREVER, 9)
+    assert [(item.fact, item.updated_at) for item in kept] == [("It is late.", 7), ("It rains.", 7)]
+
+
+def test_failed_stretch_is_tried_again_when_quiet_for_as_long_once_more(
+    db: apsw.Connection,
+) -> None:
+    """Not sooner than what was said meanwhile asks for."""
+    session = talk(db, 2)
+    compaction.postpone(db, session, 50)
+    assert compaction.quiet(db, {"work": 10}, 59) == ([], 60)
+    compaction.postpone(db, session, 20)
+    assert compaction.quiet(db, {"work": 10}, 59) == ([], 60)

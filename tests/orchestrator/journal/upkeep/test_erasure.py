@@ -1,0 +1,139 @@
+"""What is forgotten leaves no row and no word; everything else stays (invariant 22)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, open_turn, opened, receive, update
+from fakes.lived import Life
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db import audit
+from orchestrator.journal.inspect import invariants
+from orchestrator.journal.memory import profile
+from orchestrator.journal.turns import turns
+from orchestrator.journal.upkeep import compaction, erasure
+from orchestrator.journal.upkeep.erasure import TABLES, Subject
+
+ZEBRA, OTTER = "zebra", "otter"
+CHAT, OTHER = "471147114711", "581258125812"
+OF_AGENTS = {"profile", "playbook_seed", "pause", "model_call", "request"}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal under a fresh epoch of 1."""
+    with opened(tmp_path) as connection:
+        with job(connection):
+            turns.boot(connection, 0)
+        yield connection
+
+
+def mentions(db: apsw.Connection, *words: str) -> set[tuple[str, str]]:
+    """Tables and columns, those of indexes too, in which any of the words stands."""
+    found = set()
+    named = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
+    for (table,) in db.execute(named).fetchall():
+        cursor = db.execute(f"SELECT * FROM {table}")  # noqa: S608 - names of the schema
+        for row in cursor:
+            cells = zip((name for name, *_ in cursor.description), row, strict=True)
+            for column, cell in cells:
+                data = cell if isinstance(cell, bytes) else str(cell).encode()
+                if any(word.encode() in data for word in words):
+                    found.add((str(table), str(column)))
+    return found
+
+
+def dump(db: apsw.Connection, word: str) -> list[str]:
+    """Every row of the journal's own tables that has a word in it, but the audit log's."""
+    return sorted(
+        f"{table} {row}"
+        for table in {table for table, _ in TABLES} | {"media", "prompt_part"}
+        for row in db.execute(f"SELECT * FROM {table}")  # noqa: S608 - names of the schema
+        if word in str(row)
+    )
+
+
+def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(
+    db: apsw.Connection, tmp_path: Path
+) -> None:
+    """What was learned there goes too; the agent, its other chat and its costs stay."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    before = dump(db, OTTER)
+    subject = Subject(channel="telegram", chat=CHAT)
+    with job(db):
+        erasure.forget(db, Subject(channel="api", chat=f"req-{ZEBRA}"), 20)
+        known = erasure.count(db, subject)
+        assert {table for table, _ in TABLES} - set(known) == OF_AGENTS
+        calls = db.execute("SELECT count(*), sum(prompt) FROM model_call").fetchall()
+        erasure.forget(db, subject, 20)
+        assert erasure.count(db, subject) == {}
+    assert mentions(db, CHAT, ZEBRA) == set()
+    assert dump(db, OTTER) != []
+    assert [row for row in dump(db, OTTER) if not row.startswith("profile ")] == [
+        row for row in before if not row.startswith("profile ")
+    ]
+    assert profile.get(db, "work") == {"pets": {OTTER: OTTER}}
+    assert db.execute("SELECT count(*), sum(prompt) FROM model_call").fetchall() == calls
+    assert invariants.violations(db) == []
+    assert audit.verify(db) is None
+    ((act, numbers),) = db.execute("SELECT act, object FROM audit ORDER BY id DESC LIMIT 1")
+    assert act == "forgot a chat"
+    assert f"inbox {known['inbox']}" in str(numbers)
+    db.close()
+    data = (tmp_path / "journal.db").read_bytes()
+    assert f"I am {ZEBRA}".encode() not in data
+    assert f"answer of {ZEBRA}".encode() not in data
+
+
+def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Connection) -> None:
+    """Not its id in any row; another agent keeps all that it has."""
+    Life(db, "zoroaster", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    before = dump(db, OTTER)
+    subject = Subject(agent="zoroaster")
+    with job(db):
+        known = erasure.count(db, subject)
+        assert {table for table, _ in TABLES} - set(known) == {"pairing"}
+        erasure.forget(db, subject, 20)
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 21)  # its pairing, notices
+    assert mentions(db, "zoroaster", CHAT, ZEBRA) == set()
+    assert dump(db, OTTER) == before
+    assert invariants.violations(db) == []
+
+
+def test_what_is_being_answered_is_not_forgotten(db: apsw.Connection) -> None:
+    """The message says what to do; nothing was removed."""
+    open_turn(db)
+    for subject in (Subject(agent="work"), Subject(channel="telegram", chat="7")):
+        with pytest.raises(OrchestratorError, match="end it with /stop, then try again"), job(db):
+            erasure.forget(db, subject, 1)
+        assert erasure.count(db, subject)["turn"] == 1
+
+
+def test_messages_that_nobody_has_begun_with_are_forgotten(db: apsw.Connection) -> None:
+    """As is a chat that only asked to be let in; one that never was is no chat."""
+    receive(db, update(1, "still to be answered", "8"))
+    with job(db):
+        erasure.forget(db, Subject(channel="telegram", chat="8"), 1)
+        with pytest.raises(OrchestratorError, match="nothing of chat telegram:8"):
+            erasure.forget(db, Subject(channel="telegram", chat="8"), 2)
+
+
+def test_everything_of_a_chat_is_handed_out(db: apsw.Connection) -> None:
+    """Each row with its table, as many as would be forgotten."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    subject = Subject(channel="telegram", chat=CHAT)
+    with job(db):
+        rows = list(erasure.export(db, subject))
+        known = erasure.count(db, subject)
+    assert {table: sum(row["table"] == table for row in rows) for table in known} == known
+    assert any(row["table"] == "inbox" and row["text"] == f"I am {ZEBRA}" for row in rows)
+
+
+def test_upkeep_of_a_session_that_was_forgotten_finds_nothing(db: apsw.Connection) -> None:
+    """It may have been planned before."""
+    assert compaction.older(db, 99, 1) is None
+    assert compaction.unseen(db, 99, 1) is None

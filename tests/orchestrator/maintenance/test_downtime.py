@@ -1,0 +1,41 @@
+"""A long absence is told to the operator."""
+
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+
+from orchestrator.journal.db.store import Store
+from orchestrator.maintenance.downtime import HOUR, KEPT, Downtime
+
+
+def noted(db: apsw.Connection) -> str | None:
+    """When the daemon was last seen alive."""
+    found = db.execute("SELECT v FROM meta WHERE k = 'alive_at'").get
+    return None if found is None else str(found)
+
+
+async def hints(store: Store, now: int) -> tuple[str, ...]:
+    """What a daemon that starts at ``now`` tells."""
+    downtime = Downtime(store, lambda: now)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(downtime.run)
+        with anyio.fail_after(5):
+            while await store.transact(noted) != str(now):
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    return downtime.hints
+
+
+@pytest.mark.parametrize(("away", "told"), [(0, False), (KEPT, False), (KEPT + 2 * HOUR, True)])
+async def test_absence_beyond_what_telegram_keeps_is_told(
+    tmp_path: Path, away: int, *, told: bool
+) -> None:
+    """With its length (F59); a new journal knows of none."""
+    store = Store(tmp_path / "journal.db")
+    assert await hints(store, HOUR) == ()
+    found = await hints(store, HOUR + away)
+    store.close()
+    assert bool(found) == told
+    assert all("away for 26 hours" in hint for hint in found)

@@ -1,0 +1,227 @@
+"""Launch specs: which endpoint, which environment, which files."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from fakes.agent_process import real_spec
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.files import write_private
+from orchestrator.processes.launch import (
+    Endpoint,
+    prepare,
+    resolve,
+    write_prompt,
+)
+from orchestrator.settings import Settings
+from orchestrator.timezones import host_timezone
+from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.providers import PROVIDERS
+
+KEYS = {p.key_var: f"key-of-{p.name}" for p in PROVIDERS.values() if p.key_var is not None}
+OLLAMA = Endpoint("ollama", "llama", "http://127.0.0.1:9/v1")
+CANARIES = {
+    "TELEGRAM_BOT_TOKEN": "canary-1",
+    "AWS_SECRET_ACCESS_KEY": "canary-2",
+    "LD_PRELOAD": "canary-3",
+    "PYTHONPATH": "canary-4",
+    "HTTPS_PROXY": "canary-5",
+    "ORCHESTRATOR_HOME": "canary-6",
+    "THINKER_MODEL": "canary-7",
+    "CREDENTIALS_DIRECTORY": "canary-8",
+}
+
+
+def agent(**fields: object) -> AgentDefinition:
+    """An agent of agents.json."""
+    return AgentDefinition.model_validate({"agent_id": "work", **fields})
+
+
+def test_auto_takes_the_first_key_then_a_local_server_then_demo() -> None:
+    """In the order of the provider table; a model that is named is kept."""
+    auto = agent(llm_provider="auto")
+    left = dict(KEYS)
+    for provider in PROVIDERS.values():
+        if provider.key_var is not None:
+            expected = Endpoint(provider.name, provider.default_model)
+            assert resolve(auto, left, (OLLAMA,)) == expected
+            left.pop(provider.key_var)
+    assert resolve(auto, dict.fromkeys(KEYS, ""), (OLLAMA, Endpoint("lmstudio", "m"))) == OLLAMA
+    assert resolve(auto, {}, ()) == Endpoint("demo", "demo")
+    named = agent(llm_provider="auto", model="mine")
+    assert resolve(named, KEYS, ()).model == "mine"
+    assert resolve(named, {}, (OLLAMA,)) == Endpoint("ollama", "mine", OLLAMA.base_url)
+
+
+def test_auto_sees_a_key_in_the_agents_own_environment() -> None:
+    """An agent may bring its own account."""
+    own = agent(llm_provider="auto", env={"GROQ_API_KEY": "own"})
+    assert resolve(own, {}, (OLLAMA,)).provider == "groq"
+
+
+def test_named_provider_is_taken_as_it_is() -> None:
+    """Whatever keys there are."""
+    named = agent(llm_provider="openai", model="gpt", base_url="http://127.0.0.1:8/v1")
+    assert resolve(named, {}, (OLLAMA,)) == Endpoint("openai", "gpt", "http://127.0.0.1:8/v1")
+    assert resolve(agent(llm_provider="demo"), KEYS, ()) == Endpoint("demo", "demo")
+
+
+@pytest.mark.parametrize("provider", [p.name for p in PROVIDERS.values()])
+def test_worker_gets_the_key_of_its_provider_alone(tmp_path: Path, provider: str) -> None:
+    """No other secret of the daemon is in its environment (S16)."""
+    spec = real_spec(tmp_path, environ=KEYS | CANARIES, llm_provider=provider, model="m")
+    expected = {"key-of-" + provider} if PROVIDERS[provider].key_var else set()
+    values = set(spec.env.values())
+    assert values & set(KEYS.values()) == expected
+    assert not values & set(CANARIES.values())
+
+
+def test_worker_gets_the_keys_of_its_fallback_models(tmp_path: Path) -> None:
+    """Only where a provider is named."""
+    fallbacks = ("groq/qwen/qwen3-32b", "other-model", "nobody/x")
+    spec = real_spec(
+        tmp_path, environ=KEYS, llm_provider="openai", model="m", fallback_models=fallbacks
+    )
+    assert {name for name in KEYS if name in spec.env} == {"OPENAI_API_KEY", "GROQ_API_KEY"}
+
+
+def test_worker_gets_the_key_of_its_embeddings(tmp_path: Path) -> None:
+    """None for a server that is known by its address alone."""
+
+    def worker(**embeddings: object) -> tuple[set[str], ThinkerSettings]:
+        spec = real_spec(
+            tmp_path, environ=KEYS, llm_provider="groq", model="m", embeddings=embeddings
+        )
+        return {name for name in KEYS if name in spec.env}, ThinkerSettings.read(spec.env)
+
+    keys, read = worker(model="e", provider="openai", dimensions=256)
+    assert keys == {"OPENAI_API_KEY", "GROQ_API_KEY"}
+    assert (read.embeddings_model, read.embeddings_dimensions) == ("e", 256)
+    keys, read = worker(model="e", baseUrl="http://[::1]:8/v1")
+    assert (keys, read.embeddings_base_url) == ({"GROQ_API_KEY"}, "http://[::1]:8/v1")
+
+
+def test_agents_own_variables_win_over_the_daemons(tmp_path: Path) -> None:
+    """Its own key, its own locale; never the THINKER_ table."""
+    environ = {"OPENAI_API_KEY": "daemon", "LANG": "C", "PATH": "p", "HOME": "h", "TZ": "UTC"}
+    spec = real_spec(
+        tmp_path,
+        environ=environ,
+        llm_provider="openai",
+        model="m",
+        env={"OPENAI_API_KEY": "own", "LANG": "de", "EXTRA": "1"},
+    )
+    chosen = {name: spec.env[name] for name in ("OPENAI_API_KEY", "LANG", "EXTRA", "PATH", "HOME")}
+    assert chosen == {
+        "OPENAI_API_KEY": "own",
+        "LANG": "de",
+        "EXTRA": "1",
+        "PATH": "p",
+        "HOME": "h",
+    }
+    with pytest.raises(ValidationError):
+        agent(llm_provider="demo", env={"THINKER_MODEL": "x"})
+
+
+@given(st.dictionaries(st.from_regex(r"[A-Z_]{1,20}", fullmatch=True), st.text(max_size=5)))
+def test_only_allowed_variables_are_inherited(environ: dict[str, str]) -> None:
+    """Whatever the daemon's environment holds."""
+    spec = prepare(
+        agent(llm_provider="demo"), Settings(home=Path("/h")), Endpoint("demo", "demo"), environ
+    )
+    inherited = {"PATH", "HOME", "LANG", "TZ"}
+    foreign = [
+        name
+        for name in spec.env
+        if name not in inherited and not name.startswith(("LC_", "THINKER_", "USER_TIMEZONE"))
+    ]
+    assert foreign == []
+
+
+def test_worker_reads_back_what_the_definition_says(tmp_path: Path) -> None:
+    """From agents.json through the environment to the worker's settings."""
+    spec = real_spec(
+        tmp_path,
+        environ={"USER_TIMEZONE": "Asia/Tokyo"},
+        llm_provider="groq",
+        model="m",
+        temperature=0,
+        max_steps=3,
+        system_prompt="Be brief.",
+        skills=("a*",),
+        limits={"maxTokensPerTurn": 9},
+        cost_controls={"enabled": True, "hardCapTokensPerHour": 20_000},
+    )
+    read = ThinkerSettings.read(spec.env)
+    assert (read.agent_id, read.llm_provider, read.model, read.temperature) == (
+        "work",
+        "groq",
+        "m",
+        0,
+    )
+    assert (read.max_steps, read.skills, read.max_tokens_per_turn) == (3, ("a*",), 9)
+    assert (read.cost_control_enabled, read.cost_hard_cap_per_hour) == (True, 20_000)
+    assert read.user_timezone == "Asia/Tokyo"
+    assert read.system_prompt_path == spec.prompt_path
+    assert read.default_system_prompt_path is not None
+    assert read.default_system_prompt_path.is_file()
+    default = ThinkerSettings.read(real_spec(tmp_path, timezone="Europe/Berlin").env)
+    assert (default.temperature, default.user_timezone) == (0.4, "Europe/Berlin")
+    assert default.system_prompt_path is None
+    assert "-P" in spec.argv
+
+
+def test_time_zone_comes_from_the_environment_or_the_machine() -> None:
+    """USER_TIMEZONE, then TZ, then what the machine is set to."""
+    assert host_timezone({"USER_TIMEZONE": "Asia/Tokyo", "TZ": "UTC"}) == "Asia/Tokyo"
+    assert host_timezone({"TZ": ":Europe/Berlin"}) == "Europe/Berlin"
+    assert host_timezone({})
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".", "a\n", "A", "", "a" * 65, "ä", "-a", "a\0"])
+def test_agent_id_that_could_be_a_path_is_refused(name: str) -> None:
+    """Prompt files and directories are named after it."""
+    with pytest.raises(ValidationError):
+        AgentDefinition.model_validate({"agent_id": name, "llm_provider": "demo"})
+
+
+def test_prompt_file_is_private_and_goes_with_the_prompt(tmp_path: Path) -> None:
+    """Also under an open umask; an agent without a prompt of its own has none."""
+    spec = real_spec(tmp_path, system_prompt="Be brief. \ud800 ü")
+    mask = os.umask(0)
+    try:
+        write_prompt(spec)
+    finally:
+        os.umask(mask)
+    assert spec.prompt_path == tmp_path / "agent-prompts" / "work.txt"
+    assert spec.prompt_path.read_text("utf-8") == "Be brief. ? ü"
+    assert stat.S_IMODE(spec.prompt_path.stat().st_mode) == 0o600
+    plain = real_spec(tmp_path)
+    write_prompt(plain)
+    write_prompt(plain)
+    assert not spec.prompt_path.exists()
+
+
+def test_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Who has the old one open keeps it; a failure leaves it and no rest behind."""
+    path = tmp_path / "file"
+    write_private(path, b"old")
+    with path.open("rb") as reader:
+        write_private(path, b"new")
+        assert reader.read() == b"old"
+    assert path.read_bytes() == b"new"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_private(tmp_path / "folder", b"x")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_own_skills_win_over_bundled_ones(tmp_path: Path) -> None:
+    """The last directory of a name counts."""
+    *_, shared, own = Settings(home=tmp_path).paths.skill_directories("work")
+    assert (shared, own) == (tmp_path / "skills", tmp_path / "agents" / "work" / "skills")

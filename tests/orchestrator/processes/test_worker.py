@@ -1,0 +1,245 @@
+"""One real worker process: readiness, turns, misbehaviour, and an end without remains."""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.agent_process import (
+    BOTH_MODES,
+    READY,
+    MemoryHost,
+    alive,
+    program,
+    real_spec,
+    spawning,
+    turn,
+)
+
+from orchestrator.errors import WorkerError, WorkerLostError
+from orchestrator.processes.worker import started
+from orchestrator.tools.builtin.clock import GET_TIME
+from thinker.protocol import methods
+from thinker.protocol.messages import ToolResult
+from thinker.protocol.methods import StopReason
+from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.turn_cache import NOT_KEPT
+
+pytestmark = pytest.mark.process
+
+
+ANSWERS = """
+import json
+def serve(answer):
+    for line in wire.makefile("rb"):
+        frame = json.loads(line)
+        if frame.get("method") == "turn/run":
+            wire.send(answer(frame))
+"""  # a worker that answers a turn with whatever bytes
+
+
+def variables(pid: int) -> set[str]:
+    """The names in a process's environment, as the kernel shows it."""
+    entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return {entry.split(b"=")[0].decode() for entry in entries if entry}
+
+
+def descriptors() -> int:
+    """How many files this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@BOTH_MODES
+async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) -> None:
+    """Steps and calls come to the turn's host; the process is reaped at the end."""
+
+    async def noon(seq: int) -> ToolResult:
+        assert seq == 2
+        return ToolResult(call_id="demo_0", name="get_time", content="noon")
+
+    host = MemoryHost(noon)
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn, started(real_spec(tmp_path), spawn) as worker:
+            assert worker.usable
+            assert os.getsid(worker.pid) == worker.pid
+            run = turn("t1", "what time is it?", GET_TIME.spec)
+            result = await worker.run_turn(run, host, 0.0)
+            assert worker.turns == {}
+    assert (result.stop_reason, result.steps) == (StopReason.DONE, 2)
+    assert "noon" in result.text
+    assert len(host.commits) == 2
+    assert (worker.code, worker.usable, alive(worker.pid)) == (0, False, False)
+    worker.signal(signal.SIGKILL)  # to a process that has ended: nothing happens
+
+
+async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) -> None:
+    """Nothing of the daemon's own."""
+    with anyio.fail_after(20):
+        async with started(real_spec(tmp_path)) as worker:
+            names = variables(worker.pid)
+    assert names - {"THINKER_PEER_FD"} == set(worker.spec.env)
+
+
+async def test_worker_that_does_not_keep_what_turns_share_is_sent_it_again(tmp_path: Path) -> None:
+    """No turn fails, or runs without its tools, for that."""
+    code = f"""{READY}{ANSWERS}
+def answer(frame):
+    run, answer = frame["params"], {{"id": frame["id"]}}
+    if run["kept"]:
+        answer["error"] = {{"code": {NOT_KEPT}, "message": ""}}
+    else:
+        names = [tool["name"] for tool in run["tools"]]
+        answer["result"] = {{"text": str(names), "stop_reason": "done"}}
+    return json.dumps(answer).encode() + b"\\n"
+serve(answer)
+"""
+    with anyio.fail_after(20):
+        async with started(program(tmp_path, code)) as worker:
+            for number in range(3):
+                run = turn(f"t{number}", "hello", GET_TIME.spec)
+                assert (await worker.run_turn(run, MemoryHost(), 0.0)).text == "['get_time']"
+
+
+@BOTH_MODES
+async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) -> None:
+    """`orchestrator prompt show` asks it that way."""
+    spec = real_spec(tmp_path, system_prompt="Be brief.")
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn, started(spec, spawn) as worker:
+            worker.spec.prompt_path.write_text("Be brief.", "utf-8")
+            prompt = await worker.peer.call(
+                methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=10
+            )
+    assert prompt.layers[0].text == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("raise SystemExit(78)", 78),
+        ("raise SystemExit(0)", 0),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9),
+    ],
+)
+async def test_worker_that_ends_before_it_is_ready_is_an_error(
+    tmp_path: Path, code: str, expected: int
+) -> None:
+    """With its exit status, or minus the signal."""
+    with anyio.fail_after(20), pytest.raises(WorkerError, match="log says why") as caught:
+        async with started(program(tmp_path, code)):
+            pass
+    assert caught.value.code == expected
+
+
+@BOTH_MODES
+async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: str) -> None:
+    """A missing program or directory, a value that no environment can hold."""
+    spec = real_spec(tmp_path)
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn:
+            for bad in (
+                replace(spec, argv=(str(tmp_path / "missing"),)),
+                replace(spec, cwd=tmp_path / "missing"),
+                replace(spec, env={"A": "a\0b"}),
+            ):
+                with pytest.raises(WorkerError, match="agent 'work' cannot be started"):
+                    async with started(bad, spawn):
+                        pass
+
+
+@BOTH_MODES
+async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, mode: str) -> None:
+    """Not in a group, which nobody would catch; the process is gone all the same."""
+    with anyio.fail_after(60):
+        async with spawning(mode) as spawn:
+            with pytest.raises(ValueError, match="mine"):
+                async with started(real_spec(tmp_path), spawn) as worker:
+                    raise ValueError("mine")
+            assert not alive(worker.pid)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'b\'{"jsonrpc":"2.0","id":%d,"result":{"text":5}}\\n\' % frame["id"]',
+        'b\'{"jsonrpc":"2.0","id":%d,"error":{"code":-32603,"message":"boom"}}\\n\' % frame["id"]',
+    ],
+)
+async def test_answer_that_is_none_is_our_error(tmp_path: Path, answer: str) -> None:
+    """Of the wrong form, or a failure of the worker: the process is still there."""
+    code = f"{READY}{ANSWERS}serve(lambda frame: {answer})"
+    with anyio.fail_after(20):
+        async with started(program(tmp_path, code)) as worker:
+            with pytest.raises(WorkerError, match="agent 'work'") as caught:
+                await worker.run_turn(turn(), MemoryHost(), 0.0)
+            assert not isinstance(caught.value, WorkerLostError)
+            assert worker.usable
+
+
+async def test_requests_of_a_turn_that_is_not_run_are_refused(tmp_path: Path) -> None:
+    """A worker cannot write into another turn (invariant 14)."""
+    code = f"""{READY}
+import json
+wire.send(b'{{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{{"turn_id":"x","seq":1}}}}\\n')
+wire.send(b'{{"jsonrpc":"2.0","method":"turn/delta","params":{{"turn_id":"x","text":"y"}}}}\\n')
+wire.send(b'{{"jsonrpc":"2.0","method":"heartbeat","params":{{"open_turns":0}}}}\\n')
+answer = json.loads(wire.makefile("rb").readline())
+raise SystemExit(3 if answer["error"]["code"] == -32001 else 4)
+"""
+    with anyio.fail_after(20):
+        async with started(program(tmp_path, code)) as worker:
+            await worker.exited.wait()
+    assert worker.code == 3
+
+
+async def test_turn_far_over_its_deadline_has_its_worker_aborted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The stack dump says where it hangs; the turn's owner hears that the worker is lost."""
+    code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport signal; signal.pause()"
+    with anyio.fail_after(20):
+        async with started(program(tmp_path, code)) as worker:
+            worker.turn_grace = 0.0
+            overdue = turn().model_copy(update={"deadline": 0.0})
+            with pytest.raises(WorkerLostError, match="hung"):
+                await worker.run_turn(overdue, MemoryHost(), 1.0)
+            assert not worker.usable
+            await worker.exited.wait()
+    assert worker.code == -signal.SIGABRT
+    assert "most recent call first" in capfd.readouterr().err
+
+
+async def test_stubborn_worker_is_killed_with_its_group(tmp_path: Path) -> None:
+    """It ignores end-of-file and SIGTERM; its child would outlive it."""
+    pid_file = tmp_path / "pid"
+    code = f"""
+import signal, subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([{sys.executable!r}, "-c", "import signal; signal.pause()"])
+open({str(pid_file)!r}, "w").write(str(child.pid))
+{READY}
+signal.pause()
+"""
+    with anyio.fail_after(20):
+        async with started(program(tmp_path, code)) as worker:
+            watch = os.pidfd_open(int(pid_file.read_text("utf-8")))
+        await anyio.wait_readable(watch)
+        os.close(watch)
+    assert worker.code == -signal.SIGKILL
+    assert not alive(worker.pid)
+
+
+async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    """A daemon that starts workers for months must not run out of them."""
+    before = descriptors()
+    with anyio.fail_after(30):
+        for _ in range(3):
+            with pytest.raises(WorkerError):
+                async with started(program(tmp_path, "raise SystemExit(1)")):
+                    pass
+            async with started(program(tmp_path, f"{READY}wire.recv(1)")):
+                pass
+    assert descriptors() <= before

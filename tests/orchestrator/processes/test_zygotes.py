@@ -1,0 +1,214 @@
+"""Forked workers: the same as executed ones, without a secret in between, and never an orphan."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.agent_process import (
+    MemoryHost,
+    alive,
+    ended,
+    real_spec,
+    turn,
+    until_zygote,
+    zygotes,
+)
+from fakes.daemon import holds
+
+from orchestrator.processes.launch import LaunchSpec
+from orchestrator.processes.worker import Worker, started
+from orchestrator.processes.zygotes import Zygotes
+from orchestrator.settings import Settings, bundled
+from thinker.protocol import methods
+from thinker.protocol.prompt_record import PromptRecord
+
+pytestmark = pytest.mark.process
+SECRET = "sk-not-for-the-zygote-4711"
+
+
+def parent(pid: int) -> int:
+    """Who started a process, or adopted it."""
+    return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
+
+
+async def answers(worker: Worker) -> bool:
+    """Whether a worker runs a turn."""
+    result = await worker.run_turn(turn(), MemoryHost(), 0.0)
+    return result.text.startswith("You said: hello")
+
+
+async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
+    """Own session, working directory, title and environment; no descriptor of the zygote's."""
+    spec = real_spec(tmp_path, temperature=1)
+    with anyio.fail_after(60):
+        async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+            zygote = await until_zygote(keeper)
+            assert parent(worker.pid) == zygote.pid
+            assert os.getsid(worker.pid) == worker.pid
+            folder = Path(f"/proc/{worker.pid}")
+            assert (folder / "cwd").readlink() == tmp_path
+            assert (folder / "cmdline").read_text("utf-8").rstrip("\0") == "thinker: work"
+            assert (folder / "comm").read_text("utf-8") == "thinker: work\n"
+            links = [str(fd.readlink()) for fd in (folder / "fd").iterdir()]
+            # Its wire, and the pair with which an event loop wakes itself.
+            assert len([link for link in links if link.startswith("socket:")]) == 3
+            assert (folder / "fd/0").readlink() == Path(os.devnull)
+            assert await answers(worker)
+    assert (worker.code, alive(worker.pid), alive(zygote.pid)) == (0, False, False)
+
+
+async def test_no_key_is_ever_in_the_zygote(tmp_path: Path) -> None:
+    """Not in its environment and not in its memory, from which the next worker is made."""
+    env = {"OPENAI_API_KEY": SECRET}
+    spec = real_spec(tmp_path, environ=env, llm_provider="openai", model="gpt")
+    with anyio.fail_after(60):
+        async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+            zygote = await until_zygote(keeper)
+            assert parent(worker.pid) == zygote.pid
+            assert holds(worker.pid, SECRET)
+            assert not holds(zygote.pid, SECRET)
+            async with started(real_spec(tmp_path, "other"), keeper.spawn) as other:
+                assert parent(other.pid) == zygote.pid
+                assert not holds(other.pid, SECRET)
+
+
+async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> None:
+    """It knows the default prompt; a worker that was not told of it does not."""
+    spec = real_spec(tmp_path)
+    env = {k: v for k, v in spec.env.items() if k != "THINKER_DEFAULT_SYSTEM_PROMPT_PATH"}
+    texts = []
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            for some in (spec, replace(spec, env=env)):
+                async with started(some, keeper.spawn) as worker:
+                    assert parent(worker.pid) == (await until_zygote(keeper)).pid
+                    prompt = await worker.peer.call(
+                        methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=10
+                    )
+                    texts.append(prompt.layers[0].text)
+    told, untold = texts
+    assert told == (bundled("prompts") / "default-system-prompt.md").read_text("utf-8")
+    assert untold not in {told, ""}
+
+
+@pytest.mark.parametrize("name", ["PYTHONHASHSEED", "LD_PRELOAD", "LC_ALL", "SSL_CERT_FILE"])
+async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, name: str) -> None:
+    """A fork would not be the process that the agent's definition asks for."""
+    spec = real_spec(tmp_path)
+    odd = replace(spec, env={**spec.env, name: "0"})
+    with anyio.fail_after(60):
+        async with zygotes() as keeper, started(odd, keeper.spawn) as worker:
+            assert parent(worker.pid) == os.getpid()
+
+
+async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: Path) -> None:
+    """Nobody would reap them; their turns go on in workers of the next zygote."""
+    spec = real_spec(tmp_path)
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            first = await until_zygote(keeper)
+            async with started(spec, keeper.spawn) as worker:
+                os.kill(first.pid, signal.SIGKILL)
+                await worker.exited.wait()
+                assert (worker.code, worker.usable) == (-signal.SIGKILL, False)
+            second = await until_zygote(keeper, first.pid)
+            async with started(spec, keeper.spawn) as worker:
+                assert parent(worker.pid) == second.pid
+                assert await answers(worker)
+
+
+async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_path: Path) -> None:
+    """SIGSTOP: the next worker is executed, those that it has work on, and another one comes."""
+    spec = real_spec(tmp_path)
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            frozen = await until_zygote(keeper)
+            async with started(spec, keeper.spawn) as old:
+                os.kill(frozen.pid, signal.SIGSTOP)
+                async with started(spec, keeper.spawn) as worker:
+                    assert parent(worker.pid) == os.getpid()
+                    assert await answers(worker)
+                fresh = await until_zygote(keeper, frozen.pid)
+                assert await answers(old)
+                assert not frozen.exited.is_set()
+            await frozen.exited.wait()
+            async with started(spec, keeper.spawn) as worker:
+                assert parent(worker.pid) == fresh.pid
+        assert old.code == -signal.SIGKILL
+
+
+async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Path) -> None:
+    """It is asked from time to time."""
+    with anyio.fail_after(60):
+        async with zygotes(ping=0.1) as keeper:
+            frozen = await until_zygote(keeper)
+            os.kill(frozen.pid, signal.SIGSTOP)
+            fresh = await until_zygote(keeper, frozen.pid)
+            await frozen.exited.wait()
+            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+                assert parent(worker.pid) == fresh.pid
+
+
+async def test_grown_zygote_is_replaced_and_waits_for_its_workers(tmp_path: Path) -> None:
+    """A leak must not be handed on; what runs is not disturbed."""
+    with anyio.fail_after(60):
+        async with zygotes(growth=-1, ping=0.1) as keeper:
+            first = await until_zygote(keeper)
+            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+                old = parent(worker.pid)
+                await until_zygote(keeper, old)
+                assert await answers(worker)
+                assert alive(old)
+            await ended(old)
+            await first.exited.wait()
+            assert worker.code == 0
+
+
+async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
+    """An upgrade below a running daemon: the next worker comes from another zygote."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / ".#old.py").symlink_to("me@here.4711:1")  # as an editor marks what it has open
+    spec = real_spec(tmp_path)
+    with anyio.fail_after(60):
+        async with zygotes(code=code) as keeper:
+            first = await until_zygote(keeper)
+            (code / "new.py").write_text("", "utf-8")
+            keeper._code._looked = 0.0
+            async with started(spec, keeper.spawn):
+                pass
+            await until_zygote(keeper, first.pid)
+            await first.exited.wait()
+            async with started(spec, keeper.spawn) as worker:
+                assert parent(worker.pid) != first.pid
+
+
+async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) -> None:
+    """It is tried again later; meanwhile agents only start slower."""
+    spec: LaunchSpec = real_spec(tmp_path)
+    keeper = Zygotes(Settings(home=tmp_path / "missing"), {})
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keeper.run)
+            async with started(spec, keeper.spawn) as worker:
+                assert parent(worker.pid) == os.getpid()
+                assert await answers(worker)
+            tasks.cancel_scope.cancel()
+
+
+async def test_late_fork_of_a_frozen_zygote_ends_by_itself(tmp_path: Path) -> None:
+    """Its supervisor has given up waiting, and an executed worker has the agent."""
+    spec = real_spec(tmp_path)
+    with anyio.fail_after(60):
+        async with zygotes() as keeper:
+            frozen = await until_zygote(keeper)
+            async with started(spec, keeper.spawn) as old:
+                os.kill(frozen.pid, signal.SIGSTOP)
+                async with started(spec, keeper.spawn) as worker:
+                    os.kill(frozen.pid, signal.SIGCONT)
+                    assert await answers(worker)
+                    assert await answers(old)
+            await frozen.exited.wait()

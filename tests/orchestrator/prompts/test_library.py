@@ -1,0 +1,190 @@
+"""The definitions in force: cross-checked, the last good one kept, also over a restart."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.agents_file import WORK, parsed
+from fakes.definition_files import MCP, agents, library, problems, write
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.prompts.library import PromptLibrary
+
+CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
+
+
+def text(found: PromptLibrary) -> Any:
+    """The words of the definition that the agent uses."""
+    bundle: Any = found.of(agents().agents[0])
+    return None if bundle is None else bundle["definitions"]["p"]["prompt"]
+
+
+def test_good_definition_is_in_force_with_what_it_needs(tmp_path: Path) -> None:
+    """Includes and sub-prompts travel with it, nothing else does."""
+    include = [{"type": "include", "prompt": "rules"}]
+    write(tmp_path, prompt=include, tools=["helper", "get_time", "files_read"])
+    write(tmp_path, "rules", prompt="Be kind.")
+    write(tmp_path, "helper", prompt=include)
+    write(tmp_path, "other")
+    found = library(tmp_path, parsed(WORK | {"prompt": "p"}, mcpServers=MCP).file)
+    assert problems(found) == []
+    bundle: Any = found.of(agents().agents[0])
+    assert bundle["name"] == "p"
+    assert bundle["definitions"].keys() == {"p", "rules", "helper"}
+
+
+def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path: Path) -> None:
+    """In form or in what it names: the agent does not notice, the operator does."""
+    write(tmp_path)
+    found = library(tmp_path)
+    found.keep()
+    for broken in (
+        {"prompt": 3},
+        {"model": "none"},
+        {"prompt": [{"type": "include", "prompt": "p"}]},
+    ):
+        write(tmp_path, **broken)
+        found.read(agents())
+        for now in (found, library(tmp_path)):
+            assert text(now) == "Be kind."
+            (problem,) = problems(now)
+            assert problem.startswith("p.json: prompt 'p': ")
+            assert problem.endswith("; its last good version is in force")
+    write(tmp_path, prompt="Mended.")
+    found.read(agents())
+    assert (text(found), problems(found)) == ("Mended.", [])
+
+
+def test_what_includes_a_broken_definition_keeps_working(tmp_path: Path) -> None:
+    """The include has its last good version too."""
+    write(tmp_path, prompt=[{"type": "include", "prompt": "rules"}])
+    write(tmp_path, "rules")
+    found = library(tmp_path)
+    write(tmp_path, "rules", prompt=3)
+    found.read(agents())
+    assert text(found) == [{"type": "include", "prompt": "rules"}]
+    (tmp_path / "prompts" / "rules.json").unlink()
+    found.read(agents())
+    assert text(found) is not None
+    assert "rules" in found.definitions
+    (tmp_path / "prompts" / "p.json").unlink()
+    found.read(agents())
+    assert text(found) is not None
+    assert problems(found) == [
+        (
+            "agents.json: warning: agent 'work' has the prompt 'p', whose file is gone; "
+            "its last version is used"
+        )
+    ]
+
+
+def test_new_definition_that_is_broken_is_never_used(tmp_path: Path) -> None:
+    """Nor is one that needs it; the agent is told with its problem."""
+    write(tmp_path, prompt=[{"type": "include", "prompt": "rules"}])
+    write(tmp_path, "rules", prompt=3)
+    found = library(tmp_path)
+    assert text(found) is None
+    assert problems(found) == [
+        "p.json: prompt 'p': prompt[0].prompt: there is no prompt 'rules'; mend the name",
+        (
+            "rules.json: prompt 'rules': prompt: must be text, a list of parts, "
+            '{"layered": …} or {"slots": …}'
+        ),
+        "agents.json: agent 'work' has the prompt 'p', which cannot be used; mend its file",
+    ]
+
+
+def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
+    """An MCP server may come later."""
+    write(tmp_path, tools=["nothing"])
+    found = library(tmp_path)
+    assert text(found) == "Be kind."
+    assert problems(found) == [
+        "p.json: warning: prompt 'p': tools[0]: there is no tool, prompt or agent 'nothing'"
+    ]
+
+
+def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
+    """Nobody relies on an entry that nothing obeys; the rest of the definition holds."""
+    lives = {"receives_messages": "side_b"}
+    write(
+        tmp_path,
+        tools=[{"name": "work", "resumable": lives}, {"name": "get_time", "env": {"A": "1"}}],
+    )
+    found = library(tmp_path, agents(asTool="subagent"))
+    assert [(problem.severity, problem.path) for problem in found.problems] == [
+        ("warning", "tools[0].resumable"),
+        ("warning", "tools[1].env"),
+    ]
+    assert text(found) == "Be kind."
+
+
+def test_unknown_prompt_of_an_agent_is_named_with_the_nearest(tmp_path: Path) -> None:
+    """A slip of the pen is found at once."""
+    write(tmp_path, "support")
+    found = library(tmp_path, agents(prompt="suport"))
+    assert problems(found) == [
+        (
+            "agents.json: agent 'work' has the prompt 'suport', which cannot be used; "
+            'did you mean "support"?'
+        )
+    ]
+
+
+def test_system_prompt_beside_a_definition_is_warned_about(tmp_path: Path) -> None:
+    """One of the two has no effect."""
+    write(tmp_path)
+    (problem,) = problems(library(tmp_path, agents(systemPrompt="x")))
+    assert 'its "systemPrompt" has no effect' in problem
+
+
+def test_model_of_a_definition_is_the_one_that_is_run(tmp_path: Path) -> None:
+    """A named model replaces the agent's own; inherit keeps it."""
+    write(tmp_path, model="heavy")
+    file = agents()
+    changed = library(tmp_path).with_model(file.agents[0], file)
+    assert (changed.llm_provider, changed.model, changed.temperature) == ("openai", "o9", 0.1)
+    write(tmp_path)
+    assert library(tmp_path).with_model(file.agents[0], file) is file.agents[0]
+
+
+@pytest.mark.parametrize("damage", [b"{", b'{"p": 3}', None])
+def test_damaged_copy_of_the_last_good_ones_is_no_obstacle(
+    tmp_path: Path, damage: bytes | None
+) -> None:
+    """The files themselves are read."""
+    write(tmp_path)
+    store = tmp_path / "prompts.last-good.json"
+    if damage is None:
+        store.mkdir()
+    else:
+        store.write_bytes(damage)
+    found = library(tmp_path)
+    found.keep()
+    assert text(found) == "Be kind."
+
+
+def test_hooks_must_be_there_and_allowed(tmp_path: Path) -> None:
+    """A definition with a hook that is not there is not used: it may be what redacts."""
+    write(tmp_path, hooks=["redact"])
+    missing, _ = library(tmp_path).problems
+    expected = "prompt 'p': hooks[0]: there is no hook 'redact'; add hooks/redact.py"
+    assert missing.message == expected
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / "redact.py").write_text("", "utf-8")
+    off = "agents.json: warning: agent 'work' has hooks, which are off; "
+    assert problems(library(tmp_path)) == [f'{off}set "allowHooks": true or remove them']
+    allowed = agents(allowHooks=True, hooks=["redacts"])
+    (unknown,) = problems(library(tmp_path, allowed))
+    assert "agent 'work' has the unknown hook 'redacts'; did you mean \"redact\"?" in unknown
+
+
+def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Path) -> None:
+    """Unset is off; the agent's own setting is one of those that count."""
+    write(tmp_path, tools=[{"name": "work", "optional": "HELP"}])
+    file = agents(asTool="subagent")
+    found = library(tmp_path, file)
+    (agent,) = file.agents
+    assert found.tools(agent) == {}
+    assert found.tools(agent.model_copy(update={"env": {"HELP": "Yes"}})).keys() == {"work"}
+    assert found.tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}

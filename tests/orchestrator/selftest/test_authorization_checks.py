@@ -1,0 +1,124 @@
+"""The checks of what runs by plan or by leave: silent when all is well, and loud when not."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.selftest import timetable
+from orchestrator.selftest.authorization_checks import allowed, fired
+from orchestrator.selftest.evidence import Approval, Death, Evidence, Journal, Run, Step, Task
+from orchestrator.selftest.ledger import Event
+from orchestrator.selftest.scenario import Script, scenario
+
+NOW = 1_800_000_000.0  # seconds
+SCHEDULE = timetable.expression(NOW)
+FIRST, SECOND, THIRD = timetable.instants(SCHEDULE)
+PLAN = Step(
+    "t", 2, "tool", "schedule_task", "local_tx",
+    json.dumps({"name": "two", "schedule": SCHEDULE}), "t:2", "done", "{}", None, 1, 15, 30,
+)  # fmt: skip
+RUNS = (
+    Run("two", FIRST, "ran", 3, FIRST + 5, FIRST + 90),
+    Run("two", SECOND, "missed", None, THIRD + 5, THIRD + 5),
+    Run("two", THIRD, "ran", 4, THIRD + 5, THIRD + 90),
+)
+SHOWN = (Event("shown", "two#1 done", 3, 101), Event("shown", "two#1 done", 4, 101))
+TASK = Evidence(
+    scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101)),
+    Journal(steps=(PLAN,), runs=RUNS),
+    SHOWN,
+)
+CALL = replace(
+    PLAN, name="selftest_effect", side_effect="non_idempotent", args='{"name":"one.0.effect"}'
+)
+USED = Approval("t", 2, "used")
+EFFECT = Event("effect", "one.0.effect", at=20)
+WORD = Evidence(
+    scenario(Script("one", 101, (("selftest_effect",),), word="approve")),
+    Journal(steps=(CALL,), approvals=(USED,)),
+    (EFFECT,),
+    (Death(Journal(steps=(CALL,), approvals=(USED,)), 0),),
+)
+
+
+def with_runs(*runs: Run) -> Evidence:
+    """The task with other runs."""
+    return replace(TASK, journal=replace(TASK.journal, runs=runs))
+
+
+def with_word(word: str, step: Step, approval: str, *events: Event) -> Evidence:
+    """The call with another answer, end and approval."""
+    rows = (replace(USED, state=approval),) if approval else ()
+    script = Script("one", 101, (("selftest_effect",),), word=word)
+    return Evidence(scenario(script), Journal(steps=(step,), approvals=rows), events)
+
+
+def test_instants_are_read_as_they_were_written() -> None:
+    """One second after the other, within one minute, also shortly before the next one."""
+    for second in range(60):
+        now = 1_800_000_000 + second
+        found = timetable.instants(timetable.expression(now))
+        assert found == [found[0], found[0] + 1000, found[0] + 2000]
+        assert 0 < found[0] - now * 1000 <= 5000
+
+
+def test_what_was_fired_and_allowed_as_it_should_is_no_violation() -> None:
+    """No check cries wolf."""
+    assert list(fired(TASK)) == []
+    assert list(allowed(WORD)) == []
+    failed = replace(CALL, state="failed")
+    assert list(allowed(with_word("deny", failed, "denied"))) == []
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        with_runs(*RUNS[:2]),
+        with_runs(*RUNS, replace(RUNS[2], scheduled_at=THIRD + 1)),
+        with_runs(RUNS[0], replace(RUNS[1], inbox_id=9), replace(RUNS[2], inbox_id=None)),
+        replace(TASK, events=SHOWN[:1]),
+        replace(TASK, events=(*SHOWN, Event("shown", "two#1 done", 5, 101))),
+    ],
+    ids=["instant lost", "instant of nobody", "older one ran", "not seen", "seen twice"],
+)
+def test_task_that_fired_too_often_or_not_at_all_is_named(evidence: Evidence) -> None:
+    """Each instant has one row, the newest of a downtime runs, and each run is seen once."""
+    assert list(fired(evidence)) != []
+
+
+def test_instant_that_passed_before_the_planning_is_not_missed() -> None:
+    """A plan may be made late; from then on every instant counts."""
+    late = replace(TASK.journal, runs=RUNS[1:], tasks=(Task("two", "done", FIRST + 1),))
+    shown = replace(TASK, journal=late, events=SHOWN[1:])
+    assert list(fired(shown)) == []
+    early = replace(late, tasks=(Task("two", "done", FIRST - 1),))
+    assert list(fired(replace(shown, journal=early))) != []
+
+
+def test_instants_that_come_while_a_run_goes_on_may_all_be_skipped() -> None:
+    """The first run ended only after the others were due."""
+    busy = (
+        replace(RUNS[0], ended_at=THIRD + 90),
+        replace(RUNS[1], state="skipped"),
+        replace(RUNS[2], state="skipped", inbox_id=None),
+    )
+    assert list(fired(replace(with_runs(*busy), events=SHOWN[:1]))) == []
+    assert list(fired(replace(with_runs(RUNS[0], *busy[1:]), events=SHOWN[:1]))) != []
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        with_word("approve", CALL, "granted", EFFECT),
+        with_word("approve", CALL, "", EFFECT),
+        with_word("approve", replace(CALL, state="failed"), "used"),
+        with_word("deny", replace(CALL, state="failed"), "denied", EFFECT),
+        with_word("deny", replace(CALL, state="failed"), "used"),
+        replace(WORD, journal=replace(WORD.journal, approvals=(replace(USED, state="granted"),))),
+    ],
+    ids=["not used", "never asked", "refused", "ran although denied", "no denial", "given back"],
+)
+def test_call_without_its_word_is_named(evidence: Evidence) -> None:
+    """What ran has used its approval, and a used one never comes back."""
+    assert list(allowed(evidence)) != []

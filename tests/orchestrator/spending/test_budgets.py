@@ -1,0 +1,71 @@
+"""The detector (its vectors: tests/test_vectors.py); budgets by the edges of their windows."""
+
+from zoneinfo import ZoneInfo
+
+import pytest
+from vector_runner.schedules import ms
+
+from orchestrator.agentsfile import Budget, Price, find_price
+from orchestrator.journal.turns.usage import Amount
+from orchestrator.spending import budgets
+from orchestrator.spending.budgets import Window
+from thinker.protocol.messages import Usage
+
+MINUTE = 60_000
+WARSAW = ZoneInfo("Europe/Warsaw")
+
+
+def test_detectors_window_begins_59_minutes_before_this_one() -> None:
+    """So the journal need not be read further back."""
+    assert budgets.window(100 * MINUTE + 5) == 41 * MINUTE
+
+
+def test_windows_are_an_hour_and_the_zones_day_and_month() -> None:
+    """The day of the change to summer time has 23 hours and begins at midnight all the same."""
+    now = ms("2026-03-29T10:30:00+00:00")
+    budget = Budget(tokens_per_hour=1, tokens_per_day=2, usd_per_month=3)
+    hour, day, month = budgets.windows(budget, now, WARSAW)
+    assert hour == Window("Hour", now - 60 * MINUTE, 1, None)
+    assert day == Window("Day", ms("2026-03-28T23:00:00+00:00"), 2, None)
+    assert month == Window("Month", ms("2026-02-28T23:00:00+00:00"), None, 3)
+    assert budgets.windows(Budget(), now, WARSAW) == ()
+    assert budgets.days_ago(1, now, WARSAW) == ms("2026-03-27T23:00:00+00:00")
+
+
+def test_call_that_just_fits_is_made_and_one_token_more_is_not() -> None:
+    """A limit is what may be used, not what must not be reached."""
+    limits = Window("Day", 0, 100, None)
+    assert budgets.exceeded(limits, Amount(60), Amount(40)) is None
+    assert budgets.exceeded(limits, Amount(60), Amount(41)) == (
+        "the budget tokensPerDay is used up: 60 of 100, and the next call may take 41"
+    )
+
+
+def test_dollars_are_limited_on_their_own() -> None:
+    """Tokens do not matter then."""
+    limits = Window("Month", 0, None, 1.5)
+    assert budgets.exceeded(limits, Amount(9_999_999, 1.0), Amount(1, 0.5)) is None
+    reason = budgets.exceeded(limits, Amount(0, 1.0), Amount(1, 0.6))
+    assert reason is not None
+    assert "usdPerMonth" in reason
+
+
+def test_cached_tokens_cost_their_own_price() -> None:
+    """Without one they cost what others do; a model without a price has an unknown cost."""
+    usage = Usage(prompt=1_000_000, completion=100_000, cached=400_000)
+    assert budgets.cost(Price(input=3, output=10), usage) == pytest.approx(4.0)
+    assert budgets.cost(Price(input=3, output=10, cached=0.5), usage) == pytest.approx(3.0)
+    assert budgets.cost(None, usage) is None
+
+
+def test_price_of_the_exact_name_wins_over_a_pattern() -> None:
+    """Among patterns the first."""
+    prices = {
+        "openai/*": Price(input=1, output=1),
+        "*/*": Price(input=2, output=2),
+        "openai/gpt": Price(input=3, output=3),
+    }
+    assert find_price(prices, "openai/gpt") is prices["openai/gpt"]
+    assert find_price(prices, "openai/other") is prices["openai/*"]
+    assert find_price(prices, "groq/a/b") is prices["*/*"]
+    assert find_price({}, "groq/a") is None

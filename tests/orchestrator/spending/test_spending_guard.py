@@ -1,0 +1,279 @@
+"""The gate: what pauses an agent, who is told, and what lets it go on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import apsw
+import pytest
+from fakes.agents_file import parsed
+from fakes.journal import CLASSES, job, open_turn, opened, receive, step, update
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.journal import migrations
+from orchestrator.journal.db import audit
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import inbox, pauses, steps, turns, usage
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.pauses import Pause
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.journal.turns.usage import Amount
+from orchestrator.spending import budgets
+from orchestrator.spending.spending_guard import Gate
+from thinker.protocol.messages import Usage
+
+MINUTE = 60_000
+NOON = 1_770_000_000_000 // MINUTE * MINUTE
+CONTROLS = {"enabled": True, "hardCapTokensPerHour": 10_000}
+NOTIFY = CONTROLS | {"notifyChannel": "telegram", "notifyChatId": "99"}
+PRICES = {"groq/m": {"input": 1, "output": 2}}
+
+
+class Bench:
+    """A journal with a turn open in it, a clock and a configuration that a test may change."""
+
+    def __init__(self, db: apsw.Connection, path: Path) -> None:
+        self.db = db
+        self.now = NOON
+        self.file = AgentsFile.model_construct(agents=())
+        self.store = Store(path)
+        self.gate = Gate(self.store, lambda: self.file, {"TZ": "UTC"}, lambda: self.now)
+
+    def configure(self, **fields: Any) -> None:
+        """The agent ``work`` has these fields."""
+        loaded = parsed({"agentId": "work", "model": "m"} | fields, prices=PRICES)
+        assert not loaded.errors
+        self.file = loaded.file
+
+    def answers(self, turn: Turn, tokens: int, *tools: str, text: str = "") -> Pause | None:
+        """T3 of a response that took so many tokens."""
+        commit = step(turn.id, *tools, content=text).model_copy(
+            update={"usage": Usage(prompt=tokens), "model": "groq/m"}
+        )
+        with job(self.db):
+            steps.plan(self.db, commit, CLASSES, 1, self.now)
+            pause, told = self.gate.settle(self.db, turn, commit)
+        assert told == (pauses.find(self.db, "work") is not None)
+        return pause
+
+    def admits(self, number: int, chat: str = "7") -> Pause | None:
+        """What T2 is told of a new message."""
+        receive(self.db, update(number, chat_id=chat))
+        row = inbox.oldest_new(self.db, f"telegram/1/{chat}/")
+        assert row is not None
+        with job(self.db):
+            return self.gate.admits(self.db, "work", row)
+
+    def told(self) -> list[tuple[str, str]]:
+        """The notices: chat and text."""
+        rows = self.db.execute("SELECT chat_id, body FROM outbox WHERE turn_id IS NULL ORDER BY id")
+        return [(str(chat), str(text)) for chat, text in rows]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """An open turn ``t1`` of chat 7 and an agent without limits."""
+    with opened(tmp_path) as db:
+        made = Bench(db, tmp_path / "journal.db")
+        made.configure()
+        yield made
+        made.store.close()
+
+
+def test_agent_without_limits_is_never_paused(bench: Bench) -> None:
+    """Its calls are counted all the same."""
+    turn = open_turn(bench.db)
+    assert bench.answers(turn, 50_000_000, "read") is None
+    assert bench.admits(2) is None
+    assert usage.spent(bench.db, "work", 0).tokens == 100_000_000  # the next is reserved
+
+
+def test_trip_is_told_to_the_chat_of_origin_and_the_notify_chat_once(bench: Bench) -> None:
+    """And stands in the audit log; every other chat hears of it with its next message, once."""
+    bench.configure(costControls=NOTIFY)
+    turn = open_turn(bench.db)
+    pause = bench.answers(turn, 10_000, "read")
+    assert pause is not None
+    assert pause.reason.startswith("Hard cap exceeded: 10,000 tokens")
+    assert [chat for chat, _ in bench.told()] == ["7", "99"]
+    assert "/resume work" in bench.told()[1][1]
+    assert bench.admits(2) == bench.admits(3) == pause
+    assert bench.admits(4, chat="8") == bench.admits(5, chat="9") == pause
+    assert [chat for chat, _ in bench.told()] == ["7", "99", "8", "9"]
+    acts = bench.db.execute("SELECT act FROM audit WHERE object = 'agent work'").fetchall()
+    assert [str(act).startswith("paused: Hard cap") for (act,) in acts] == [True]
+    assert audit.verify(bench.db) is None
+
+
+def test_answer_that_trips_is_delivered_and_the_next_message_waits(bench: Bench) -> None:
+    """The money is spent, so the chat gets what it bought."""
+    bench.configure(costControls=CONTROLS)
+    turn = open_turn(bench.db)
+    assert bench.answers(turn, 20_000, text="the answer") is None
+    with job(bench.db):
+        assert bench.gate.holds(bench.db, turn) is None
+        turns.reply(bench.db, turn, [Part("the answer")], "direct", ("done", None), bench.now)
+    assert bench.admits(2) is not None
+
+
+def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench) -> None:
+    """F64; the tokens before the resume do not trip it again."""
+    bench.configure(costControls=CONTROLS)
+    turn = open_turn(bench.db)
+    bench.answers(turn, 10_000, "read")
+    with job(bench.db):
+        turns.boot(bench.db, bench.now)
+    reborn = Gate(bench.store, lambda: bench.file, {}, lambda: bench.now)
+    with job(bench.db):
+        assert reborn.holds(bench.db, turn) is not None
+        assert reborn.resume(bench.db, "work", "operator") is None
+        assert reborn.holds(bench.db, turn) is None
+        verdict = reborn.verdict(bench.db, bench.file.agents[0])
+    assert verdict is not None
+    assert verdict.hour_tokens == 0
+
+
+async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: Bench) -> None:
+    """F40: the chat is told once; the operator may resume as well."""
+    turn = open_turn(bench.db)
+    with job(bench.db):
+        bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
+        bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
+        assert bench.gate.holds(bench.db, turn) is not None
+    assert [chat for chat, _ in bench.told()] == ["7"]
+    bench.now += 1
+    bench.gate.configured()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.gate.run)
+        with anyio.fail_after(5):
+            await bench.gate.resumed("work")
+        tasks.cancel_scope.cancel()
+
+
+def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
+    """What the last one took is set aside for the next."""
+    bench.configure(budget={"tokensPerDay": 10_000})
+    turn = open_turn(bench.db)
+    assert bench.answers(turn, 4_000, "read") is None
+    held = usage.spent(bench.db, "work", 0)
+    assert held.tokens == 8_000
+    assert held.usd == pytest.approx(0.012)
+    pause = bench.answers(turn, 5_000, "read")
+    assert pause is not None
+    assert pause.kind == "budget"
+    assert "tokensPerDay is used up: 9,000 of 10,000" in pause.reason
+    assert usage.spent(bench.db, "work", 0).tokens == 9_000
+
+
+def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
+    """Nobody knows what it cost; the next one is reserved beside it."""
+    turn = open_turn(bench.db)
+    bench.answers(turn, 1_000, "read")
+    with job(bench.db):
+        turns.process_died(bench.db, turn.id)
+        bench.gate.reserve(bench.db, turn)
+    assert usage.spent(bench.db, "work", 0).tokens == 3_000
+    bench.answers(turn, 1_500, text="done")
+    assert usage.spent(bench.db, "work", 0).tokens == 3_500
+    query = "SELECT state, count(*) FROM model_call GROUP BY state"
+    assert dict(bench.db.execute(query)) == {"settled": 2, "lost": 1}
+
+
+def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
+    """What T2 set aside is neither asked for nor set aside again; an operator's pause holds it."""
+    bench.configure(budget={"tokensPerDay": budgets.FIRST_CALL})
+    turn = open_turn(bench.db)
+    with job(bench.db):
+        bench.gate.reserve(bench.db, turn)
+        assert bench.gate.holds(bench.db, turn) is None
+        bench.gate.reserve(bench.db, turn)
+        assert usage.spent(bench.db, "work", 0).tokens == budgets.FIRST_CALL
+        bench.gate.pause(bench.db, "work", "me")
+        assert bench.gate.holds(bench.db, turn) is not None
+
+
+def test_call_without_a_price_counts_in_tokens_alone(bench: Bench) -> None:
+    """Its cost is unknown, not nothing."""
+    turn = open_turn(bench.db)
+    with job(bench.db):
+        usage.settle(bench.db, "work", turn.id, "x/y", Usage(prompt=5), None, bench.now)
+    assert usage.spent(bench.db, "work", 0) == Amount(5, 0.0)
+
+
+def test_dollars_are_limited_by_the_prices_of_the_file(bench: Bench) -> None:
+    """A million tokens cost a dollar here."""
+    bench.configure(budget={"usdPerHour": 0.01})
+    turn = open_turn(bench.db)
+    pause = bench.answers(turn, 8_000, "read")
+    assert pause is not None
+    assert "usdPerHour is used up: 0.0080 of 0.0100" in pause.reason
+
+
+async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
+    """An hour later, or when the limit was raised; whoever waits goes on."""
+    bench.configure(budget={"tokensPerHour": 10_000})
+    turn = open_turn(bench.db)
+    assert bench.answers(turn, 9_000, "read") is not None
+    with job(bench.db):
+        refused = bench.gate.resume(bench.db, "work", "operator")
+    assert refused is not None
+    assert "raise it in agents.json" in refused
+    async with anyio.create_task_group() as tasks:
+        with anyio.fail_after(5):
+            tasks.start_soon(bench.gate.run)
+            waiting = bench.gate.changed
+            bench.configure(budget={"tokensPerHour": 20_000})
+            bench.gate.wake()
+            await waiting.wait()
+            await bench.gate.resumed("work")
+        tasks.cancel_scope.cancel()
+    assert pauses.every(bench.db) == []
+
+
+async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
+    """Whoever waits for the agent hears of it; a removed agent is waited for no longer."""
+    turn = open_turn(bench.db)
+    await bench.gate.order("work", "telegram:5", paused=True)
+    with job(bench.db):
+        assert bench.gate.holds(bench.db, turn) is not None
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.gate.resumed, "work")
+            assert await bench.gate.order("work", "telegram:5", paused=False) is None
+        await bench.gate.order("work", "operator", paused=True)
+        bench.file = AgentsFile.model_construct(agents=())
+        await bench.gate.resumed("work")
+    actors = [actor for (actor,) in bench.db.execute("SELECT actor FROM audit")]
+    assert actors == ["telegram:5", "telegram:5", "operator"]
+
+
+def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
+    """Nobody wrote, so nobody is told."""
+    bench.gate.pause(bench.db, "work", "operator")
+    open_turn(bench.db)
+    receive(bench.db, update(2))
+    bench.db.execute("UPDATE inbox SET kind = 'task' WHERE state = 'new'")
+    row = inbox.oldest_new(bench.db, "telegram/1/7/")
+    assert row is not None
+    assert bench.gate.admits(bench.db, "work", row) is not None
+    assert bench.told() == []
+
+
+def test_calls_of_older_journals_are_counted(bench: Bench) -> None:
+    """The ledger of a journal that had none is made from its steps."""
+    turn = open_turn(bench.db)
+    with job(bench.db):
+        steps.plan(
+            bench.db,
+            step(turn.id, content="x").model_copy(
+                update={"usage": Usage(prompt=7, completion=2, cached=3)}
+            ),
+            CLASSES,
+            1,
+            bench.now,
+        )
+    script = Path(migrations.__file__).parent.joinpath("0006_costs.sql").read_text("utf-8")
+    begin = script.index("INSERT INTO model_call")
+    bench.db.execute(script[begin : script.index(";", begin)])
+    assert usage.spent(bench.db, "work", 0) == Amount(9, 0.0)

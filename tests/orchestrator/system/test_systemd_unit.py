@@ -1,0 +1,98 @@
+"""The systemd unit, judged by systemd itself where it is installed."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ConfigError
+from orchestrator.system.systemd_unit import Scope, install, next_steps, render
+
+ANALYZE = shutil.which("systemd-analyze")
+COMMAND = ("/usr/bin/env", "orchestrator", "run")
+needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run systemd-analyze."""
+    return subprocess.run(
+        [str(ANALYZE), *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@needs_systemd
+def test_systemd_accepts_the_unit_without_a_word(tmp_path: Path) -> None:
+    """An unknown or misspelt setting would be named."""
+    (path,) = install("system", COMMAND, tmp_path)
+    done = analyze("verify", "--man=no", str(path))
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@needs_systemd
+def test_system_unit_keeps_its_exposure_low(tmp_path: Path) -> None:
+    """The target of reference/reliability.md §3.4."""
+    (path,) = install("system", COMMAND, tmp_path)
+    done = analyze("security", "--offline=true", str(path))
+    level = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
+    assert level is not None, done.stdout + done.stderr
+    assert float(level[1]) <= 1.5
+
+
+@pytest.mark.parametrize("scope", ["user", "system"])
+def test_unit_says_what_the_daemon_relies_on(scope: Scope) -> None:
+    """Readiness, watchdog, time to drain, no restart on a configuration error."""
+    lines = render(scope, COMMAND).splitlines()
+    assert {"Type=notify", "WatchdogSec=30s", "TimeoutStopSec=90s"} <= set(lines)
+    assert "RestartPreventExitStatus=78" in lines
+    assert "ExecStart=/usr/bin/env orchestrator run" in lines
+    assert not any(line.startswith("#") or "@EXEC" in line for line in lines)
+
+
+def test_user_unit_asks_for_nothing_that_needs_root() -> None:
+    """A user's manager can change neither accounts nor mounts."""
+    keys = {line.partition("=")[0] for line in render("user", COMMAND).splitlines()}
+    assert not keys & {"User", "Group", "ProtectSystem", "PrivateDevices", "StateDirectory"}
+    assert "WantedBy=default.target" in render("user", COMMAND)
+    assert "WantedBy=multi-user.target" in render("system", COMMAND)
+
+
+def test_command_is_quoted_for_systemd() -> None:
+    """Spaces, quotes and the characters that systemd expands."""
+    text = render("user", ("/opt/my app/run", "50%", "$HOME", 'a"b'))
+    assert 'ExecStart="/opt/my app/run" "50%%" "$$HOME" "a\\"b"\n' in text
+    with pytest.raises(ConfigError, match="control character"):
+        render("user", ("/opt/run", "a\nUser=root"))
+
+
+def test_program_that_the_service_cannot_reach_is_refused() -> None:
+    """A system service sees no home directory; no service has a working directory to search."""
+    with pytest.raises(ConfigError, match="home directories"):
+        render("system", ("/home/me/venv/bin/orchestrator", "run"))
+    with pytest.raises(ConfigError, match="whole path"):
+        render("user", ("orchestrator", "run"))
+
+
+def test_install_replaces_an_older_unit(tmp_path: Path) -> None:
+    """Nothing but the unit is left behind, readable by systemd."""
+    install("user", COMMAND, tmp_path)
+    (path,) = install("user", (sys.executable, "-m", "orchestrator", "run"), tmp_path)
+    assert path == tmp_path / ".config/systemd/user/orchestrator.service"
+    assert sys.executable in path.read_text("utf-8")
+    assert list(path.parent.iterdir()) == [path]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_install_into_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """With a hint at what to do."""
+    (tmp_path / "etc").touch()
+    with pytest.raises(ConfigError, match="sudo"):
+        install("system", COMMAND, tmp_path)
+
+
+def test_next_steps_start_the_unit() -> None:
+    """What a person pastes after the installation."""
+    assert "systemctl --user enable --now orchestrator" in next_steps("user")
+    assert "sudo systemctl enable --now orchestrator" in next_steps("system")

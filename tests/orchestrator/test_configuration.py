@@ -1,0 +1,114 @@
+"""agents.json is watched: every way to write a file is heard, and nothing else is."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from watchfiles import awatch
+
+from orchestrator.configuration import Configuration
+from orchestrator.settings import Settings
+
+
+def rewrite(file: Path, text: str) -> None:
+    """As the shell does."""
+    file.write_text(text, "utf-8")
+
+
+def replace(file: Path, text: str) -> None:
+    """As most programs do, and all that fear a crash."""
+    rewrite(file.with_suffix(".new"), text)
+    file.with_suffix(".new").replace(file)
+
+
+def begin_anew(file: Path, text: str) -> None:
+    """As editors do that keep a backup."""
+    file.rename(file.with_suffix(".bak"))
+    rewrite(file, text)
+
+
+def turn_link(file: Path, text: str) -> None:
+    """As it is done with the files of a release: the name stays, what it means does not."""
+    rewrite(file.with_suffix(f".{len(text)}"), text)
+    link = file.with_suffix(".link")
+    link.symlink_to(file.with_suffix(f".{len(text)}"))
+    link.replace(file)
+
+
+def one_agent(agent_id: str) -> str:
+    """The text of a file with this agent."""
+    return f'{{"agents": [{{"agentId": "{agent_id}", "llmProvider": "demo"}}]}}'
+
+
+@asynccontextmanager
+async def watched(home: Path) -> AsyncIterator[tuple[Path, Callable[[str], Awaitable[None]]]]:
+    """agents.json with the agent ``a`` being watched; a wait until it has another agent."""
+    settings = Settings(home=home)
+    settings.paths.prepare()
+    file = home / "agents.json"
+    rewrite(file, one_agent("a"))
+    configuration = Configuration(settings, {})
+    configuration.boot()
+    heard = anyio.Event()
+
+    async def on_change() -> None:
+        if configuration.read():
+            heard.set()
+
+    async def agent_is(agent_id: str) -> None:
+        nonlocal heard
+        while configuration.file.agents[0].agent_id != agent_id:
+            heard = anyio.Event()
+            await heard.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(configuration.watch, on_change, lambda: None)
+        with anyio.fail_after(20):
+            yield file, agent_is
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        (rewrite, rewrite, replace, rewrite),
+        (replace, replace, begin_anew, replace),
+        (begin_anew, begin_anew, turn_link, turn_link, rewrite, replace),
+    ],
+)
+async def test_an_edit_is_heard_however_the_file_is_written(
+    tmp_path: Path, ways: tuple[Callable[[Path, str], None], ...]
+) -> None:
+    """Also the next one, of the file that took the place of the watched one."""
+    async with watched(tmp_path) as (file, agent_is):
+        for number, way in enumerate(ways, 2):
+            way(file, one_agent("a" * number))
+            await agent_is("a" * number)
+
+
+async def test_file_that_is_just_being_replaced_as_the_watch_begins_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there when it was looked for, was away a moment later, and is there again."""
+    begun: list[Path] = []
+
+    async def awatch_late(*places: Path, **options: Any) -> AsyncIterator[object]:
+        file = tmp_path / "agents.json"
+        if not begun:
+            file.unlink()
+        begun.extend(places)
+        try:
+            async for changes in awatch(*places, **options):
+                yield changes
+        finally:
+            if not file.exists():
+                rewrite(file, one_agent("bb"))
+
+    monkeypatch.setattr("orchestrator.configuration.awatch", awatch_late)
+    async with watched(tmp_path) as (file, agent_is):
+        await agent_is("bb")
+        rewrite(file, one_agent("ccc"))
+        await agent_is("ccc")

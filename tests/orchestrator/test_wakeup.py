@@ -1,0 +1,52 @@
+"""Waiting for a change: none is missed, and a stop lets everybody go."""
+
+import anyio
+
+from orchestrator.wakeup import Changes
+
+
+async def test_change_between_look_and_wait_is_not_missed() -> None:
+    """Whoever changes something while another one looks wakes it all the same."""
+    changes, looks = Changes(), 0
+
+    async def reached() -> bool:
+        nonlocal looks
+        looks += 1
+        changes.wake()
+        return looks == 3
+
+    with anyio.fail_after(5):
+        await changes.until(reached)
+    assert looks == 3
+
+
+async def test_close_lets_go_whoever_waits_and_whoever_comes_later() -> None:
+    """The first looked once, the second did not look."""
+    changes, looks = Changes(), 0
+
+    async def never() -> bool:
+        nonlocal looks
+        looks += 1
+        return False
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(changes.until, never)
+            await anyio.wait_all_tasks_blocked()
+            changes.close()
+        await changes.until(never)
+    assert looks == 1
+
+
+async def test_patience_ends() -> None:
+    """A wait with a bound ends without the change."""
+    changes, looks = Changes(), 0
+
+    async def never() -> bool:
+        nonlocal looks
+        looks += 1
+        return False
+
+    with anyio.fail_after(5):
+        await changes.until(never, 0.001)
+    assert looks <= 1

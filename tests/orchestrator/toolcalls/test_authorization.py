@@ -1,0 +1,170 @@
+"""Calls that are made with T3: which, and what the journal holds of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.agents_file import WORK, parsed
+from fakes.journal import call, job, open_turn, opened, planned, step
+from fakes.pins import silent_pins
+from fakes.tool_call import tool_context
+
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.approvals import Approval
+from orchestrator.prompts.library import PromptLibrary
+from orchestrator.settings import Settings
+from orchestrator.toolcalls.approvals import Desk
+from orchestrator.toolcalls.authorization import Caller, ToolJournal
+from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
+from orchestrator.tools.mcp.servers import ToolServers
+from thinker.protocol.messages import JsonObject, ToolResult
+
+
+@dataclass
+class Bench:
+    """The turn ``t1``, and who decides of its calls."""
+
+    db: apsw.Connection
+    journal: ToolJournal
+    context: ToolContext
+
+    def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> Caller:
+        """The agent ``work`` with these fields."""
+        (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
+        return Caller(agent, self.context, 1, handed_back)
+
+    def make(
+        self, caller: Caller, *names: str, arguments: JsonObject | None = None
+    ) -> Mapping[int, ToolResult]:
+        """T3 of calls of these tools, with no arguments or these."""
+        calls = planned(self.db, "t1", *names, arguments=arguments or {})
+        with job(self.db):
+            return self.journal.make(self.db, caller, [made.seq for made in calls])
+
+    def states(self) -> list[str]:
+        """The states of all calls."""
+        query = "SELECT state FROM step WHERE kind = 'tool' ORDER BY seq"
+        return [str(state) for (state,) in self.db.execute(query)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A turn that has just begun."""
+    with opened(tmp_path) as db:
+        open_turn(db)
+        store, settings = Store(tmp_path / "journal.db"), Settings(home=tmp_path)
+        servers = ToolServers(settings, {}, (), silent_pins(store))
+        journal = ToolJournal(servers, PromptLibrary(settings), Desk(store, lambda: 5), lambda: 5)
+        yield Bench(db, journal, tool_context(store, tmp_path))
+        store.close()
+
+
+def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None:
+    """Each with its intent, its end and its result; asked for again they are not made again."""
+    caller = bench.caller()
+    made = bench.make(caller, "list_facts", "get_profile")
+    assert [(seq, result.is_error) for seq, result in made.items()] == [(2, False), (3, False)]
+    times = "SELECT t_intent, t_end FROM step WHERE kind = 'tool'"
+    assert list(bench.db.execute(times)) == [(5, 5), (5, 5)]
+    assert bench.states() == ["done", "done"]
+    with job(bench.db):
+        assert bench.journal.begin(bench.db, caller, 2) == made[2]
+
+
+def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> None:
+    """Calls keep the model's order."""
+    made = bench.make(bench.caller(), "list_facts", "spawn_subagent", "get_profile")
+    assert list(made) == [2]
+    assert bench.states() == ["done", "planned", "planned"]
+
+
+def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
+    """As when its worker asks for it."""
+    made = bench.make(bench.caller(deniedTools=["list_*"]), "list_facts", "get_profile")
+    assert [result.is_error for result in made.values()] == [True, False]
+    assert bench.states() == ["failed", "done"]
+    assert "denied list_facts" in bench.db.execute("SELECT act FROM audit").get
+
+
+def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
+    """Its worker is told when it asks, and nothing after it happens first."""
+    caller = bench.caller(approvals=["get_profile"])
+    assert list(bench.make(caller, "list_facts", "get_profile", "list_facts")) == [2]
+    assert bench.states() == ["done", "planned", "planned"]
+    with job(bench.db):
+        assert isinstance(bench.journal.begin(bench.db, caller, 3), Approval)
+    assert bench.db.execute("SELECT count(*) FROM approval").get == 1
+
+
+def test_tool_of_whoever_asked_is_not_made_by_ours_of_its_name(bench: Bench) -> None:
+    """It is handed back, and runs there."""
+    assert bench.make(bench.caller(frozenset({"list_facts"})), "list_facts") == {}
+    assert bench.states() == ["planned"]
+
+
+def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
+    """The worker knows of it, as it rejected it."""
+    with job(bench.db):
+        rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
+        assert bench.journal.make(bench.db, bench.caller(), rejected.call_seqs) == {}
+    assert call(bench.db, "t1", 2).state == "failed"
+
+
+def test_fault_of_a_tool_leaves_nothing_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs the call, neither T3 nor the calls before."""
+
+    def effect(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+        del context, arguments
+        db.execute("INSERT INTO meta VALUES('half', 'done')")
+        raise KeyError("a bug")
+
+    broken = JournalTool(TOOLS["list_facts"].spec, effect)
+    monkeypatch.setitem(TOOLS, "list_facts", broken)
+    assert list(bench.make(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
+    assert bench.states() == ["done", "planned", "planned"]
+    assert bench.db.execute("SELECT count(*) FROM meta WHERE k = 'half'").get == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("list_facts", "unknown argument 'colour'; list_facts takes: category, limit, before_id"),
+        ("get_time", "unknown argument 'colour'; get_time takes: timezone"),
+        ("read_skill", "unknown argument 'colour'; read_skill takes: name, file"),
+        ("list_tasks", "unknown argument 'colour'; list_tasks takes no arguments"),
+        ("notify_parent", "unknown argument 'colour'; notify_parent takes: message"),
+    ],
+)
+def test_unknown_argument_of_a_built_in_tool_is_an_error_result(
+    bench: Bench, tool: str, text: str
+) -> None:
+    """Of any kind of tool; it names the argument and lists those that there are."""
+    planned(bench.db, "t1", tool, arguments={"colour": "red"})
+    with job(bench.db):
+        result = bench.journal.begin(bench.db, bench.caller(), 2)
+    assert isinstance(result, ToolResult)
+    assert (result.is_error, result.content) == (True, text)
+    assert bench.states() == ["failed"]
+
+
+def test_unknown_arguments_are_refused_before_an_operator_is_asked(bench: Bench) -> None:
+    """All of them are named."""
+    planned(bench.db, "t1", "list_facts", arguments={"page": 2, "limit": 3, "size": 4})
+    with job(bench.db):
+        result = bench.journal.begin(bench.db, bench.caller(approvals=["*"]), 2)
+    assert isinstance(result, ToolResult)
+    assert result.content.startswith("unknown arguments 'page', 'size'; list_facts takes: ")
+    assert bench.db.execute("SELECT count(*) FROM approval").get == 0
+
+
+def test_other_names_of_an_argument_are_no_unknown_arguments(bench: Bench) -> None:
+    """schedule_task also takes what models know from the format of skills."""
+    task: JsonObject = {"name": "brief", "instructions": "Brief me.", "cron": "0 8 * * *"}
+    made = bench.make(bench.caller(), "schedule_task", arguments=task)
+    assert [result.is_error for result in made.values()] == [False]

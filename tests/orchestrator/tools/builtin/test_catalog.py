@@ -1,0 +1,162 @@
+"""The tools that the supervisor answers, and which of them an agent is offered."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import receive, update
+from fakes.tool_call import run
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.journal.turns import outbox
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.tools.builtin import clock, memory_tools, send_message, skill_tools
+from orchestrator.tools.builtin.catalog import CLASSES, TOOLS, offered
+from orchestrator.tools.builtin.host_tool import (
+    DelegatingTool,
+    JournalTool,
+    ToolContext,
+    ToolFailure,
+)
+from thinker.protocol.messages import SideEffect
+
+SKILL = "---\nname: {name}\ndescription: d\n---\nDo it like this.\n"
+
+
+@pytest.fixture
+def context(context: ToolContext) -> ToolContext:
+    """One whose channel cuts at bars and mends messages in private chats."""
+    return replace(
+        context,
+        split=lambda _, text: tuple(text.split("|")) if text else (),
+        mode=lambda address: "edit" if address.private else "direct",
+    )
+
+
+def test_time_is_told_in_the_users_zone_or_any_other(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """With the offset, so that a model need not guess."""
+    assert run(clock.GET_TIME, db, context) == (
+        "Thursday, 2026-02-12 07:00:00 -0500 (America/New_York)"
+    )
+    assert "21:00:00 +0900" in run(clock.GET_TIME, db, context, timezone=" Asia/Tokyo ")
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "/etc", "Europe", "a\0", "x" * 999])
+def test_unknown_time_zone_is_an_answer_to_the_model(
+    db: apsw.Connection, context: ToolContext, zone: str
+) -> None:
+    """And no file outside the zone data is touched."""
+    with pytest.raises(ToolFailure, match="use one such as Europe/Berlin"):
+        run(clock.GET_TIME, db, context, timezone=zone)
+
+
+async def test_fact_is_stored_once_and_found_again(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """Only by its own agent."""
+    fact = {"fact": " User likes tea. ", "category": "Preference"}
+    assert run(memory_tools.STORE_FACT, db, context, **fact) == (
+        "Stored: User likes tea. (preference, id 1)"
+    )
+    assert run(memory_tools.STORE_FACT, db, context, **fact).startswith("Known already")
+    found = await memory_tools.SEARCH_MEMORIES.run(context, {"query": "tea"})
+    assert found == "- User likes tea. (preference, id 1)"
+    other = replace(context, agent_id="home")
+    assert await memory_tools.SEARCH_MEMORIES.run(other, {"query": "tea"}) == "No memories match."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "fact is empty"),
+        ({"fact": "  "}, "fact is empty"),
+        ({"fact": "x" * 2001}, "at most 2000"),
+        ({"fact": "x", "category": "gossip"}, "one of preference"),
+    ],
+)
+def test_unusable_fact_is_refused_with_the_mend(
+    db: apsw.Connection, context: ToolContext, arguments: dict[str, str], message: str
+) -> None:
+    """Nothing is stored."""
+    with pytest.raises(ToolFailure, match=message):
+        run(memory_tools.STORE_FACT, db, context, **arguments)
+    assert db.execute("SELECT count(*) FROM fact").get == 0
+
+
+def test_message_is_queued_for_the_current_chat(db: apsw.Connection, context: ToolContext) -> None:
+    """In the channel's parts, with the turn that sent it."""
+    answer = run(send_message.SEND_MESSAGE, db, context, message="one|two")
+    assert answer == "Queued for delivery to chat 7."
+    assert outbox.texts_of_turn(db, "t1") == ("one", "two")
+    (row,) = outbox.due(db, "telegram")
+    assert (row.chat_id, row.turn_id, row.mode) == ("7", "t1", "edit")
+
+
+def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """Not to strangers, not to another agent's chats, not by another channel's name."""
+    receive(db, update(2, chat_id="8"))
+    for tool in (send_message.SEND_MESSAGE, send_message.SEND_TELEGRAM):
+        with pytest.raises(ToolFailure, match="can only write first"):
+            run(tool, db, context, message="hi", chat_id="8")
+    console = replace(context, address=Address("console", "local", "7"))
+    with pytest.raises(ToolFailure, match="no telegram chat ''"):
+        run(send_message.SEND_TELEGRAM, db, console, message="hi")
+    with pytest.raises(ToolFailure, match="message is empty"):
+        run(send_message.SEND_MESSAGE, db, context, message=" ")
+    assert outbox.due(db, "telegram") == []
+
+
+def test_message_reaches_a_chat_that_the_agent_knows_from_elsewhere(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """From the console to the Telegram chat it has talked in, by the account that it knows."""
+    console = replace(context, address=Address("console", "local", "operator"))
+    run(send_message.SEND_TELEGRAM, db, console, message="hi", chat_id="7")
+    (row,) = outbox.due(db, "telegram")
+    assert (row.channel, row.bot_id, row.chat_id) == ("telegram", "1", "7")
+
+
+async def test_skill_is_read_whole_when_the_agent_may_use_it(
+    tmp_path: Path, context: ToolContext
+) -> None:
+    """One that its globs leave out does not exist for it; the failure lists the others."""
+    for name in ("mail", "news"):
+        folder = tmp_path / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(SKILL.format(name=name), "utf-8")
+    assert await skill_tools.READ_SKILL.run(context, {"name": "mail"}) == "Do it like this."
+    some = replace(context, skills=("n*",))
+    for wanted in ("mail", "../mail", "", None):
+        with pytest.raises(ToolFailure, match="there are: news"):
+            await skill_tools.READ_SKILL.run(some, {"name": wanted})
+    with pytest.raises(ToolFailure, match="there are: none"):
+        await skill_tools.READ_SKILL.run(replace(context, skills=()), {"name": "mail"})
+
+
+def test_offered_tools_are_what_the_lists_of_the_agent_leave() -> None:
+    """Deny wins; nothing listed offers everything."""
+
+    def names(**fields: object) -> set[str]:
+        values = {"agent_id": "work", "llm_provider": "demo", **fields}
+        return {spec.name for spec in offered(AgentDefinition.model_validate(values))}
+
+    assert names() == set(TOOLS) - {"notify_parent"}  # which subagents alone are given
+    assert names(allowed_tools=("*_message", "get_time")) == {"send_message", "get_time"}
+    assert names(allowed_tools=("send_*",), denied_tools=("*telegram",)) == {"send_message"}
+
+
+def test_every_tool_says_what_running_it_twice_would_do() -> None:
+    """Those that change the journal do so in one transaction with their result."""
+    assert set(CLASSES) == set(TOOLS)
+    for name, tool in TOOLS.items():
+        assert tool.spec.name == name
+        assert tool.spec.parameters["type"] == "object"
+        if CLASSES[name] is SideEffect.LOCAL_TX:
+            assert isinstance(tool, JournalTool | DelegatingTool)
+        else:
+            assert CLASSES[name] is SideEffect.PURE

@@ -1,0 +1,94 @@
+"""schedule_task, list_tasks and cancel_task, as a model uses them."""
+
+from dataclasses import replace
+
+import apsw
+import pytest
+from fakes.tool_call import NOON, run
+
+from orchestrator.journal.schedule import tasks
+from orchestrator.schedules.specs import Notify
+from orchestrator.tools.builtin import task_tools as tools
+from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
+
+
+def test_task_is_scheduled_for_this_chat_in_the_users_zone(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """And it is said when it comes."""
+    answer = run(
+        tools.SCHEDULE_TASK,
+        db,
+        context,
+        name="brief",
+        instructions="What is on?",
+        schedule="30 8 * * 1-5",
+        required_tools='["search_memories"]',
+    )
+    assert answer == (
+        "Scheduled: 1 'brief': 8:30 AM Mon-Fri (New York),"
+        " next Thu 2026-02-12 08:30 (America/New_York)"
+    )
+    spec = tasks.load(db, 1).spec
+    assert spec.notify == Notify(channel="telegram", chat_id="7")
+    assert spec.required_tools == ("search_memories",)
+    assert run(tools.LIST_TASKS, db, context) == answer.removeprefix("Scheduled: ")
+
+
+def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolContext) -> None:
+    """With words alone, if that is all it needs."""
+    reminder = {"name": "tea", "instructions": "Say: tea!", "in_minutes": "5", "no_tools": "true"}
+    assert "once, Thu 2026-02-12 07:05" in run(tools.SCHEDULE_TASK, db, context, **reminder)
+    task = tasks.load(db, 1)
+    assert (task.next_at, task.spec.required_tools) == (NOON + 300_000, ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "say when"),
+        ({"in_minutes": "0"}, "say when"),
+        ({"schedule": "every day"}, "Invalid cron expression"),
+        ({"at": "tomorrow"}, "is no date and time"),
+        ({"in_hours": "1", "name": ""}, "name: "),
+        ({"in_hours": "1", "timezone": "Mars/Base"}, "unknown time zone"),
+    ],
+)
+def test_unusable_schedule_is_an_answer_to_the_model(
+    db: apsw.Connection, context: ToolContext, arguments: dict[str, str], message: str
+) -> None:
+    """Nothing is scheduled."""
+    with pytest.raises(ToolFailure, match=message):
+        run(tools.SCHEDULE_TASK, db, context, **{"name": "x", "instructions": "y", **arguments})
+    assert run(tools.LIST_TASKS, db, context) == "No tasks are scheduled."
+
+
+def test_model_cannot_choose_a_stranger_or_skip_itself(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """The outcome comes here, and no call is planned without a model that decides on it."""
+    arguments = {"name": "x", "instructions": "y", "in_hours": "1", "notify_chat_id": "666"}
+    plan = '[{"toolName": "send_telegram"}]'
+    run(tools.SCHEDULE_TASK, db, context, **arguments, execution_plan=plan)
+    spec = tasks.load(db, 1).spec
+    assert (spec.notify, spec.direct) == (Notify(channel="telegram", chat_id="7"), None)
+
+
+def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
+    db: apsw.Connection, context: ToolContext
+) -> None:
+    """Another agent's tasks do not exist for it."""
+    for name in ("one", "two"):
+        run(tools.SCHEDULE_TASK, db, context, name=name, instructions="y", in_hours="1")
+    with pytest.raises(ToolFailure, match="there is no task 'one'; list_tasks"):
+        run(tools.CANCEL_TASK, db, replace(context, agent_id="home"), task="one")
+    assert run(tools.CANCEL_TASK, db, context, task="one") == "Cancelled task 1 'one'."
+    assert run(tools.CANCEL_TASK, db, context, task="2") == "Cancelled task 2 'two'."
+    assert run(tools.LIST_TASKS, db, context) == "No tasks are scheduled."
+
+
+def test_disabled_task_says_why_it_does_not_run(db: apsw.Connection, context: ToolContext) -> None:
+    """So that the model can tell the user."""
+    run(tools.SCHEDULE_TASK, db, context, name="x", instructions="y", interval_minutes="60")
+    tasks.disable(db, 1, NOON)
+    assert run(tools.LIST_TASKS, db, context) == "1 'x': every hour, disabled (by the operator)"

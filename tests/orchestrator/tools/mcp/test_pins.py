@@ -1,0 +1,82 @@
+"""What may be used of what servers list, and who hears of a change."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.pins import silent_pins
+
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.access import tool_pins
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import inbox, outbox
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.toolhost.wire import ServerTool
+from orchestrator.tools.mcp.pins import ToolPins
+
+CONTROLS = {"notifyChannel": "telegram", "notifyChatId": "7"}
+
+
+def agents() -> AgentsFile:
+    """Two that tell chat 7 of their troubles, and one that may not use the server."""
+    common = {"llmProvider": "demo", "costControls": CONTROLS}
+    made = [
+        {"agentId": "work", **common},
+        {"agentId": "home", **common},
+        {"agentId": "poor", "deniedTools": ["files_*"], **common},
+    ]
+    return AgentsFile(agents=tuple(map(AgentDefinition.model_validate, made)))
+
+
+def tool(digest: str, name: str = "read") -> ServerTool:
+    """A tool as its server lists it."""
+    return ServerTool(name=name, description="", parameters={}, digest=digest)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A journal of its own."""
+    opened = Store(tmp_path / "journal.db")
+    yield opened
+    opened.close()
+
+
+async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(store: Store) -> None:
+    """Until it is approved, and whatever the server lists beside it."""
+    told: list[str] = []
+    pins = ToolPins(store, agents, lambda: 0, lambda: told.append("told"))
+    hello = InboundMessage("telegram", "b", "1", "1", "1", "hello")
+    await store.transact(inbox.ingest, [Arrival(hello)], None, 0)  # so that the bot is known
+    pins.follow({"files": (tool("a"),)})
+    assert not pins.compared("files")
+    assert pins.usable("files") == ()
+    assert await pins.read()
+    assert pins.usable("files") == (tool("a"),)
+    pins.listed("files", (tool("x"), tool("b", "write")))
+    assert pins.withheld() == {}
+    assert await pins.read()
+    assert not await pins.read()
+    assert pins.usable("files") == (tool("b", "write"),)
+    assert pins.withheld() == {"files_read": "files/read"}
+    assert told == ["told"]
+    (notice,) = await store.transact(outbox.due, "telegram")
+    assert notice.chat_id == "7"
+    assert "orchestrator tools approve files/read" in notice.body
+
+    await store.transact(tool_pins.approve, "files/read", "operator", 0)
+    pins.look_again()
+    assert await pins.read()
+    assert pins.usable("files") == (tool("x"), tool("b", "write"))
+    assert told == ["told"]
+
+
+async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store) -> None:
+    """The catalogue takes the first, so the first is compared."""
+    pins = silent_pins(store)
+    pins.follow({"files": (tool("a"),)})
+    await pins.read()
+    pins.listed("files", (tool("x"), tool("a")))
+    await pins.read()
+    assert pins.usable("files") == ()
+    assert pins.withheld() == {"files_read": "files/read"}

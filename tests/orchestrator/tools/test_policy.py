@@ -1,0 +1,52 @@
+"""Tool policy: anchored patterns in which only the star is special."""
+
+import re
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.tools.policy import allowed, decide, matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "expected"),
+    [
+        ("*", "", True),
+        ("a*b", "ab", True),
+        ("a*b", "a", False),
+        ("ab*ba", "aba", False),
+        ("*a*b*", "xbxa", False),
+        ("a*b*c", "a-b-c", True),
+        ("a?b", "axb", False),
+        ("a[bc]", "ab", False),
+        ("a.c", "abc", False),
+        ("Tool", "tool", False),
+        ("tool", "tool\n", False),
+        ("caf\u00e9_*", "cafe\u0301_open", True),
+    ],
+)
+def test_pattern_matches_whole_names_only(pattern: str, name: str, *, expected: bool) -> None:
+    """Brackets, dots and question marks are themselves; Unicode spelling does not matter."""
+    assert matches(pattern, name) is expected
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=12))
+def test_match_agrees_with_a_regular_expression(pattern: str, name: str) -> None:
+    """The definition of a glob, without the time that many stars would take it."""
+    expression = ".*".join(re.escape(part) for part in normalize("NFC", pattern).split("*"))
+    assert matches(pattern, name) is bool(re.fullmatch(expression, name))
+
+
+def test_deny_wins_over_allow() -> None:
+    """Also over an exact allow."""
+    assert not allowed("telegram_delete", ["telegram_delete"], ["*_delete"])
+
+
+def test_decision_names_its_rule() -> None:
+    """The log says which line of agents.json to change."""
+    assert decide("x", ["y"], ["x*"]).reason == 'denied by "x*" in deniedTools'
+    assert decide("x", ["x"], []).reason == 'allowed by "x" in allowedTools'
+    assert decide("x", ["y"], []).reason == "no pattern of allowedTools matches"
+    assert decide("x", [], []).allowed

@@ -1,0 +1,109 @@
+"""Definition files: three formats, one value; what cannot be used is named, the rest is kept."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from thinker.formats.prompts.definition import PromptDefinition
+from thinker.formats.prompts.files import MAX_BYTES, load, scan
+
+YAML = 'toolDescription: "no: really"\nmodel: inherit\nprompt: Be kind.\nincludeChat: true\n'
+MARKDOWN = (
+    "---\ntoolDescription: 'no: really'\nmodel: inherit\nincludeChat: true\n---\n\nBe kind.\n"
+)
+JSON = (
+    '{"toolDescription": "no: really", "model": "inherit", "prompt": "Be kind.",'
+    ' "includeChat": true}'
+)
+
+
+def wrong(path: Path, text: str) -> str:
+    """The one problem of a file with this text."""
+    path.write_text(text, "utf-8")
+    (problem,) = load(path).problems
+    assert load(path).definition is None
+    return str(problem)
+
+
+@pytest.mark.parametrize(("ending", "text"), [("md", MARKDOWN), ("yaml", YAML), ("json", JSON)])
+def test_every_format_holds_the_same_definition(tmp_path: Path, ending: str, text: str) -> None:
+    """The name is the file's; a byte order mark and Windows line ends change nothing."""
+    path = tmp_path / f"kind.{ending}"
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    found = load(path)
+    assert found.problems == ()
+    assert found.definition == PromptDefinition(
+        name="kind",
+        tool_description="no: really",
+        model="inherit",
+        prompt="Be kind.",
+        include_chat=True,
+    )
+
+
+def test_markdown_without_front_matter_is_a_text_to_include(tmp_path: Path) -> None:
+    """The base prompts that people have already can be included as they are."""
+    path = tmp_path / "rules.md"
+    path.write_text("# Rules\n\nBe kind.\n", "utf-8")
+    definition = load(path).definition
+    assert definition is not None
+    assert (definition.prompt, definition.model) == ("# Rules\n\nBe kind.", "inherit")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.yaml", "a: &x 1\nb: *x", "line 1: anchors, aliases and tags are refused"),
+        ("a.yaml", "a: [", "line 2: "),
+        ("a.yaml", "- 1", "the file must be 'field: value' lines"),
+        ("a.json", "[1]", "Input should be an object; mend it"),
+        ("a.json", "{", "Invalid JSON"),
+        ("a.md", "---\nprompt: x\n---\ny", "prompt: stands in the front matter and below it"),
+        ("a.md", "---\n: :\n  -\n---\ny", "line 2: "),
+        ("a.json", JSON.replace("{", '{"name": "b", ', 1), "name: 'b' is not the file's name"),
+        ("a.md", "x" * (MAX_BYTES + 1), "larger than 256 KiB"),
+    ],
+)
+def test_file_that_holds_no_definition_is_named_with_its_mend(
+    tmp_path: Path, name: str, text: str, problem: str
+) -> None:
+    """Each in a sentence, never an exception."""
+    assert problem in wrong(tmp_path / name, text)
+
+
+def test_yaml_words_are_words(tmp_path: Path) -> None:
+    """``no`` and ``on`` are text, as their author thinks."""
+    path = tmp_path / "a.yaml"
+    path.write_text("toolDescription: no\nmodel: on\nprompt: yes\n", "utf-8")
+    definition = load(path).definition
+    assert definition is not None
+    assert (definition.tool_description, definition.model, definition.prompt) == ("no", "on", "yes")
+
+
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    """A directory, bytes that are no text, and a pipe that would never end."""
+    (tmp_path / "dir.md").mkdir()
+    (tmp_path / "latin.md").write_bytes(b"\xff")
+    os.mkfifo(tmp_path / "pipe.md")
+    found = scan((tmp_path, tmp_path / "missing"))
+    assert {name: str(file.problems[0]) for name, file in found.items()} == {
+        "dir": "is no regular file; replace it by one",
+        "latin": "not UTF-8 at byte 0; save it as UTF-8",
+        "pipe": "is no regular file; replace it by one",
+    }
+
+
+def test_later_directory_wins_and_twins_are_named(tmp_path: Path) -> None:
+    """A home's definition replaces the bundled one; two endings in one place are a mistake."""
+    ours, theirs = tmp_path / "bundled", tmp_path / "home"
+    for folder in (ours, theirs):
+        folder.mkdir()
+        (folder / "a.yaml").write_text(YAML, "utf-8")
+    (theirs / "a.md").write_text(MARKDOWN, "utf-8")
+    (theirs / ".hidden.md").write_text("x", "utf-8")
+    (theirs / "notes.txt").write_text("x", "utf-8")
+    found = scan((ours, theirs))
+    assert found.keys() == {"a"}
+    assert found["a"].path == theirs / "a.md"
+    assert "a.yaml has the same name" in str(found["a"].problems[0])

@@ -1,0 +1,172 @@
+"""The SKILL.md format, with the files that people really write."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinker.formats.skill_file import MAX_BYTES, SkillError, parse, scan
+
+
+def text(fields: str = "", *, name: str = "a", body: str = "Body") -> str:
+    """A SKILL.md with a description and these fields."""
+    return f"---\nname: {name}\ndescription: d\n{fields}\n---\n{body}"
+
+
+def test_every_field_is_read() -> None:
+    """All fields of the specification, and the metadata block."""
+    skill = parse(
+        text(
+            "license: MIT\ncompatibility: needs git\nallowed-tools: Bash(git:*) Read\n"
+            "metadata:\n  keywords: [Review, Code Review]\n  priority: 5\n"
+            "  trigger_config: {schedule: '0 9 * * *'}\n  max_steps: 4\n"
+            "  execution_plan:\n    - {id: s, toolName: t, parameters: {a: 1}}"
+        ),
+        "a",
+    )
+    assert (skill.license, skill.compatibility) == ("MIT", "needs git")
+    assert skill.allowed_tools == skill.required_tools == ("Bash(git:*)", "Read")
+    assert skill.keywords == ("review", "code review")
+    assert (skill.priority, skill.max_steps) == (5, 4)
+    assert skill.trigger_config == {"schedule": "0 9 * * *"}
+    assert skill.execution_plan == ({"id": "s", "toolName": "t", "parameters": {"a": 1}},)
+
+
+def test_metadata_of_strings_as_the_specification_wants_it_is_read() -> None:
+    """Keywords and tools may be one string each."""
+    skill = parse(
+        text('metadata:\n  keywords: "Code Review, audit,,"\n  required_tools: "a_b, c_d"'), "a"
+    )
+    assert skill.keywords == ("code review", "audit")
+    assert skill.required_tools == ("a_b", "c_d")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        *((text, text) for text in ("no", "on", "1:30", "2026-01-02", "010", "1_000", "1e999")),
+        *((text, text) for text in (".inf", "<<", "=", "9" * 5000)),
+        *(("true", True), ("7", 7), ("-1.5", -1.5), ("~", None)),
+    ],
+)
+def test_scalars_mean_what_they_look_like(written: str, read: object) -> None:
+    """YAML 1.1's surprises are text."""
+    skill = parse(text(f"metadata:\n  trigger_config: {{x: {written}}}"), "a")
+    assert skill.trigger_config == {"x": read}
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
+    """A file from another editor is the same skill."""
+    other = "\ufeff" + text(body="one\ntwo").replace("\n", "\r\n")
+    assert parse(other, "a").instructions == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ("x: &a [1]\ny: *a", "line 4: anchors"),
+        ("x: !!python/object:os.system {}", "line 4: anchors, aliases and tags"),
+        ("x: !!timestamp 2026-01-02", "tags"),
+        ("x: " + "[" * 100 + "]" * 100, "nested deeper"),
+        ("x: [1", "line "),
+        ("? [a]\n: b", "mend or quote"),
+        ("5: x", "text as field names"),
+        ('x: "\\ud800"', "line 4: found invalid Unicode"),
+        ("metadata: [a]", "'metadata' must be a mapping"),
+        ("metadata: {max_steps: many}", "field 'max_steps'"),
+        ("metadata: {trigger_config: daily}", "field 'trigger_config'"),
+        ("description: ' '", "field 'description'"),
+        (f"description: {'long ' * 300}", "field 'description'"),
+        ("x: \x07", "no YAML"),
+    ],
+)
+def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, problem: str) -> None:
+    """Each refusal says where, what, and what to do."""
+    with pytest.raises(SkillError, match=r"^a/SKILL\.md: ") as refused:
+        parse(text(fields), "a")
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["A", "a_b", "-a", "a-", "a--b", "5", "a b", "''", "é", "b"])
+def test_name_must_follow_the_rule_and_equal_the_directory(name: str) -> None:
+    """A name that breaks the specification, or another directory's, is refused."""
+    with pytest.raises(SkillError, match="name"):
+        parse(text(name=name), "a")
+
+
+@pytest.mark.parametrize("whole", ["", "Body", "---\nname: a\n", "--- x\nname: a\n---\n", "\0"])
+def test_text_without_front_matter_is_refused(whole: str) -> None:
+    """The message says how a skill begins."""
+    with pytest.raises(SkillError, match="front matter"):
+        parse(whole, "a")
+
+
+@settings(deadline=None)
+@given(
+    st.text() | st.text(alphabet="-:[]{}&*!|>'\"\n ab0?,%@`#\t").map(lambda t: f"---\n{t}\n---\n")
+)
+def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
+    """No other exception leaves the parser."""
+    try:
+        parse(whole, "a")
+    except SkillError as error:
+        message = str(error)
+    else:
+        message = "a/SKILL.md: a skill"
+    assert message.startswith("a/SKILL.md: ")
+
+
+def test_large_file_is_refused(tmp_path: Path) -> None:
+    """The cap holds for the text and for the file."""
+    with pytest.raises(SkillError, match="256 KiB"):
+        parse(text(body="x" * MAX_BYTES), "a")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "SKILL.md").write_text(text(body="x" * 2 * MAX_BYTES), "utf-8")
+    assert "256 KiB" in scan((tmp_path,))[1][0]
+
+
+def put(root: Path, content: str | bytes, name: str = "a") -> Path:
+    """Write a SKILL.md below a directory."""
+    path = root / name / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_later_directory_wins_and_a_broken_file_there_does_not(tmp_path: Path) -> None:
+    """A user's skill replaces the bundled one; a broken one leaves it in place."""
+    put(tmp_path / "bundled", text(body="old"))
+    put(tmp_path / "bundled", text(name="b", body="old"), "b")
+    mine = put(tmp_path / "home", text(body="new"))
+    put(tmp_path / "home", "broken", "b")
+    skills, problems = scan((tmp_path / "bundled", tmp_path / "home"))
+    assert [(skill.name, skill.instructions) for skill in skills] == [("a", "new"), ("b", "old")]
+    assert skills[0].path == mine
+    assert len(problems) == 1
+
+
+def test_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
+    """A skill cannot bring a file of elsewhere into the prompt; a link within is fine."""
+    put(tmp_path / "skills", text(body="inside"), "a")
+    secret = put(tmp_path / "elsewhere", text(name="b", body="secret"), "b")
+    (tmp_path / "skills" / "b").mkdir()
+    (tmp_path / "skills" / "b" / "SKILL.md").symlink_to(secret)
+    (tmp_path / "skills" / "c").symlink_to(secret.parent)
+    skills, problems = scan((tmp_path / "skills",))
+    assert [skill.name for skill in skills] == ["a"]
+    assert [problem.count("links out") for problem in problems] == [1, 1]
+
+
+def test_odd_files_are_reported_and_never_block(tmp_path: Path) -> None:
+    """A pipe, a wrong encoding and a dangling link do not stop the scan."""
+    put(tmp_path, b"---\nname: a\n\xff", "a")
+    (tmp_path / "b").mkdir()
+    os.mkfifo(tmp_path / "b" / "SKILL.md")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "SKILL.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "README.md").write_text("not a skill", "utf-8")
+    skills, problems = scan((tmp_path,))
+    assert skills == ()
+    assert ["UTF-8" in problems[0], "regular file" in problems[1]] == [True, True]

@@ -1,0 +1,191 @@
+"""Exchanges over kept connections, against servers that say what is written here."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import h11
+import pytest
+
+from thinker.http import connections
+from thinker.http.connections import Address, Connection, Connections
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"
+LONG = OK.replace(b"content", b"x-policy: " + b"y" * 60_000 + b"\r\ncontent")
+TO_THE_END = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok"
+REQUEST = h11.Request(method="POST", target="/v1", headers=[("host", "h"), ("content-length", "2")])
+
+
+class Server:
+    """Says one of ``answers`` to each request, over however many connections they come.
+
+    A connection ends after an answer that is followed by None, broken when ``reset``.
+    """
+
+    def __init__(self, answers: Sequence[bytes | None], *, reset: bool = False) -> None:
+        self._answers = list(answers)
+        self._reset = reset
+        self.connections = 0
+        self.ended = anyio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        self.connections += 1
+        self.ended = anyio.Event()
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(2)
+                answer = self._answers.pop(0)
+                writer.write(answer or b"")
+                await writer.drain()
+                if self._answers and self._answers[0] is None:
+                    self._answers.pop(0)
+                    break
+        if self._reset:
+            lingering = struct.pack("ii", 1, 0)  # what is sent at the end is a reset
+            writer.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, lingering
+            )
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        self.ended.set()
+
+
+@asynccontextmanager
+async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connections]:
+    """Connections to a server, bounded; all of them are gone at the end."""
+    async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        found = Connections(Address("127.0.0.1", port, None, 5.0, read))
+        with anyio.fail_after(5):
+            yield found
+            found.close()
+            await server.ended.wait()
+
+
+async def exchange(found: Connections) -> bytes:
+    """One whole exchange: the body of the answer."""
+    connection = await found.take()
+    try:
+        assert (await connection.ask(REQUEST, b"{}")).status_code == 200
+        return b"".join([piece async for piece in connection.body()])
+    finally:
+        found.give_back(connection)
+
+
+@pytest.mark.parametrize("answer", [OK, CHUNKED, LONG, b"HTTP/1.1 100 Continue\r\n\r\n" + OK])
+async def test_a_connection_is_used_again(answer: bytes) -> None:
+    """However the answer's end is told, and whatever was said before it."""
+    server = Server([answer, answer, answer])
+    async with connected(server) as found:
+        assert [await exchange(found) for _ in range(3)] == [b"ok"] * 3
+    assert server.connections == 1
+
+
+async def test_an_answer_may_end_with_its_connection() -> None:
+    """The next exchange has one of its own."""
+    server = Server([TO_THE_END, None, OK])
+    async with connected(server) as found:
+        assert [await exchange(found) for _ in range(2)] == [b"ok"] * 2
+    assert server.connections == 2
+
+
+async def test_a_connection_that_the_server_closed_meanwhile_is_not_used() -> None:
+    """No request is lost on it."""
+    server = Server([OK, None, OK])
+    async with connected(server) as found:
+        await exchange(found)
+        await server.ended.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert await exchange(found) == b"ok"
+    assert server.connections == 2
+
+
+async def test_a_connection_with_words_that_nobody_asked_for_is_not_used() -> None:
+    """They would be taken for the next answer."""
+    server = Server([OK + OK, OK])
+    async with connected(server) as found:
+        assert [await exchange(found) for _ in range(2)] == [b"ok"] * 2
+    assert server.connections == 2
+
+
+async def test_exchanges_at_once_have_a_connection_each() -> None:
+    """One exchange at a time is what HTTP/1.1 can do."""
+    server = Server([OK, OK])
+    async with connected(server) as found:
+        first, second = await found.take(), await found.take()
+        for connection in (first, second):
+            await connection.ask(REQUEST, b"{}")
+            assert [piece async for piece in connection.body()] == [b"ok"]
+            found.give_back(connection)
+    assert server.connections == 2
+
+
+async def test_an_answer_that_is_not_read_to_its_end_ends_its_connection() -> None:
+    """What is left of it would be taken for the next answer."""
+    server = Server([OK, OK])
+    async with connected(server) as found:
+        connection = await found.take()
+        await connection.ask(REQUEST, b"{}")
+        found.give_back(connection)
+        assert await exchange(found) == b"ok"
+    assert server.connections == 2
+
+
+async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its server does not keep it for nothing."""
+    monkeypatch.setattr(connections, "KEPT", 0.0)
+    server = Server([OK])
+    async with connected(server) as found:
+        await exchange(found)
+        await server.ended.wait()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reset", "error"),
+    [
+        (b"", False, h11.RemoteProtocolError),
+        (OK[:-1], False, h11.RemoteProtocolError),
+        (TO_THE_END, True, ConnectionError),
+        (b"SMTP\r\n\r\n", False, h11.RemoteProtocolError),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"x" * 100_000, False, h11.RemoteProtocolError),
+    ],
+)
+async def test_what_is_no_whole_answer_is_an_error(
+    answer: bytes,
+    error: type[Exception],
+    *,
+    reset: bool,
+) -> None:
+    """A connection that breaks is not the end of an answer that says no length."""
+    async with connected(Server([answer, None], reset=reset)) as found:
+        with pytest.raises(error):
+            await exchange(found)
+
+
+async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
+    """Before an answer, and in its middle."""
+    async with connected(Server([OK[:-1]]), read=0.01) as found:
+        with pytest.raises(TimeoutError):
+            await exchange(found)
+
+
+async def test_whoever_is_not_there_cannot_be_asked() -> None:
+    """An error of the connection, before anything is sent."""
+    with pytest.raises(ConnectionRefusedError):
+        await Connections(Address("127.0.0.1", 1, None, 5.0, 5.0)).take()
+
+
+async def test_a_connection_that_was_ended_asks_nobody() -> None:
+    """Its end is what there is to read."""
+    async with connected(Server([OK])) as found:
+        connection: Connection = await found.take()
+        connection.end()
+        with pytest.raises(h11.RemoteProtocolError):
+            await connection.ask(REQUEST, b"{}")

@@ -1,0 +1,37 @@
+"""What libraries load only because they find it stays out of processes that never use it."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from thinker.http.optional_imports import without
+
+
+def test_package_is_not_found_inside_and_found_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import inside the block fails as if the package were not installed."""
+    (tmp_path / "an_extra.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with without("an_extra"), pytest.raises(ModuleNotFoundError):
+        import_module("an_extra")
+    assert import_module("an_extra").__name__ == "an_extra"
+
+
+def test_package_that_is_loaded_stays() -> None:
+    """Whoever uses it already goes on."""
+    with without("sys"):
+        assert import_module("sys") is sys
+    assert sys.modules["sys"] is sys
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("module", ["orchestrator.cli.run", "thinker.zygote", "thinker.__main__"])
+def test_long_lived_process_loads_no_command_line_library(module: str) -> None:
+    """Coloured tracebacks would cost each start a tenth."""
+    code = f"import sys, {module}; print(*sorted({{'rich', 'click'}} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert found.stdout.decode().strip() == ""

@@ -1,0 +1,108 @@
+"""The two layouts of slots by our own rules; the vectors show them with upstream's quirks."""
+
+import pytest
+
+from thinker.prompt.render.agently.blocks import ROLES, EmptyPromptError, Style
+from thinker.prompt.render.agently.message_layout import agently_messages
+from thinker.prompt.render.agently.text_layout import agently_text
+from thinker.prompt.render.container import Slots
+from thinker.prompt.render.sections import Section
+from thinker.prompt.render.slot_sections import lower
+from thinker.protocol.messages import JsonObject
+
+
+def sections(**slots: object) -> tuple[Section, ...]:
+    """The sections of these slots."""
+    return lower(Slots(slots).prompt(), "test")
+
+
+def test_examples_are_shown_even_when_there_is_nothing_but_input() -> None:
+    """Upstream sends the bare input and forgets them."""
+    asked = sections(input="x", examples=["a"])
+    shown = ({"role": "user", "content": "[EXAMPLES]:\n- a\n\n\n[INPUT]:\nx\n\n[OUTPUT]:"},)
+    assert agently_messages(asked).messages == shown
+    bare = ({"role": "user", "content": "x"},)
+    assert agently_messages(asked, Style(compat="4.0.7")).messages == bare
+
+
+def test_an_input_that_is_data_becomes_text() -> None:
+    """A provider takes no mapping as content."""
+    assert agently_messages(sections(input={"q": 1})).messages[0]["content"] == "q: 1\n"
+
+
+def test_role_orders_hold_when_roles_are_renamed() -> None:
+    """Upstream looks for its own names and puts a second first message before the user's."""
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    asked = sections(input="x", chat_history=history)
+    renamed = {**ROLES, "user": "human", "assistant": "ai"}
+    assert _roles(agently_messages(asked, Style(roles=renamed)).messages) == [
+        "human",
+        "ai",
+        "human",
+    ]
+    upstream = agently_messages(asked, Style(roles=renamed, compat="4.0.7")).messages
+    assert _roles(upstream) == ["user", "human", "ai", "assistant", "human"]
+
+
+def test_what_cannot_be_shown_is_named() -> None:
+    """Pictures are left out of text, with a warning each, and kept where they can be sent."""
+    picture = {"type": "image_url", "image_url": "u"}
+    said = [{"role": "user", "content": [{"type": "text", "text": "look"}, picture]}]
+    asked = sections(input="x", chat_history=said, attachment=[picture, "note"])
+    assert agently_text(asked).warnings == (
+        "a part of type 'image_url' cannot be shown in text; left out",
+    )
+    plain = agently_messages(asked)
+    assert [message["content"] for message in plain.messages][-2:] == [
+        "note",
+        "[INPUT]:\nx\n\n[OUTPUT]:",
+    ]
+    assert len(plain.warnings) == 2
+    rich = agently_messages(asked, rich_content=True)
+    assert rich.warnings == ()
+    assert str(rich.messages).count("image_url': 'u'") == 2
+
+
+def test_attachments_alone_are_the_users_message() -> None:
+    """Nothing is put before them."""
+    asked = sections(attachment=["a", "b"])
+    assert [m["content"] for m in agently_messages(asked).messages] == ["a", "b"]
+    rich = agently_messages(asked, rich_content=True).messages
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert rich == ({"role": "user", "content": parts},)
+
+
+def test_titles_are_the_styles() -> None:
+    """Each block and the last line can be named otherwise."""
+    style = Style(titles={"input": "FRAGE", "output": "FORM"}, output="ANTWORT")
+    text = agently_text(sections(input="x", output={"a": (str,)}), style).text
+    assert "[FRAGE]:\nx" in text
+    assert "[FORM]:\nData Format: JSON" in text
+    assert text.endswith("[ANTWORT]:\nassistant:")
+
+
+def test_a_list_as_output_is_shown_as_a_list() -> None:
+    """Upstream pours it into a dict and fails, or shows nonsense."""
+    asked = sections(input="x", output=[{"a": (str, "d")}])
+    shape = '[\n  {\n    "a": <str> // d\n  },\n  ...\n]'
+    assert shape in agently_text(asked).text
+    with pytest.raises(ValueError, match="dictionary update"):
+        agently_text(asked, Style(compat="4.0.7"))
+
+
+def test_zero_is_given_but_not_shown() -> None:
+    """A prompt whose only slot is 0 is not empty; one without input, info … is."""
+    assert agently_text(sections(input=0)).text == "user:\n[OUTPUT]:\nassistant:"
+    for slots in ({"system": "s"}, {"tools": [], "input": ""}, {"chat_history": ["q"]}):
+        with pytest.raises(EmptyPromptError, match="at least one of 'input'"):
+            agently_messages(sections(**slots))
+
+
+def test_info_of_any_kind_is_text() -> None:
+    """A number too, on which upstream fails."""
+    assert "[INFO]:\n5\n" in agently_text(sections(info=5)).text
+    assert "[INFO]:\n- a\n- b\n" in agently_text(sections(info=("a", "b"))).text
+
+
+def _roles(messages: tuple[JsonObject, ...]) -> list[object]:
+    return [message["role"] for message in messages]

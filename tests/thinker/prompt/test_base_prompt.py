@@ -1,0 +1,116 @@
+"""Which base prompt an agent speaks with."""
+
+from pathlib import Path
+
+import pytest
+
+from thinker.prompt.base_prompt import BUILT_IN, BasePrompts, choose, override, remembered
+from thinker.protocol.env import ThinkerSettings
+
+
+def settings(home: Path) -> ThinkerSettings:
+    """Settings that name all three files below a directory."""
+    return ThinkerSettings(
+        agent_id="work",
+        system_prompt_path=home / "custom.txt",
+        persona_dir=home / "agents",
+        default_system_prompt_path=home / "default.md",
+    )
+
+
+def write_all(home: Path) -> ThinkerSettings:
+    """Write the three files and return settings for them."""
+    (home / "custom.txt").write_text("custom", "utf-8")
+    (home / "agents" / "work").mkdir(parents=True)
+    (home / "agents" / "work" / "instructions.md").write_text("persona", "utf-8")
+    (home / "default.md").write_text("default", "utf-8")
+    return settings(home)
+
+
+def test_custom_file_comes_before_persona_and_default(tmp_path: Path) -> None:
+    """The first of the three wins, without a warning."""
+    base = choose(write_all(tmp_path))
+    assert (base.text, base.source, base.warnings) == ("custom", "custom", ())
+
+
+def test_persona_comes_before_the_default(tmp_path: Path) -> None:
+    """An agent with no prompt of its own speaks as its persona."""
+    without = write_all(tmp_path).model_copy(update={"system_prompt_path": None})
+    assert choose(without).source == "persona"
+
+
+def test_missing_persona_is_no_fault(tmp_path: Path) -> None:
+    """Most agents have no persona file: the default is used in silence."""
+    (tmp_path / "default.md").write_text("default", "utf-8")
+    without = settings(tmp_path).model_copy(update={"system_prompt_path": None})
+    base = choose(without)
+    assert (base.source, base.warnings) == ("default", ())
+
+
+def test_empty_and_undecodable_files_fall_through_with_warnings(tmp_path: Path) -> None:
+    """Each file that was passed over is named, with what to do."""
+    given = write_all(tmp_path)
+    (tmp_path / "custom.txt").write_text(" \n", "utf-8")
+    (tmp_path / "agents" / "work" / "instructions.md").write_bytes(b"\xff\xfe broken")
+    base = choose(given)
+    assert base.source == "default"
+    assert [warning.split(": ")[1] for warning in base.warnings] == [
+        "the custom prompt is empty; write one or remove the file",
+        base.warnings[1].split(": ")[1],
+    ]
+    assert "persona prompt cannot be read" in base.warnings[1]
+
+
+def test_nothing_usable_leaves_the_built_in_prompt(tmp_path: Path) -> None:
+    """A worker always has a prompt; a directory in place of a file does not stop it."""
+    (tmp_path / "custom.txt").mkdir()
+    base = choose(settings(tmp_path))
+    assert (base.text, base.source, len(base.warnings)) == (BUILT_IN, "built-in", 2)
+
+
+def test_text_is_kept_as_it_is_but_for_a_byte_order_mark(tmp_path: Path) -> None:
+    """Nothing is stripped: the file is the prompt."""
+    (tmp_path / "custom.txt").write_bytes(b"\xef\xbb\xbf  You are I. \n")
+    assert choose(settings(tmp_path)).text == "  You are I. \n"
+
+
+def test_profile_replaces_whatever_was_chosen(tmp_path: Path) -> None:
+    """A profile prompt wins over the custom file; a blank one does not."""
+    base = choose(write_all(tmp_path))
+    assert override(base, "Be a pirate.").source == "profile"
+    assert override(base, "Be a pirate.").text == "Be a pirate."
+    assert override(base, " ") is base
+    assert override(base, None) is base
+
+
+def test_edit_is_live_and_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
+    """Files are read when their identity changes, not at every turn."""
+    given = write_all(tmp_path)
+    read: list[Path] = []
+
+    def counting(path: Path) -> str:
+        read.append(path)
+        return path.read_text("utf-8")
+
+    prompts = BasePrompts(given, counting)
+    assert prompts.current() is prompts.current()
+    assert len(read) == 1
+    (tmp_path / "custom.txt").write_text("changed text", "utf-8")
+    assert prompts.current().text == "changed text"
+    (tmp_path / "custom.txt").unlink()
+    assert prompts.current().source == "persona"
+    (tmp_path / "custom.txt").write_text("back", "utf-8")
+    assert prompts.current().text == "back"
+
+
+def test_text_is_read_once_for_each_state_of_its_file(tmp_path: Path) -> None:
+    """A worker has what its zygote has read; an edit shows, a file that is gone is missed."""
+    path = tmp_path / "prompt.md"
+    path.write_text("You are A.", "utf-8")
+    first = remembered(path)
+    assert remembered(path) is first
+    path.write_text("You are someone else.", "utf-8")
+    assert remembered(path) == "You are someone else."
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        remembered(path)

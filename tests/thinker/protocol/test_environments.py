@@ -1,0 +1,24 @@
+"""Places for variables in the options of tools."""
+
+import pytest
+from pydantic import JsonValue
+
+from thinker.formats.prompts.problem import DefinitionError
+from thinker.formats.prompts.substitution import filled, named
+
+OPTIONS: JsonValue = {"key": "Bearer ${KEY}", "${KEY}": [1, None, {"in": "${A}${A} ${not one} $A"}]}
+
+
+def test_places_are_found_and_filled_at_every_depth() -> None:
+    """In values alone; what only looks like a place stays, and nothing is searched twice."""
+    assert list(named(OPTIONS)) == ["KEY", "A", "A"]
+    assert filled(OPTIONS, {"KEY": "${A}", "A": "b"}) == {
+        "key": "Bearer ${A}",
+        "${KEY}": [1, None, {"in": "bb ${not one} $A"}],
+    }
+
+
+def test_variable_that_is_not_set_is_named() -> None:
+    """An empty one is set."""
+    with pytest.raises(DefinitionError, match="the variable A is not set"):
+        filled(OPTIONS, {"KEY": ""})

@@ -1,0 +1,40 @@
+"""What two prompts share, and what they differ in."""
+
+from thinker.prompt.cached import ToolsDigest, fingerprinted
+from thinker.protocol.messages import LayerRecord, ToolSpec
+from thinker.protocol.prompt_record import PromptRecord
+
+TOOL = ToolSpec(name="look", description="Looks", parameters={"type": "object"})
+
+
+def prompt(base: str, date: str, *tools: ToolSpec) -> PromptRecord:
+    """A prompt of one layer of each kind."""
+    layers = (
+        LayerRecord(name="base", text=base),
+        LayerRecord(name="date_time", text=date, volatile=True),
+    )
+    return fingerprinted(PromptRecord(layers=layers), ToolsDigest().of(tools))
+
+
+def test_what_changes_between_turns_leaves_the_stable_fingerprint() -> None:
+    """The volatile one is another."""
+    one, two = prompt("b", "noon", TOOL), prompt("b", "one", TOOL)
+    assert one.stable == two.stable
+    assert one.volatile != two.volatile
+    assert two.differences(one) == ()
+
+
+def test_what_differs_of_the_stable_part_is_named() -> None:
+    """Layers that changed, came or went, and tools, whose description counts."""
+    other = TOOL.model_copy(update={"description": "Sees"})
+    assert prompt("c", "noon", TOOL).differences(prompt("b", "noon", TOOL)) == ("base",)
+    assert prompt("b", "noon", other).differences(prompt("b", "noon", TOOL)) == ("tools",)
+    assert prompt("b", "noon").differences(PromptRecord(layers=())) == ()
+
+
+def test_layouts_place_the_layers() -> None:
+    """All in the system prompt, or the volatile ones beside it."""
+    record = prompt("b", "noon")
+    assert (record.text, record.context, record.chars) == ("b\n\nnoon", (), 7)
+    cached = record.model_copy(update={"layout": "cached"})
+    assert (cached.text, cached.context) == ("b", record.layers[1:])

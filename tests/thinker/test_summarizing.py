@@ -1,0 +1,140 @@
+"""What compaction and fact extraction make of a conversation, a template and an answer."""
+
+from pathlib import Path
+
+import pytest
+from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
+
+from thinker import compaction, facts, summarizing
+from thinker.errors import RetryableModelError
+from thinker.models.base import ModelResponse
+from thinker.protocol.background import Compact, Compacted, Extract, Extracted
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+
+SAID: tuple[Message, ...] = (
+    UserMessage(content="I live in Krakow. {{SUMMARY}}"),
+    AssistantMessage(tool_calls=(call("c1", "look", place="Krakow"),)),
+    ToolResult(call_id="c1", name="look", content="x" * 600),
+    AssistantMessage(content="Noted."),
+)
+FACT = '{"fact": "The user  lives in Krakow.", "category": "background", "confidence": 0.9}'
+
+
+async def compacted(model: ScriptedModel, path: Path | None = None) -> Compacted:
+    """A summary of what was said, with one before it."""
+    return await compaction.compact(model, path, Compact(messages=SAID, summary="They met."))
+
+
+async def extracted(answer: str) -> Extracted:
+    """The facts of an answer."""
+    request = Extract(messages=SAID, known=("The user\nis Ann.",))
+    return await facts.extract(ScriptedModel(says(answer)), None, request)
+
+
+def asked(model: ScriptedModel) -> str:
+    """The one message that a model was sent, without a system prompt and tools."""
+    (request,) = model.requests
+    assert (request.system, request.tools) == ("", ())
+    (message,) = request.messages
+    assert isinstance(message, UserMessage)
+    return message.content
+
+
+async def test_summary_is_made_from_the_one_before_and_the_messages_with_their_tools() -> None:
+    """A tool's answer is cut; a placeholder that somebody said is left as it is."""
+    model = ScriptedModel(says(" They live in Krakow. "))
+    answer = await compacted(model)
+    assert answer == Compacted(summary="They live in Krakow.", model=NAME, usage=USAGE)
+    prompt = asked(model)
+    assert "Summary of what came before:\nThey met.\n" in prompt
+    assert prompt.endswith(
+        "User: I live in Krakow. {{SUMMARY}}\n\n"
+        'Assistant called look {"place":"Krakow"}\n\n'
+        f"Tool look: {'x' * 500} […]\n\n"
+        "Assistant: Noted."
+    )
+
+
+@pytest.mark.parametrize(
+    "response", [says("  "), says("They li", finish="length"), says("No.", finish="refused")]
+)
+async def test_answer_that_is_no_summary_is_a_problem_and_counts(response: ModelResponse) -> None:
+    """Half a summary would lose what it does not say."""
+    answer = await compacted(ScriptedModel(response))
+    assert (answer.summary, answer.usage) == ("", USAGE)
+    assert answer.problem
+
+
+async def test_template_is_the_users_own_if_it_can_be_used(tmp_path: Path) -> None:
+    """One that is missing, or has no place for the conversation, gives way to the built-in text."""
+    path = tmp_path / "compaction.md"
+    for text, used in (
+        (None, False),
+        ("Sum up {{SUMMARY}}", False),
+        ("Sum up {{SUMMARY}} and {{CONVERSATION}} {{OTHER}}\n", True),
+    ):
+        if text is not None:
+            path.write_text(text, "utf-8")
+        model = ScriptedModel(says("ok"))
+        await compacted(model, path)
+        assert asked(model).startswith("Sum up They met. and User: I live") is used
+        assert asked(model).endswith("Noted. {{OTHER}}") is used
+
+
+async def test_bundled_templates_are_complete() -> None:
+    """Every placeholder of the files that ship is filled."""
+    folder = Path(__file__).parents[2] / "prompts"
+    model = ScriptedModel(says("ok"), says("[]"))
+    await compacted(model, folder / "compaction.md")
+    await facts.extract(model, folder / "fact-extraction.md", Extract(messages=SAID[3:]))
+    for request in model.requests:
+        (message,) = request.messages
+        assert "{{" not in message.content.replace(SAID[0].content, "")
+        assert "Assistant: Noted." in message.content
+
+
+async def test_facts_come_with_what_is_known_listed() -> None:
+    """One line each, under the seed's heading."""
+    model = ScriptedModel(says(f'```json\n{{"facts": [{FACT}]}}\n```'))
+    request = Extract(messages=SAID, known=("The user\nis Ann.",))
+    answer = await facts.extract(model, None, request)
+    assert [fact.fact for fact in answer.facts] == ["The user lives in Krakow."]
+    assert "DO NOT extract these again:\n- The user is Ann.\n" in asked(model)
+    assert "User: I live in Krakow. {{SUMMARY}}\n\nAssistant: Noted." in asked(model)
+
+
+async def test_only_well_formed_and_certain_facts_are_kept_each_once() -> None:
+    """What else the list holds is passed over; five facts at most."""
+    broken = [
+        '{"fact": "x"}',
+        '"y"',
+        FACT.replace("background", "gossip"),
+        FACT.replace("0.9", "7"),
+    ]
+    unsure = FACT.replace("0.9", "0.69")
+    many = [FACT.replace("Krakow", f"city {n}") for n in range(9)]
+    answer = await extracted(f"[{', '.join([*broken, unsure, FACT, FACT, *many])}]")
+    assert [fact.fact[18:] for fact in answer.facts] == [
+        "Krakow.",
+        *(f"city {n}." for n in range(4)),
+    ]
+
+
+@pytest.mark.parametrize("text", ["none", '{"fact": 1}', '{"facts": {}}', "3"])
+async def test_answer_without_a_list_of_facts_is_a_problem_and_counts(text: str) -> None:
+    """The stretch was paid for; asking the same again would be paid for too."""
+    answer = await extracted(text)
+    assert (answer.facts, answer.usage) == ((), USAGE)
+    assert answer.problem
+
+
+async def test_model_error_comes_through() -> None:
+    """Nothing was answered, so nothing is counted."""
+    with pytest.raises(RetryableModelError):
+        await compacted(ScriptedModel(RetryableModelError("503")))
+
+
+def test_long_messages_are_cut() -> None:
+    """So that one of them cannot fill the whole request."""
+    text = summarizing.conversation([UserMessage(content="y" * 9000)])
+    assert text == f"User: {'y' * 8000} […]"

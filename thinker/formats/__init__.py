@@ -1,0 +1,1 @@
+"""File formats that both processes read: SKILL.md, prompt definitions, YAML, images."""

@@ -1,0 +1,121 @@
+"""Files of prompt definitions: ``<name>.md`` (front matter and body), ``.yaml``, ``.json``.
+
+The body of a Markdown file is its ``prompt``; the others hold the whole definition as one mapping.
+A Markdown file without front matter is a text for others to include. The file's name is the
+definition's.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from thinker.formats import plain_yaml
+from thinker.formats.plain_yaml import YamlError
+from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
+from thinker.formats.prompts.problem import DefinitionError, Problem
+from thinker.protocol.messages import JsonObject
+
+ENDINGS = (".md", ".yaml", ".yml", ".json")
+OTHER_DATA = "playbooks.json"  # the built-in playbooks lie beside the built-in prompts
+MAX_BYTES = 256 * 1024
+PLAIN = "Text for other prompts to include"
+
+_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+@dataclass(frozen=True)
+class DefinitionFile:
+    """A file and the definition in it, or None and what is wrong with it."""
+
+    path: Path
+    definition: PromptDefinition | None
+    problems: tuple[Problem, ...] = ()
+
+
+def scan(directories: Sequence[Path]) -> dict[str, DefinitionFile]:
+    """Every definition file below the directories, by name; a later directory wins.
+
+    Directories that do not exist are empty.
+    """
+    found: dict[str, DefinitionFile] = {}
+    for directory in directories:
+        here: dict[str, DefinitionFile] = {}
+        for path in _paths(directory):
+            twin = here.get(path.stem)
+            here[path.stem] = load(path) if twin is None else _twice(twin, path)
+        found |= here
+    return found
+
+
+def load(path: Path) -> DefinitionFile:
+    """The file at ``path``, whatever is wrong with it."""
+    try:
+        definition, problems = read(_fields(path))
+    except (DefinitionError, YamlError) as error:
+        return DefinitionFile(path, None, (Problem((), "file", str(error)),))
+    if definition is not None and definition.name != path.stem:
+        wrong = f"{definition.name!r} is not the file's name; set it to {path.stem!r}"
+        return DefinitionFile(path, None, (Problem(("name",), "file_name", wrong),))
+    return DefinitionFile(path, definition, problems)
+
+
+def _paths(directory: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return
+    for path in entries:
+        if path.suffix in ENDINGS and path.name[0] != "." and path.name != OTHER_DATA:
+            yield path
+
+
+def _twice(first: DefinitionFile, path: Path) -> DefinitionFile:
+    wrong = f"{path.name} has the same name; remove or rename one of them"
+    problem = Problem((), "file_name", wrong)
+    return DefinitionFile(first.path, first.definition, (*first.problems, problem))
+
+
+def _fields(path: Path) -> JsonObject:
+    """The definition that a file holds, as JSON.
+
+    Raises:
+        DefinitionError: it cannot be read, or not as what its ending says.
+        YamlError: its YAML is wrong.
+    """
+    text = _text(path)
+    if path.suffix == ".json":
+        try:
+            return {"name": path.stem, **_OBJECT.validate_json(text)}
+        except ValidationError as error:
+            raise DefinitionError(f"{error.errors()[0]['msg']}; mend it") from error
+    if path.suffix != ".md":
+        return {"name": path.stem, **plain_yaml.load(text, "the file")}
+    parts = plain_yaml.front_matter(text)
+    if parts is None:
+        plain: JsonObject = {"toolDescription": PLAIN, "model": INHERIT}
+        return {"name": path.stem, **plain, "prompt": text.strip()}
+    fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
+    body = parts[1].strip()
+    if body and "prompt" in fields:
+        raise DefinitionError("prompt: stands in the front matter and below it; keep one")
+    return {"name": path.stem, **fields, **({"prompt": body} if body else {})}
+
+
+def _text(path: Path) -> str:
+    try:
+        if not path.is_file():
+            raise DefinitionError("is no regular file; replace it by one")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DefinitionError(f"{error.strerror}; make the file readable") from error
+    if len(data) > MAX_BYTES:
+        raise DefinitionError(
+            f"larger than {MAX_BYTES // 1024} KiB; split it and include the parts"
+        )
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"not UTF-8 at byte {error.start}; save it as UTF-8") from error

@@ -1,0 +1,184 @@
+"""The output grammar of seed 001, §3: what an author writes, read into one tree.
+
+A mapping is an object, a list or set an array, a tuple ``(type or schema, description, default)``,
+a pydantic model its fields, a type itself, and anything else words for the model. In files, where
+there are no types, ``{"$type": "list[str]", "$desc": …, "$default": …}`` stands for the tuple.
+"""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
+
+from thinker.formats.prompts.plain import is_model, is_type, plain
+
+MARKS = {"$type", "$desc", "$default"}
+NAMES: dict[str, object] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "dict": dict,
+    "list": list,
+    "Any": Any,
+    "None": None,
+    "NoneType": None,
+}
+
+
+class OutputSchemaError(Exception):
+    """The output cannot be used as written; the message says where and what to write."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A type, or words where a type should stand."""
+
+    type: object
+
+
+@dataclass(frozen=True)
+class Group:
+    """An object: its fields in order, and the pydantic model that they were read from."""
+
+    fields: tuple[tuple[str, "Entry"], ...]
+    model: object = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """An array of any number of these items."""
+
+    items: tuple["Entry", ...]
+
+
+Node: TypeAlias = Leaf | Group | Listing
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One place of the schema.
+
+    ``wrapped`` says that a tuple was written, ``described`` that it had a place for a description.
+    ``default`` holds the one default value, or nothing.
+    """
+
+    node: Node
+    wrapped: bool = False
+    described: bool = False
+    description: str = ""
+    default: tuple[object, ...] = ()
+
+
+def read(schema: object) -> Entry:
+    """The tree of a schema.
+
+    Raises:
+        OutputSchemaError: a ``$type`` names no type that the grammar knows.
+    """
+    return _read(schema, ())
+
+
+def parse_type(text: str) -> object:
+    """The type that a file names, such as ``list[int]``, ``dict[str, int]`` or ``str | None``.
+
+    Raises:
+        OutputSchemaError: it names no type of the grammar.
+    """
+    try:
+        return _evaluated(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise OutputSchemaError(
+            f"$type {text[:60]!r} is no type; write str, int, float, bool, Any, list[…], "
+            "dict[str, …], Literal['a', 'b'] or alternatives with |"
+        ) from error
+
+
+def _read(schema: object, models: tuple[object, ...]) -> Entry:
+    if isinstance(schema, tuple) and schema:
+        return _wrapped(schema, models)
+    if isinstance(schema, Mapping):
+        if schema and "$type" in schema and schema.keys() <= MARKS:
+            return _wrapped(_tuple(schema), models)
+        return Entry(Group(tuple((str(key), _read(item, models)) for key, item in schema.items())))
+    items = _items(schema)
+    if items is not None:
+        return Entry(Listing(tuple(_read(item, models) for item in items)))
+    if is_model(schema) and schema not in models:  # a model in itself stays a name
+        fields = (
+            (name, _field(field.annotation, field.description, (*models, schema)))
+            for name, field in schema.model_fields.items()
+        )
+        return Entry(Group(tuple(fields), model=schema))
+    return Entry(Leaf(schema if is_type(schema) else plain(schema)))
+
+
+def _items(schema: object) -> list[object] | None:
+    """What an array may hold: a list, a set, or ``list[Model]``; None when it is no array."""
+    if isinstance(schema, list):
+        return schema
+    if isinstance(schema, set):
+        return sorted(schema, key=str)
+    of_models = get_origin(schema) is list and any(map(is_model, get_args(schema)))
+    return list(get_args(schema)) if of_models else None
+
+
+def _wrapped(schema: tuple[object, ...], models: tuple[object, ...]) -> Entry:
+    return Entry(
+        _read(schema[0], models).node,
+        wrapped=True,
+        described=len(schema) > 1,
+        description=str(plain(schema[1])) if len(schema) > 1 and schema[1] else "",
+        default=schema[2:3],
+    )
+
+
+def _field(annotation: object, description: str | None, models: tuple[object, ...]) -> Entry:
+    return _wrapped((annotation, description) if description else (annotation,), models)
+
+
+def _tuple(marked: Mapping[object, object]) -> tuple[object, ...]:
+    kind = marked["$type"]
+    kind = parse_type(kind) if isinstance(kind, str) else kind
+    if "$default" in marked:
+        return kind, marked.get("$desc") or "", marked["$default"]
+    return (kind, marked["$desc"]) if marked.get("$desc") else (kind,)
+
+
+def _evaluated(node: ast.expr) -> object:
+    match node:
+        case ast.Name(id=name) if name in NAMES:
+            return NAMES[name]
+        case ast.Constant(value=None):
+            return None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            one: Any = _evaluated(left)
+            return one | _evaluated(right)
+        case ast.Subscript(value=ast.Name(id=name), slice=inner):
+            return _subscripted(name, inner)
+    raise ValueError(ast.dump(node)[:60])
+
+
+def _subscripted(name: str, inner: ast.expr) -> object:
+    if name == "Literal":
+        return Literal[tuple(_constant(item) for item in _elements(inner))]
+    items: Any = tuple(_evaluated(item) for item in _elements(inner))
+    if name == "Optional" and len(items) == 1:
+        return Union[items[0], None]  # noqa: UP007 - values, not annotations
+    if name == "list" and len(items) == 1:
+        return list[items[0]]
+    if name == "dict" and len(items) == len(("key", "value")):
+        return dict[items[0], items[1]]
+    raise ValueError(name)
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _constant(node: ast.expr) -> object:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
+        return node.value
+    if isinstance(node, ast.Name):  # the names that the prompt shows have no quotes
+        return node.id
+    raise ValueError(ast.dump(node)[:60])

@@ -1,0 +1,224 @@
+"""Everything that definitions may name, and what is wrong between them.
+
+One definition is right or wrong by itself in its form alone; whether its model, tools, includes,
+hooks and agents exist is known here.
+"""
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
+from thinker.formats.prompts.problem import CircularIncludeError, Problem, UnknownPromptError
+from thinker.formats.prompts.sources import EnvPart, IncludePart, Source, included, parts_of
+from thinker.formats.prompts.substitution import named
+from thinker.formats.prompts.tooluse import (
+    HandoffUse,
+    SubagentUse,
+    SubpromptUse,
+    ToolEntry,
+    ToolUse,
+    Use,
+)
+
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what every provider takes
+_UNCALLABLE = "{name!r} cannot be called by models; use letters, digits, - and _, at most 64"
+SUBAGENT_OPTIONS = SubagentUse.model_fields.keys() - HandoffUse.model_fields.keys()
+
+
+@dataclass(frozen=True)
+class AgentKind:
+    """What an agent is to a definition that names it among its tools."""
+
+    dual: bool = False  # two sides that talk to each other: a subagent; else it takes over the chat
+    exposed: bool = True
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Names by kind. ``tools`` None means that they are not known, so none is called unknown."""
+
+    prompts: Mapping[str, Source]
+    models: frozenset[str] = frozenset()
+    tools: Container[str] | None = None
+    agents: Mapping[str, AgentKind] = field(default_factory=dict)
+    hooks: frozenset[str] = frozenset()
+
+    def validate(self, value: object) -> tuple[Problem, ...]:
+        """Everything that is wrong with a definition as JSON, form and names together."""
+        definition, problems = read(value)
+        return problems if definition is None else self.check(definition)
+
+    def check(self, definition: PromptDefinition) -> tuple[Problem, ...]:
+        """What is wrong with the names in a definition whose form is right."""
+        return (
+            *self._model(definition),
+            *self._includes(definition),
+            *self._variables(definition),
+            *self._tools(definition.tools or ()),
+            *_unset(definition),
+            *self._hooks(definition),
+            *_choice(definition),
+        )
+
+    def resolve(self, entry: ToolEntry) -> Use | None:
+        """What a tool entry is, by its name: tool, then prompt, then agent; None when unknown."""
+        kind = self._kind(entry)
+        return None if kind is None else entry.as_use(kind)
+
+    def _kind(self, entry: ToolEntry) -> type[Use] | None:
+        name = entry.name
+        if self.tools is not None and name in self.tools:
+            return ToolUse
+        if name in self.prompts:
+            return SubpromptUse
+        if name in self.agents:
+            return SubagentUse if self.agents[name].dual else HandoffUse
+        return None if self.tools is not None else ToolUse
+
+    def _model(self, definition: PromptDefinition) -> Iterator[Problem]:
+        if definition.model != INHERIT and definition.model not in self.models:
+            known = ", ".join(sorted({INHERIT, *self.models}))
+            yield Problem(
+                ("model",),
+                "defined_model",
+                f"there is no model {definition.model!r}; "
+                f'add it to "models" in agents.json or use one of: {known}',
+            )
+
+    def _includes(self, definition: PromptDefinition) -> Iterator[Problem]:
+        known = {**self.prompts, definition.name: definition.prompt}
+        for path, name in _include_places(definition.prompt):
+            if name not in known:
+                yield Problem(path, "known_prompt", f"there is no prompt {name!r}; mend the name")
+        try:
+            include_order(known, definition.name)
+        except CircularIncludeError as error:
+            yield Problem(("prompt",), "circular_include", str(error))
+        except UnknownPromptError as error:
+            if error.by != definition.name:
+                yield Problem(("prompt",), "known_prompt", str(error))
+
+    def _variables(self, definition: PromptDefinition) -> Iterator[Problem]:
+        declared = {variable.name: variable for variable in definition.variables}
+        for part in parts_of(definition.prompt):
+            if isinstance(part, EnvPart):
+                variable = declared.get(part.property)
+                if variable is None or variable.type == "secret":
+                    yield Problem(
+                        ("prompt",),
+                        "text_variable",
+                        f"{part.property!r} may stand in the text only when it is declared in "
+                        '"variables" with type "text"',
+                    )
+
+    def _tools(self, entries: Sequence[ToolEntry]) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for number, entry in enumerate(entries):
+            place: tuple[str | int, ...] = ("tools", number)
+            named = place if entry.bare else (*place, "name")
+            if entry.name in seen:
+                yield Problem(
+                    (*place, "name"), "unique_tool_name", f"{entry.name!r} stands twice; remove one"
+                )
+            seen.add(entry.name)
+            kind = self._kind(entry)
+            if kind is None:
+                yield Problem(
+                    named, "known_tool", f"there is no tool, prompt or agent {entry.name!r}"
+                )
+            else:
+                if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
+                    yield Problem(named, "tool_name", _UNCALLABLE.format(name=entry.name))
+                yield from self._agent(entry, kind, (*place, "name"))
+                yield from _foreign(entry, kind, place)
+
+    def _agent(
+        self, entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
+    ) -> Iterator[Problem]:
+        hidden = kind is SubagentUse and not self.agents[entry.name].exposed
+        wrong = kind is HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
+        if hidden or wrong:
+            yield Problem(
+                place,
+                "exposed_dual_ai_agent",
+                f"agent {entry.name!r} cannot work as a subagent; "
+                + ("remove its subagent options" if wrong else "expose it as a tool"),
+            )
+
+    def _hooks(self, definition: PromptDefinition) -> Iterator[Problem]:
+        for number, hook in enumerate(definition.hooks or ()):
+            if hook not in self.hooks:
+                yield Problem(
+                    ("hooks", number),
+                    "known_hook",
+                    f"there is no hook {hook!r}; add hooks/{hook}.py",
+                )
+
+
+def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
+    """Every definition that ``root`` includes, each once, after those that it includes itself.
+
+    Raises:
+        UnknownPromptError: one does not exist.
+        CircularIncludeError: one includes itself on the way.
+    """
+    if root not in prompts:
+        raise UnknownPromptError(root)
+    done: dict[str, None] = {}
+    path: dict[str, Iterator[str]] = {root: included(prompts[root])}
+    while path:
+        current = next(reversed(path))
+        name = next(path[current], None)
+        if name is None:
+            done[current] = None
+            del path[current]
+        elif name in path:
+            names = tuple(path)
+            raise CircularIncludeError((*names[names.index(name) :], name))
+        elif name not in prompts:
+            raise UnknownPromptError(name, current)
+        elif name not in done:
+            path[name] = included(prompts[name])
+    return tuple(done)
+
+
+def _include_places(source: Source) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Where a source includes what; in a list of parts each has its own place."""
+    if isinstance(source, tuple):
+        for number, part in enumerate(source):
+            if isinstance(part, IncludePart):
+                yield ("prompt", number, "prompt"), part.prompt
+    else:
+        for name in included(source):
+            yield ("prompt",), name
+
+
+def _foreign(entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]) -> Iterator[Problem]:
+    foreign = entry.foreign(kind)
+    if kind is HandoffUse:  # said already, as what is wrong with the agent
+        options = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
+        foreign = [name for name in foreign if name not in options]
+    if foreign:
+        yield Problem(
+            place,
+            "options_not_applicable",
+            f"{entry.name!r} is a {kind.kind}, which has no {', '.join(foreign)}; remove that",
+        )
+
+
+def _unset(definition: PromptDefinition) -> Iterator[Problem]:
+    """Variables in options that nobody could set."""
+    known = {*definition.env, *(variable.name for variable in definition.variables)}
+    for number, entry in enumerate(definition.tools or ()):
+        for name in named(entry.options):
+            if name not in known | (entry.env or {}).keys():
+                text = f'{name!r} is not declared; add it to "variables", or to "env" of the entry'
+                yield Problem(("tools", number, "options"), "known_variable", text)
+
+
+def _choice(definition: PromptDefinition) -> Iterator[Problem]:
+    if definition.tool_choice == "required" and definition.tools == ():
+        yield Problem(
+            ("toolChoice",), "required_needs_tools", '"required" needs at least one tool in "tools"'
+        )

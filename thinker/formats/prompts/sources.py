@@ -1,0 +1,220 @@
+"""What an author writes as ``prompt``: a string, parts, layered sections or slots (seed 001).
+
+In files they are told apart by their form::
+
+    prompt: You are a helpful assistant.
+    prompt: [{type: text, content: "Be brief. "}, {type: include, prompt: house_rules}]
+    prompt: {layered: {identity: You plan., safety: [Ask first.]}}
+    prompt: {slots: {system: You plan., output: {plan: {$type: "list[str]"}}}, parent: base}
+
+An include part may stand wherever words may, so any form can include any other by name.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    JsonValue,
+    StrictStr,
+    Tag,
+)
+from pydantic_core import PydanticCustomError
+
+from thinker.formats.prompts.fields import Definition, Words
+from thinker.formats.prompts.slots import SlotPrompt
+
+
+class TextPart(Definition):
+    """Static words."""
+
+    type: Literal["text"] = "text"
+    content: StrictStr
+
+
+class IncludePart(Definition):
+    """The whole prompt of another definition, inserted here."""
+
+    type: Literal["include"] = "include"
+    prompt: Words
+
+
+class EnvPart(Definition):
+    """The value of a variable of type ``text``, inserted here when a turn begins."""
+
+    type: Literal["env"] = "env"
+    property: Words
+
+
+def _kind(value: object) -> str | None:
+    """The tag of a part, in files and in Python."""
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return f"<{kind}>" if kind in ("text", "include", "env") else None
+
+
+def _object(value: object) -> object:
+    if not isinstance(value, dict | Definition):
+        raise PydanticCustomError("part_object", 'must be an object with a "type"')
+    return value
+
+
+Part: TypeAlias = Annotated[
+    Annotated[
+        Annotated[TextPart, Tag("<text>")]
+        | Annotated[IncludePart, Tag("<include>")]
+        | Annotated[EnvPart, Tag("<env>")],
+        Discriminator(
+            _kind,
+            custom_error_type="discriminator",
+            custom_error_message='must be "text", "include" or "env"',
+        ),
+    ],
+    BeforeValidator(_object),
+]
+
+
+def _is_part(value: object) -> str:
+    return "<part>" if isinstance(value, dict | Definition) else "<words>"
+
+
+Line: TypeAlias = Annotated[
+    Annotated[StrictStr, Tag("<words>")] | Annotated[Part, Tag("<part>")], Discriminator(_is_part)
+]
+
+
+def _line_or_lines(value: object) -> str:
+    return "<list>" if isinstance(value, list | tuple) else "<line>"
+
+
+Lines: TypeAlias = Annotated[
+    Annotated[tuple[Line, ...], Tag("<list>")] | Annotated[Line, Tag("<line>")],
+    Discriminator(_line_or_lines),
+]
+
+
+class ToolNote(Definition):
+    """What a layered prompt says of a tool in its table."""
+
+    name: Words
+    description: StrictStr = ""
+    approval: StrictStr = ""
+
+
+def _note(value: object) -> object:
+    if isinstance(value, str):
+        return {"name": value}
+    if not isinstance(value, dict | ToolNote):
+        raise PydanticCustomError("string_or_object", "must be a name or an object with a name")
+    return value
+
+
+def _part_or_value(value: object) -> object:
+    """An object of exactly an include's or a variable's form is one; any other is a value."""
+    if isinstance(value, dict) and value.keys() in ({"type", "prompt"}, {"type", "property"}):
+        kinds: dict[str, type[Definition]] = {"include": IncludePart, "env": EnvPart}
+        kind = kinds.get(str(value["type"]))
+        return value if kind is None else kind.model_validate(value)
+    return value
+
+
+Structure: TypeAlias = Annotated[IncludePart | EnvPart | JsonValue, BeforeValidator(_part_or_value)]
+
+
+def _said(value: object) -> object:
+    if isinstance(value, str) and not value.strip():
+        raise PydanticCustomError("non_empty_string", "must say who the agent is")
+    return value
+
+
+class Layers(Definition):
+    """The eight sections of a layered prompt, in their order; empty ones are left out.
+
+    Their names are the seed's own, in files too.
+    """
+
+    model_config = ConfigDict(alias_generator=None)
+
+    identity: Annotated[Line, AfterValidator(_said)]
+    communication: Lines | None = None
+    operational_rules: Lines | None = None
+    tools: tuple[Annotated[ToolNote, BeforeValidator(_note)], ...] | None = None
+    domain_knowledge: Structure = None
+    safety: Lines | None = None
+    output_format: Structure = None
+    examples: Structure = None
+
+
+class LayeredSource(Definition):
+    """A layered prompt (seed 004)."""
+
+    layered: Layers
+
+
+def as_part(value: object) -> Part | None:
+    """What a slot holds when it is an include or a variable; None for any other value."""
+    part = _part_or_value(value)
+    return part if isinstance(part, IncludePart | EnvPart) else None
+
+
+def _slots(value: dict[str, object]) -> dict[str, object]:
+    """The values as they were written, when a prompt can be made of them."""
+    SlotPrompt.model_validate(value)
+    return value
+
+
+class SlotSource(Definition):
+    """A prompt written as slots (seed 001); ``parent`` is another one, whose slots stand behind."""
+
+    slots: Annotated[dict[str, object], AfterValidator(_slots)]
+    parent: Words | None = None
+
+
+def _form(value: object) -> str | None:
+    if isinstance(value, str):
+        return "<string>"
+    if isinstance(value, list | tuple):
+        return "<parts>"
+    if isinstance(value, LayeredSource) or (isinstance(value, dict) and "layered" in value):
+        return "<layered>"
+    if isinstance(value, SlotSource) or (isinstance(value, dict) and "slots" in value):
+        return "<slots>"
+    return None
+
+
+Source: TypeAlias = Annotated[
+    Annotated[StrictStr, Tag("<string>")]
+    | Annotated[tuple[Part, ...], Tag("<parts>")]
+    | Annotated[LayeredSource, Tag("<layered>")]
+    | Annotated[SlotSource, Tag("<slots>")],
+    Discriminator(
+        _form,
+        custom_error_type="string_or_parts",
+        custom_error_message='must be text, a list of parts, {"layered": …} or {"slots": …}',
+    ),
+]
+
+
+def included(source: Source) -> Iterator[str]:
+    """The names of the definitions that a source includes itself, in its order."""
+    for part in parts_of(source):
+        if isinstance(part, IncludePart):
+            yield part.prompt
+    if isinstance(source, SlotSource) and source.parent is not None:
+        yield source.parent
+
+
+def parts_of(source: Source) -> Iterator[Part]:
+    """Every part that stands in a source, in its order."""
+    values: Iterable[object] = source if isinstance(source, tuple) else ()
+    if isinstance(source, SlotSource):
+        values = map(as_part, source.slots.values())
+    elif isinstance(source, LayeredSource):
+        layers = (getattr(source.layered, name) for name in Layers.model_fields)
+        values = chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in layers)
+    for value in values:
+        if isinstance(value, TextPart | IncludePart | EnvPart):
+            yield value

@@ -1,0 +1,122 @@
+"""A definition as a tool of another one: its inputs, its first message, its result (seed 000 §3.3).
+
+The run itself is a turn of its own, like a subagent's; what is here are the pure parts.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import orjson
+from pydantic import JsonValue
+
+from thinker.formats.prompts.definition import PromptDefinition
+from thinker.formats.prompts.tooluse import HandoffUse, SubagentUse, SubpromptUse
+from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+
+Opened: TypeAlias = SubpromptUse | HandoffUse | SubagentUse  # what may open with a message
+NO_INPUTS: JsonObject = {"type": "object", "properties": {}}
+NOTHING = "The prompt has run; there is nothing of it to show."
+FAILED = "The prompt failed."
+
+
+@dataclass(frozen=True)
+class RanTool:
+    """A call that a sub-prompt made, its arguments as JSON text, and what came of it."""
+
+    name: str
+    arguments: str
+    result: str
+    failed: bool = False
+
+
+def as_tool(definition: PromptDefinition) -> ToolSpec:
+    """A definition as its caller's model sees it."""
+    return ToolSpec(
+        name=definition.name,
+        description=definition.tool_description,
+        parameters=definition.required_schema or NO_INPUTS,
+        side_effect=SideEffect.LOCAL_TX,
+    )
+
+
+def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+    """Arguments that fit a schema, with the defaults of what was left out, without what is unknown.
+
+    An unknown argument stays where the schema allows more than it names.
+    """
+    fields = schema.get("properties")
+    if not isinstance(fields, dict):
+        return arguments
+    known = {
+        name: _filled(arguments[name], field) if name in arguments else field.get("default")
+        for name, field in fields.items()
+        if isinstance(field, dict) and (name in arguments or "default" in field)
+    }
+    open_ended = schema.get("additionalProperties") not in (None, False)
+    return {**arguments, **known} if open_ended else known
+
+
+def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
+    """The first message that the entry asks for, and the paths of what is attached to it."""
+    said = use.init_user_message_property
+    text = None if said is None or said not in arguments else as_text(arguments[said])
+    attached = arguments.get(use.init_attachments_property or "")
+    paths: Sequence[JsonValue] = attached if isinstance(attached, list) else [attached]
+    return text, tuple(path for path in paths if isinstance(path, str) and path)
+
+
+def said(use: Opened, arguments: JsonObject) -> str | None:
+    """What the property that an entry names says, with what is attached; None without one."""
+    text, paths = opening(use, arguments)
+    return with_attached(text or "", paths) or None
+
+
+def with_attached(text: str, paths: Sequence[str]) -> str:
+    """A message with the paths of what is attached to it."""
+    attached = f"[Attached files: {', '.join(paths)}]" if paths else ""
+    return "\n\n".join(part for part in (text, attached) if part)
+
+
+def first_message(use: Opened, arguments: JsonObject) -> str:
+    """What a sub-prompt is told: the property that its entry names, else all arguments as JSON."""
+    text, paths = opening(use, arguments)
+    told = as_text(cast("JsonValue", arguments)) if text is None else text
+    return with_attached(told, paths)
+
+
+def result_text(use: SubpromptUse, text: str, ran: Iterable[RanTool]) -> str:
+    """Everything of a run that the caller asked for, as one string: text, calls, errors."""
+    calls, errors = [], []
+    for tool in ran:
+        called = f"- {tool.name}({tool.arguments})"
+        calls.append(called if tool.failed else f"{called}: {tool.result}")
+        if tool.failed:
+            errors.append(f"- {tool.name}: {tool.result}")
+    blocks = (
+        text if use.include_text_response else "",
+        "\n".join(("Tool calls:", *calls)) if calls and use.include_tool_calls else "",
+        "\n".join(("Errors:", *errors)) if errors and use.include_errors else "",
+    )
+    return "\n\n".join(block for block in blocks if block) or NOTHING
+
+
+def failure_text(use: SubpromptUse, reason: str) -> str:
+    """What the caller is told of a run that failed as a whole."""
+    return f"Error: {reason}" if use.include_errors and reason else FAILED
+
+
+def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
+    """Defaults inside of objects and lists."""
+    if not isinstance(schema, dict):
+        return value
+    if isinstance(value, dict):
+        return with_defaults(value, schema)
+    return (
+        [_filled(item, schema.get("items")) for item in value] if isinstance(value, list) else value
+    )
+
+
+def as_text(value: JsonValue) -> str:
+    """A string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

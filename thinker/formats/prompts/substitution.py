@@ -1,0 +1,37 @@
+"""``${NAME}`` in a JSON value: which variables it names, and the value with them filled in."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pydantic import JsonValue
+
+from thinker.formats.prompts.problem import DefinitionError
+
+PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def named(value: JsonValue) -> Iterator[str]:
+    """Every variable for whose value a JSON value has a place: ``${NAME}`` in a text of it."""
+    if isinstance(value, str):
+        yield from PLACE.findall(value)
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from named(item)
+
+
+def filled(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
+    """A JSON value with the values of variables in their places.
+
+    Raises:
+        DefinitionError: one of them is not set.
+    """
+    if isinstance(value, str):
+        unset = next((name for name in named(value) if name not in values), None)
+        if unset is not None:
+            raise DefinitionError(f"the variable {unset} is not set; the operator has to set it")
+        return PLACE.sub(lambda place: values[place[1]], value)
+    if isinstance(value, list):
+        return [filled(item, values) for item in value]
+    if isinstance(value, dict):
+        return {key: filled(item, values) for key, item in value.items()}
+    return value

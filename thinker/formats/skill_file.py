@@ -1,0 +1,178 @@
+"""The SKILL.md format: agentskills.io fields plus the ``metadata`` block of seed 002.
+
+Read by the worker (prompt) and by the supervisor (the read_skill tool, scheduled skills). A file
+that cannot be used is reported and left out; it never stops the others.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from thinker.formats import plain_yaml
+from thinker.formats.plain_yaml import YamlError
+from thinker.protocol.messages import Frozen, JsonObject
+
+FILE_NAME = "SKILL.md"
+MAX_BYTES = 256 * 1024
+# agentskills.io: 1-64 characters, lower case letters, digits and single inner hyphens
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class SkillError(Exception):
+    """A SKILL.md cannot be used; the message names the file, the problem and the mend."""
+
+
+class SkillFile(Frozen):
+    """One skill. ``keywords`` are lower case; a skill without any is only listed."""
+
+    name: str = Field(max_length=64)
+    description: str = Field(pattern=r"\S", max_length=1024)
+    license: str | None = None
+    compatibility: str | None = Field(None, max_length=500)
+    allowed_tools: tuple[str, ...] = ()
+    instructions: str
+    keywords: tuple[str, ...] = ()
+    priority: float = 0
+    required_tools: tuple[str, ...] = ()
+    trigger_config: JsonObject | None = None
+    max_steps: int | None = Field(None, ge=1, le=50)
+    execution_plan: tuple[JsonObject, ...] = ()
+    path: Path | None = None
+
+
+@lru_cache(maxsize=256)
+def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile:
+    """Read the text of a SKILL.md that lies in a directory of this name.
+
+    What was read once is remembered, also by workers that were forked since.
+
+    Raises:
+        SkillError: the text is no skill, or not this directory's.
+    """
+    where = str(path or f"{directory_name}/{FILE_NAME}")
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise SkillError(
+            f"{where}: larger than {MAX_BYTES // 1024} KiB; move detail to other files"
+        )
+    parts = plain_yaml.front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    if parts is None:
+        raise SkillError(
+            f"{where}: no front matter; begin with a line '---', the fields, a line '---'"
+        )
+    fields = _load(parts[0], where)
+    name = fields.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise SkillError(
+            f"{where}: 'name' must be lower case letters, digits and single hyphens; "
+            f"set name: {directory_name}"
+        )
+    if name != directory_name:
+        raise SkillError(
+            f"{where}: name {name!r} is not the directory's name; "
+            f"set name: {directory_name} or rename the directory"
+        )
+    return _skill(fields, parts[1], where, path)
+
+
+def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
+    """Every usable skill below the directories, by name, and what is wrong with the others.
+
+    A skill of a later directory replaces one of the same name from an earlier directory.
+    Directories that do not exist are empty.
+    """
+    found: dict[str, SkillFile] = {}
+    problems: list[str] = []
+    for directory in directories:
+        try:
+            paths = skill_paths(directory)
+        except OSError as error:
+            problems.append(f"{directory}: {error.strerror}; make it a readable directory")
+            continue
+        for path in paths:
+            try:
+                skill = _read(path, directory)
+            except SkillError as error:
+                problems.append(str(error))
+            else:
+                found[skill.name] = skill
+    return tuple(found[name] for name in sorted(found)), tuple(problems)
+
+
+def skill_paths(directory: Path) -> tuple[Path, ...]:
+    """The SKILL.md files directly below a directory's directories, sorted; none if it is missing.
+
+    Raises:
+        OSError: the directory cannot be listed.
+    """
+    if not directory.exists():
+        return ()
+    paths = (entry / FILE_NAME for entry in sorted(directory.iterdir()))
+    return tuple(path for path in paths if path.exists())
+
+
+def _read(path: Path, directory: Path) -> SkillFile:
+    try:
+        real = path.resolve()
+        if not real.is_relative_to(directory.resolve()):
+            raise SkillError(f"{path}: links out of {directory}; copy the file into it")
+        if not real.is_file():
+            raise SkillError(f"{path}: not a regular file; replace it by one")
+        with real.open("rb") as file:
+            text = file.read(MAX_BYTES + 1).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SkillError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except OSError as error:
+        raise SkillError(f"{path}: {error.strerror}; make the file readable") from error
+    return parse(text, path.parent.name, path)
+
+
+def _load(front_matter: str, where: str) -> JsonObject:
+    try:
+        return plain_yaml.load(front_matter, "the front matter", first_line=2)
+    except YamlError as error:
+        raise SkillError(f"{where}: {error}") from error
+
+
+def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> SkillFile:
+    metadata = fields.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise SkillError(f"{where}: 'metadata' must be a mapping; indent its fields below it")
+    allowed = _words(fields.get("allowed-tools"), r"[\s,]+")
+    priority = metadata.get("priority")
+    try:
+        return SkillFile.model_validate(
+            {
+                "name": fields.get("name"),
+                "description": fields.get("description"),
+                "license": fields.get("license"),
+                "compatibility": fields.get("compatibility"),
+                "allowed_tools": allowed,
+                "instructions": body.strip(),
+                "keywords": [word.lower() for word in _words(metadata.get("keywords"), r"\s*,\s*")],
+                # As in the reference, a priority that is no number counts as none.
+                "priority": priority if _is_number(priority) else 0,
+                "required_tools": _words(metadata.get("required_tools"), r"[\s,]+") or allowed,
+                "trigger_config": metadata.get("trigger_config"),
+                "max_steps": metadata.get("max_steps"),
+                "execution_plan": metadata.get("execution_plan") or (),
+                "path": path,
+            }
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise SkillError(f"{where}: field {field!r}: {first['msg']}; mend or remove it") from error
+
+
+def _words(value: object, separator: str) -> list[str]:
+    """The strings of a list, or the parts of one string (agentskills.io knows strings only)."""
+    if isinstance(value, str):
+        return [word for word in re.split(separator, value.strip()) if word]
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

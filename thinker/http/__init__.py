@@ -1,0 +1,1 @@
+"""The HTTP client: bounded waits, kept connections, one error type."""

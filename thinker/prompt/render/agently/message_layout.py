@@ -1,0 +1,154 @@
+"""The layout ``agently_messages``: system, developer, conversation, one user message (seed 001).
+
+Strict role orders, as upstream really has them: neighbours of one role become one message, the
+conversation begins with the user (``[CHAT HISTORY]``) and ends with the assistant
+(``[User continue input]``), so that the user message that follows keeps the alternation. The seed
+speaks of an empty user message at both ends, which providers refuse.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from pydantic import JsonValue
+
+from thinker.formats.prompts.slots import CONTENT, ChatMessage, MessageContent, TextMessageContent
+from thinker.prompt.render.agently.blocks import (
+    Style,
+    check_asks,
+    is_main,
+    joined,
+    main_block,
+    shown,
+    text,
+)
+from thinker.prompt.render.sections import Conversation, Parts, Section, Structured
+from thinker.protocol.messages import JsonObject
+
+CONTINUE = "[User continue input]"
+
+
+@dataclass(frozen=True)
+class MessagePrompt:
+    """Messages in the shape of the chat completions API, and what could not be sent."""
+
+    messages: tuple[JsonObject, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    role: str
+    parts: list[JsonValue]
+
+
+def agently_messages(
+    sections: Sequence[Section],
+    style: Style | None = None,
+    *,
+    rich_content: bool = False,
+    strict_role_orders: bool = True,
+) -> MessagePrompt:
+    """The sections as messages. Without ``rich_content`` only text is sent; the rest is warned of.
+
+    Raises:
+        EmptyPromptError: the prompt asks for nothing.
+    """
+    style = style or Style()
+    sections = joined(sections)
+    check_asks(sections)
+    messages: list[JsonObject] = [
+        {"role": style.own_role(role), "content": "\n\n".join(map(text, group))}
+        for role, group in groupby(filter(shown, sections), lambda section: section.role)
+        if role != "user"
+    ]
+    warnings: list[str] = []
+    for section in sections:
+        if isinstance(section.body, Conversation):
+            spoken = [_spoken(message, style) for message in section.body.messages]
+            if strict_role_orders:
+                spoken = _in_strict_order(spoken, style, style.title(section))
+            for item in spoken:
+                content, skipped = (item.parts, []) if rich_content else _flattened(item.parts)
+                messages.append({"role": item.role, "content": content})
+                warnings += skipped
+    asked, skipped = _asked(sections, style, rich_content=rich_content)
+    return MessagePrompt((*messages, *asked), (*warnings, *skipped))
+
+
+def _spoken(message: ChatMessage, style: Style) -> _Spoken:
+    if isinstance(message.content, str):
+        parts: list[JsonValue] = [{"type": "text", "text": message.content}]
+    else:
+        parts = [CONTENT.validate_python(item).model_dump() for item in message.content]
+    return _Spoken(style.role(message.role), parts)
+
+
+def _in_strict_order(spoken: list[_Spoken], style: Style, title: str) -> list[_Spoken]:
+    user, assistant = ("user", "assistant")
+    if style.compat is None:  # upstream looks for its own names after they were mapped away
+        user, assistant = style.own_role(user), style.own_role(assistant)
+    ordered = [
+        _Spoken(role, [part for item in group for part in item.parts])
+        for role, group in groupby(spoken, lambda item: item.role)
+    ]
+    if ordered[0].role != user:
+        ordered.insert(0, _Spoken(user, [{"type": "text", "text": f"[{title}]"}]))
+    if ordered[-1].role != assistant:
+        ordered.append(_Spoken(assistant, [{"type": "text", "text": CONTINUE}]))
+    return ordered
+
+
+def _flattened(parts: Sequence[JsonValue]) -> tuple[str, list[str]]:
+    """The text of the parts, with an empty line between; a warning for each other part."""
+    texts, warnings = [], []
+    for part in parts:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(part, dict) and kind == "text":
+            texts.append(str(part["text"]))
+        else:
+            warnings.append(f"a part of type {kind!r} cannot be sent as text; left out")
+    return "\n\n".join(texts), warnings
+
+
+def _asked(
+    sections: Sequence[Section], style: Style, *, rich_content: bool
+) -> tuple[list[JsonObject], list[str]]:
+    """The user's messages: the input alone as it is, attachments alone, or the main block."""
+    role = style.own_role("user")
+    parts = [p for s in sections if isinstance(s.body, Parts) for p in s.body.items]
+    main = [s for s in sections if not isinstance(s.body, Parts) and _counts(s, style)]
+    if len(main) == 1 and main[0].id == "input" and not parts:
+        return [{"role": role, "content": _bare(main[0], style)}], []
+    if rich_content:
+        content: list[JsonValue] = [part.model_dump() for part in parts]
+        if main or not parts:
+            content.insert(0, {"type": "text", "text": main_block(sections, style)})
+        return [{"role": role, "content": content}], []
+    messages, warnings = _texts(parts, role)
+    if main or not parts:
+        messages.append({"role": role, "content": main_block(sections, style)})
+    return messages, warnings
+
+
+def _counts(section: Section, style: Style) -> bool:
+    """Whether a section is part of the main block; upstream forgets examples here."""
+    forgotten = {"examples"} if style.compat else set()
+    return is_main(section) and section.id not in forgotten and shown(section)
+
+
+def _bare(section: Section, style: Style) -> JsonValue:
+    if style.compat and isinstance(section.body, Structured):
+        return section.body.value  # upstream sends a mapping as it is
+    return text(section)
+
+
+def _texts(parts: Sequence[MessageContent], role: str) -> tuple[list[JsonObject], list[str]]:
+    messages: list[JsonObject] = []
+    warnings = []
+    for part in parts:
+        if isinstance(part, TextMessageContent):
+            messages.append({"role": role, "content": part.text})
+        else:
+            warnings.append(f"an attachment of type {part.type!r} cannot be sent as text; left out")
+    return messages, warnings

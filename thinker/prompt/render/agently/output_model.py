@@ -1,0 +1,70 @@
+"""The output model as Agently 4.0.7 builds it: every field optional, list items cast one by one.
+
+Kept for prompts that move over from there; our own rules are in ``output_contract``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, create_model
+
+from thinker.formats.prompts.plain import is_type, plain
+
+
+def output_model(name: str, schema: Mapping[str, object]) -> type[BaseModel]:
+    """The model of an object in the output grammar."""
+    return _model(name, cast(Mapping[str, object], plain(schema, keep_types=True)))
+
+
+def _model(name: str, schema: Mapping[str, object]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for key, value in schema.items():
+        kind, default, description = _field(f"{name}_{key.capitalize()}", value)
+        fields[key] = (kind, Field(default, description=description))
+    return create_model(name, __config__=ConfigDict(extra="allow"), **fields)
+
+
+def _field(name: str, value: object) -> tuple[Any, object, str | None]:
+    """Type, default and description of a field."""
+    if isinstance(value, tuple):
+        kind, description, default = (*value, *(Any, "", None)[len(value) :])[:3]
+        if is_type(kind):
+            items = get_args(kind)[0] if get_origin(kind) is list else None
+            return (_cast(kind, items) if items else kind), default, str(description)
+        return Any, default, f"type: {kind}; desc: {description}"
+    if isinstance(value, Mapping):
+        return _model(name, value), None, None
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        item = _item(f"{name}_List", value)
+        return _cast(list[Any] | None, item), None, None
+    if is_type(value):
+        return cast(Any, value) | None, None, None
+    return Any, None, str(value)
+
+
+def _item(name: str, items: Sequence[object]) -> Any:  # noqa: ANN401 - a type made at run time
+    first = items[0] if items else Any
+    if isinstance(first, tuple):
+        first = first[0] if first else Any
+    elif isinstance(first, Mapping):
+        return _model(name, first)
+    elif isinstance(first, list):
+        item = _item(f"{name}_List", first)
+        return _cast(list[Any] | None, item)
+    return first if is_type(first) else Any
+
+
+def _cast(kind: Any, item: Any) -> Any:  # noqa: ANN401 - a type made at run time
+    def cast_items(value: object) -> list[object]:
+        values = value if isinstance(value, list) else [value]
+        return [_as(item, entry) for entry in values]
+
+    return Annotated[kind, PlainValidator(cast_items)]
+
+
+def _as(kind: Any, value: object) -> object:  # noqa: ANN401 - a type made at run time
+    if kind is Any or not isinstance(kind, type) or isinstance(value, kind):
+        return value
+    if isinstance(value, Mapping) and issubclass(kind, BaseModel):
+        return kind.model_validate(value)
+    return kind(value)

@@ -1,0 +1,58 @@
+"""The layout ``agently_text``: one text of titled blocks, conversation included (seed 001, §4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from thinker.formats.prompts.slots import CONTENT, ChatMessage, TextMessageContent
+from thinker.prompt.render.agently.blocks import Style, block, check_asks, joined, main_block, shown
+from thinker.prompt.render.sections import Conversation, Section
+
+
+@dataclass(frozen=True)
+class TextPrompt:
+    """The text, and what of the conversation could not be shown in it."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def agently_text(sections: Sequence[Section], style: Style | None = None) -> TextPrompt:
+    """All sections as one text between the user's and the assistant's role.
+
+    Attachments are not shown, nor what is not text in the conversation, with a warning each.
+
+    Raises:
+        EmptyPromptError: the prompt asks for nothing.
+    """
+    style = style or Style()
+    sections = joined(sections)
+    check_asks(sections)
+    lines = [f"{style.own_role('user')}:"]
+    warnings: list[str] = []
+    for section in sections:
+        if isinstance(section.body, Conversation):
+            lines.append(f"[{style.title(section)}]:")
+            for message in section.body.messages:
+                shown_parts, skipped = _spoken(message, style)
+                lines += shown_parts
+                warnings += skipped
+            lines.append("")
+        elif section.role != "user" and shown(section):
+            lines += block(section, style)
+    text = "\n".join((*lines, main_block(sections, style), f"{style.own_role('assistant')}:"))
+    return TextPrompt(text, tuple(warnings))
+
+
+def _spoken(message: ChatMessage, style: Style) -> tuple[list[str], list[str]]:
+    """The lines of a message, and a warning for each part that is not text."""
+    role = style.role(message.role)
+    if isinstance(message.content, str):
+        return [f"[{role}]:{message.content}"], []
+    lines, warnings = [], []
+    for item in message.content:
+        part = CONTENT.validate_python(item)
+        if isinstance(part, TextMessageContent):
+            lines.append(f"[{role}]:{part.text}")
+        else:
+            warnings.append(f"a part of type {part.type!r} cannot be shown in text; left out")
+    return lines, warnings

@@ -1,0 +1,216 @@
+"""Front end of layered prompts (seed 004), and their Python API.
+
+::
+
+    prompt = layered_prompt(
+        identity="You coordinate scenario planning.",
+        operational_rules=["Route plan-building work to the planner."],
+        tools=[search_products, "create_ticket"],
+        safety=["Never execute without approval."],
+    )
+    prompt.text, prompt.cache_key
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from thinker.formats.prompts.problem import DefinitionError
+from thinker.formats.prompts.sources import (
+    EnvPart,
+    IncludePart,
+    LayeredSource,
+    Layers,
+    Part,
+    TextPart,
+    ToolNote,
+)
+from thinker.prompt.fingerprint import digest
+from thinker.prompt.render.layouts import markdown
+from thinker.prompt.render.overlay import overlay, unique
+from thinker.prompt.render.parts import Sizes, lower_parts
+from thinker.prompt.render.sections import (
+    Body,
+    Bullets,
+    Section,
+    Structured,
+    Text,
+    ToolRow,
+    ToolTable,
+)
+from thinker.protocol.messages import ToolSpec
+
+Words: TypeAlias = str | Sequence[str] | None
+Tool: TypeAlias = ToolSpec | ToolRow | str | Mapping[str, object]
+
+TITLES = {name: name.replace("_", " ").title() for name in Layers.model_fields}
+
+
+@dataclass(frozen=True)
+class LayeredPrompt:
+    """A layered prompt: its sections, and what is computed from them."""
+
+    layers: Layers
+    sections: tuple[Section, ...]
+
+    @property
+    def text(self) -> str:
+        """The prompt as the model reads it."""
+        return markdown(self.sections)
+
+    @property
+    def cache_key(self) -> str:
+        """SHA-256 of the text: equal for equal prompts, whatever the order of keys was."""
+        return digest(self.text)
+
+    @property
+    def source(self) -> LayeredSource:
+        """What a `PromptDefinition` takes as its ``prompt``."""
+        return LayeredSource(layered=self.layers)
+
+    def with_tools(self, tools: Iterable[Tool]) -> "LayeredPrompt":
+        """This prompt with more rows in its table; a row that it has by that name stays.
+
+        Raises:
+            DefinitionError: they are no tools, or one has no name.
+        """
+        return replace(self, sections=with_tools(self.sections, _rows(tools)))
+
+
+def layered_prompt(
+    *,
+    identity: str,
+    communication: Words = None,
+    operational_rules: Words = None,
+    tools: Iterable[Tool] | None = None,
+    domain_knowledge: object = None,
+    safety: Words = None,
+    output_format: object = None,
+    examples: object = None,
+) -> LayeredPrompt:
+    """A layered prompt of these sections; the structured three take any JSON or pydantic value.
+
+    Raises:
+        DefinitionError: a section is of a type that it does not take, or identity is empty.
+    """
+    try:
+        layers = Layers.model_validate(
+            {
+                "identity": identity,
+                "communication": communication,
+                "operational_rules": operational_rules,
+                "tools": None if tools is None else list(map(_note, _rows(tools))),
+                "domain_knowledge": _plain(domain_knowledge),
+                "safety": safety,
+                "output_format": _plain(output_format),
+                "examples": _plain(examples),
+            }
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DefinitionError(f"layered_prompt: {first['loc'][0]}: {first['msg']}") from error
+    return LayeredPrompt(layers, lower_layers("layered_prompt", layers, {}))
+
+
+def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
+    """The system prompt that an agent is given, and its cache key; a plain string has none."""
+    return (prompt, None) if isinstance(prompt, str) else (prompt.text, prompt.cache_key)
+
+
+def lower_layers(name: str, layers: Layers, sizes: Sizes) -> tuple[Section, ...]:
+    """The sections that have something to say, in the seed's order."""
+    sections: list[Section] = []
+    for layer, title in TITLES.items():
+        value = getattr(layers, layer)
+        parts = tuple(_parts(value))
+        body = None if parts else _body(value)
+        if body is not None:
+            sections.append(Section(layer, body, name, title=title))
+        elif inserted := lower_parts(name, parts, sizes):
+            heading = Section(layer, Text(""), name, title=title)
+            sections += (heading, replace(inserted[0], attached=True), *inserted[1:])
+    return tuple(sections)
+
+
+def with_tools(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple[Section, ...]:
+    """Sections whose table has these rows too; a row that stands there by that name stays."""
+    table = ToolTable(unique(rows))
+    if not table.rows:
+        return tuple(sections)
+    runtime = Section("tools", table, "runtime", title=TITLES["tools"])
+    return overlay(sections, (runtime,), tuple(TITLES))
+
+
+def _parts(value: object) -> Iterator[Part]:
+    """A layer in which something is inserted, as parts; nothing for any other."""
+    if isinstance(value, TextPart | IncludePart | EnvPart):
+        yield value
+    elif isinstance(value, tuple) and any(not isinstance(x, str | ToolNote) for x in value):
+        for number, line in enumerate(value):
+            mark = "\n- " if number else "- "
+            yield TextPart(content=mark + line if isinstance(line, str) else mark)
+            if not isinstance(line, str):
+                yield line
+
+
+def _body(value: object) -> Body | None:
+    """What a layer holds, None when that is nothing."""
+    if isinstance(value, str):
+        return Text(value.strip()) if value.strip() else None
+    if value is None or value in ((), [], {}):
+        return None
+    if not isinstance(value, tuple):
+        return Structured(cast("JsonValue", value))  # as Layers holds it
+    if isinstance(value[0], ToolNote):
+        return ToolTable(unique(ToolRow(n.name, n.description, n.approval) for n in value))
+    lines = tuple(line.strip() for line in value if line.strip())
+    return Bullets(lines) if lines else None
+
+
+def _rows(tools: Iterable[Tool]) -> list[ToolRow]:
+    # A lone name is iterable, too, letter by letter.
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+        raise DefinitionError(f"the tools of the prompt are a list: {tools!r:.80}")
+    return [_row(tool) for tool in tools]
+
+
+def _row(tool: Tool) -> ToolRow:
+    if isinstance(tool, ToolRow):
+        row = tool
+    elif isinstance(tool, ToolSpec):
+        row = ToolRow(tool.name, tool.description)
+    elif isinstance(tool, str):
+        row = ToolRow(tool)
+    elif not isinstance(tool, Mapping):
+        raise DefinitionError(f"a tool of the prompt is a name or has one: {tool!r:.80}")
+    else:
+        cells = (tool.get(cell) for cell in ("name", "description", "approval"))
+        row = ToolRow(*("" if cell is None else str(cell) for cell in cells))
+    if not row.name.strip():
+        raise DefinitionError(f"a tool of the prompt has no name; add one: {tool!r:.80}")
+    return row
+
+
+def _note(row: ToolRow) -> ToolNote:
+    return ToolNote(name=row.name, description=row.description, approval=row.approval)
+
+
+def _plain(value: object) -> object:
+    """A structured section as plain JSON; pydantic models, also inner ones, as their fields.
+
+    Raises:
+        DefinitionError: it is no JSON.
+    """
+    try:
+        return json.loads(json.dumps(value, default=_fields, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DefinitionError(f"a structured section must be JSON: {error}") from error
+
+
+def _fields(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"{type(value).__name__} is no JSON; use lists, mappings and scalars")

@@ -1,0 +1,91 @@
+"""Step 4, a layout: sections as text."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from thinker.formats.prompts.grammar import read
+from thinker.formats.prompts.slots import TextMessageContent
+from thinker.prompt.render.requirement import requirement
+from thinker.prompt.render.sections import (
+    Body,
+    Bullets,
+    Contract,
+    Conversation,
+    Included,
+    Parts,
+    Section,
+    Structured,
+    Text,
+    ToolTable,
+    Variable,
+)
+
+Layout: TypeAlias = Callable[[Sequence[Section]], str]
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """Sections under their headings, a blank line between them: how an agent's prompt is sent."""
+    return "".join(
+        _separator(number, section) + _heading(section) + written(section.body)
+        for number, section in enumerate(sections)
+    )
+
+
+def plain(sections: Sequence[Section]) -> str:
+    """The same without headings."""
+    return "".join(
+        _separator(number, section) + written(section.body)
+        for number, section in enumerate(sections)
+    )
+
+
+def written(body: Body) -> str:
+    """A body as text; JSON has sorted keys, so that equal values are equal text."""
+    match body:
+        case Text(text):
+            return text
+        case Variable(name) | Included(name):
+            return f"<{name}>"
+        case Bullets(items):
+            return "\n".join("- " + "\n  ".join(item.splitlines()) for item in items)
+        case Structured(value):
+            return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+        case ToolTable():
+            return _table(body)
+        case Conversation() | Parts() | Contract():
+            return _slot(body)
+
+
+def _slot(body: Conversation | Parts | Contract) -> str:
+    match body:
+        case Conversation(messages):
+            return "\n".join(f"[{message.role}]: {message.content}" for message in messages)
+        case Parts(items):
+            return "\n".join(part.text for part in items if isinstance(part, TextMessageContent))
+        case Contract(output, "json"):
+            return f"Answer with JSON of this structure:\n{requirement(read(output))}"
+        case Contract():
+            return f"Answer with {body.format}."
+
+
+def _separator(number: int, section: Section) -> str:
+    return "\n\n" if number and not section.attached else ""
+
+
+def _heading(section: Section) -> str:
+    return f"# {section.title}\n" if section.title else ""
+
+
+def _table(table: ToolTable) -> str:
+    rows = [
+        ("Tool", "Description", "Approval"),
+        ("---", "---", "---"),
+        *((row.name, row.description, row.approval) for row in table.rows),
+    ]
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
+
+
+def _cell(text: str) -> str:
+    """One cell: a row stays one row, whatever a description holds."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")

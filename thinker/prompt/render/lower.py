@@ -1,0 +1,89 @@
+"""Step 1, lower: what an author wrote becomes sections, with everything that it includes.
+
+Each dialect is one front end; no later step knows which it was.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from thinker.formats.prompts.problem import PromptTooLargeError
+from thinker.formats.prompts.registry import include_order
+from thinker.formats.prompts.sources import LayeredSource, SlotSource, Source
+from thinker.prompt.render import layered, parts, slot_sections
+from thinker.prompt.render.parts import Sizes
+from thinker.prompt.render.sections import Included, Role, Section, Text
+
+# More than any model reads; twenty definitions that each include the next one twice would make a
+# million copies of the last.
+MAX_CHARS = 1_000_000
+MAX_SECTIONS = 10_000
+
+
+def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
+    """The sections of the definition ``root``. Costs what is written and what comes out, no more.
+
+    Raises:
+        CircularIncludeError: includes go in a circle.
+        UnknownPromptError: a definition is included that ``sources`` does not have.
+        PromptTooLargeError: what is included multiplies beyond all use.
+    """
+    lowered: dict[str, tuple[Section, ...]] = {}
+    sizes: dict[str, int] = {}
+    chars: dict[str, int] = {}
+    for name in include_order(sources, root):
+        lowered[name] = _front_end(name, sources, sizes)
+        sizes[name] = sum(_size(section, sizes, 1) for section in lowered[name])
+        chars[name] = sum(_size(section, chars, _chars(section)) for section in lowered[name])
+        if chars[name] > MAX_CHARS or sizes[name] > MAX_SECTIONS:
+            raise PromptTooLargeError(
+                f"prompt '{name}' has more than {MAX_CHARS} characters or {MAX_SECTIONS} pieces "
+                "with what it includes; include less"
+            )
+    return tuple(_flat(lowered, root))
+
+
+def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
+    source = sources[name]
+    if isinstance(source, str):
+        return parts.lower_text(name, source)
+    if isinstance(source, SlotSource):
+        return slot_sections.lower_slots(name, sources, sizes)
+    if isinstance(source, LayeredSource):
+        return layered.lower_layers(name, source.layered, sizes)
+    return parts.lower_parts(name, source, sizes)
+
+
+def _size(section: Section, known: Mapping[str, int], own: int) -> int:
+    return known[section.body.name] if isinstance(section.body, Included) else own
+
+
+def _chars(section: Section) -> int:
+    return len(section.body.text) if isinstance(section.body, Text) else 0
+
+
+@dataclass
+class _Place:
+    """Where the sections of a definition are put: what the first of them follows, their role."""
+
+    rest: Iterator[Section]
+    attached: bool | None = None
+    role: Role | None = None
+
+
+def _flat(lowered: Mapping[str, tuple[Section, ...]], root: str) -> Iterator[Section]:
+    """The sections of ``root`` with those of everything that it includes in their places."""
+    places = [_Place(iter(lowered[root]))]
+    while places:
+        place = places[-1]
+        section = next(place.rest, None)
+        if section is None:
+            places.pop()
+            continue
+        if place.attached is not None:
+            section, place.attached = replace(section, attached=place.attached), None
+        body = section.body
+        if isinstance(body, Included):
+            inside = iter(lowered[body.name])
+            places.append(_Place(inside, section.attached, place.role or body.role))
+        else:
+            yield section if place.role is None else replace(section, role=place.role)

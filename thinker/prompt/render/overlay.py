@@ -1,0 +1,51 @@
+"""Overlay, for step 3: sections from several places laid over each other by id.
+
+What stands above replaces what has its id below; tables of tools are joined instead, and a row
+that stands below stays, because its author wrote it by hand.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from thinker.prompt.render.sections import Section, ToolRow, ToolTable
+
+
+def overlay(
+    below: Sequence[Section], above: Iterable[Section], order: Sequence[str] = ()
+) -> tuple[Section, ...]:
+    """``below`` with ``above`` laid over it; a new id goes where ``order`` puts it, else last."""
+    sections = list(below)
+    for section in above:
+        at = next((i for i, old in enumerate(sections) if old.id == section.id), None)
+        if at is None:
+            sections.insert(_place(sections, section.id, order), section)
+        else:
+            sections[at : _end(sections, at)] = [_joined(sections[at], section)]
+    return tuple(sections)
+
+
+def unique(rows: Iterable[ToolRow]) -> tuple[ToolRow, ...]:
+    """The rows in their order, of each name the first."""
+    found: dict[str, ToolRow] = {}
+    for row in rows:
+        found.setdefault(row.name, row)
+    return tuple(found.values())
+
+
+def _joined(old: Section, new: Section) -> Section:
+    if isinstance(old.body, ToolTable) and isinstance(new.body, ToolTable):
+        return replace(old, body=ToolTable(unique((*old.body.rows, *new.body.rows))))
+    return new
+
+
+def _place(sections: Sequence[Section], name: str, order: Sequence[str]) -> int:
+    later = order[order.index(name) + 1 :] if name in order else ()
+    return next((i for i, old in enumerate(sections) if old.id in later), len(sections))
+
+
+def _end(sections: Sequence[Section], at: int) -> int:
+    """Where the section at this place ends, with what is attached to it."""
+    end = at + 1
+    while end < len(sections) and sections[end].attached:
+        end += 1
+    return end

@@ -1,0 +1,84 @@
+"""The whole way of a prompt definition, from what its author wrote to what a turn is made with.
+
+lower → bind → attach → a layout → fingerprint. Each step is a pure function on typed values in the
+module of its name, and every dialect takes the same steps: a plain string, parts with includes,
+layered sections, slots. A dialect is a front end of `lower`, a way to write is a layout.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from thinker.formats.prompts.bundle import PromptBundle
+from thinker.formats.prompts.problem import DefinitionError
+from thinker.prompt.fingerprint import digest
+from thinker.prompt.render.agently.blocks import EmptyPromptError
+from thinker.prompt.render.agently.message_layout import agently_messages
+from thinker.prompt.render.agently.text_layout import agently_text
+from thinker.prompt.render.attach import attach
+from thinker.prompt.render.bind import bind, for_text
+from thinker.prompt.render.layouts import Layout, markdown, plain
+from thinker.prompt.render.lower import lower
+from thinker.prompt.render.sections import Section
+from thinker.protocol.environments import Environments
+from thinker.protocol.messages import ToolSpec
+
+
+def _agently_text(sections: Sequence[Section]) -> str:
+    try:
+        return agently_text(sections).text
+    except EmptyPromptError as error:
+        raise DefinitionError(str(error.args[0])) from error
+
+
+def _agently_messages(sections: Sequence[Section]) -> str:
+    """Each message as a line of JSON."""
+    try:
+        messages = agently_messages(sections, rich_content=True).messages
+    except EmptyPromptError as error:
+        raise DefinitionError(str(error.args[0])) from error
+    return "\n".join(orjson.dumps(message).decode() for message in messages)
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    "markdown": markdown,
+    "plain": plain,
+    "agently_text": _agently_text,
+    "agently_messages": _agently_messages,
+}
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A prompt as text, what it was made of, and the fingerprint of the text."""
+
+    text: str
+    sections: tuple[Section, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the text."""
+        return digest(self.text)
+
+
+def render(
+    bundle: PromptBundle,
+    environments: Environments,
+    tools: Sequence[ToolSpec],
+    layout: str = "markdown",
+) -> Rendered:
+    """The base prompt that a definition is for an agent with these variables and tools.
+
+    Raises:
+        DefinitionError: the definition cannot be used; `Registry.check` says so earlier.
+    """
+    if layout not in LAYOUTS:
+        raise DefinitionError(f"there is no layout {layout!r}; use one of: {', '.join(LAYOUTS)}")
+    root = bundle.root
+    sections = lower(bundle.sources(), bundle.name)
+    declared = [variable for found in bundle.included() for variable in found.variables]
+    values = environments.model_copy(update={"prompt": root.env}).merged()
+    sections = bind(sections, for_text(values, declared))
+    sections = attach(sections, root, tools)
+    return Rendered(LAYOUTS[layout](sections), sections)

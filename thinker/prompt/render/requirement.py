@@ -1,0 +1,60 @@
+"""The output grammar as text: the shape of the answer, as it is shown to the model."""
+
+import json
+
+from thinker.formats.prompts.grammar import Entry, Group, Leaf, Listing, Node
+from thinker.formats.prompts.plain import is_model, plain
+from thinker.formats.prompts.slots import Compat
+
+STEP = "  "
+
+
+def requirement(entry: Entry, compat: Compat | None = None) -> str:
+    """The structure with ``<type>`` in the place of values and descriptions behind ``//``.
+
+    ``compat`` writes keys and descriptions unescaped, and what a tuple wraps a level too deep.
+    """
+    return _node(entry.node, 0, compat)
+
+
+def _node(node: Node, level: int, compat: Compat | None) -> str:
+    if isinstance(node, Leaf):
+        return f"<{node.type.__name__ if is_model(node.type) else plain(node.type)}>"
+    inner = STEP * (level + 1)
+    if isinstance(node, Group):
+        lines = [inner + line for line in _fields(node, level, compat)]
+        opening, closing = "{", "}"
+    else:
+        lines = [inner + line for line in _items(node, level, compat)]
+        opening, closing = "[", "]"
+    if not lines:
+        return opening + closing
+    return "\n".join((opening, *lines, STEP * level + closing))
+
+
+def _fields(group: Group, level: int, compat: Compat | None) -> list[str]:
+    lines = []
+    for index, (name, entry) in enumerate(group.fields):
+        key = f'"{name}"' if compat else json.dumps(name, ensure_ascii=False)
+        comma = "," if index < len(group.fields) - 1 else ""
+        text = _description(entry, compat)
+        comment = " //" + (f" {text}" if text else "") if entry.described else ""
+        lines.append(f"{key}: {_value(entry, level, compat)}{comma}{comment}")
+    return lines
+
+
+def _items(listing: Listing, level: int, compat: Compat | None) -> list[str]:
+    lines = []
+    for entry in listing.items:
+        comment = f" // {_description(entry, compat)}" if entry.description else ""
+        lines.append(f"{_value(entry, level, compat)},{comment}")
+    return [*lines, "..."] if lines else []
+
+
+def _value(entry: Entry, level: int, compat: Compat | None) -> str:
+    too_deep = compat is not None and entry.wrapped
+    return _node(entry.node, level + 1 + too_deep, compat)
+
+
+def _description(entry: Entry, compat: Compat | None) -> str:
+    return entry.description if compat else " ".join(entry.description.split())

@@ -1,0 +1,64 @@
+"""Slots written down: as plain data, JSON or YAML, so that a file can hold what code has set."""
+
+import json
+from collections.abc import Mapping
+
+import yaml
+
+from thinker.formats.prompts.grammar import Entry, Group, Leaf, Listing, read
+from thinker.formats.prompts.plain import is_type, plain
+from thinker.formats.prompts.slots import Compat
+
+
+def serialised(values: Mapping[str, object], compat: Compat | None = None) -> dict[str, object]:
+    """The slots with ``$type``, ``$desc`` and ``$default`` for the tuples of the output grammar.
+
+    ``compat`` has upstream's gaps: lists are left alone, and whatever follows the type is joined
+    to one description.
+
+    Raises:
+        TypeError: with ``compat``, a third value that is no text.
+    """
+    return {
+        str(key): plain(_output(value, compat) if key == "output" else value)
+        for key, value in values.items()
+    }
+
+
+def to_json(data: Mapping[str, object]) -> str:
+    """Serialised slots as JSON."""
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def to_yaml(data: Mapping[str, object]) -> str:
+    """Serialised slots as YAML, in their order."""
+    return yaml.safe_dump(dict(data), indent=2, allow_unicode=True, sort_keys=False)
+
+
+def _output(output: object, compat: Compat | None) -> object:
+    return _upstream(output) if compat else _written(read(output))
+
+
+def _written(entry: Entry) -> object:
+    node = entry.node
+    match node:
+        case Group(fields):
+            kind: object = {name: _written(field) for name, field in fields}
+        case Listing(items):
+            kind = [_written(item) for item in items]
+        case Leaf(type=value):
+            kind = plain(value)
+    if not entry.wrapped and not (isinstance(node, Leaf) and is_type(node.type)):
+        return kind
+    described = {"$desc": entry.description} if entry.description else {}
+    default = {"$default": entry.default[0]} if entry.default else {}
+    return {"$type": kind, **described, **default}
+
+
+def _upstream(part: object) -> object:
+    if isinstance(part, Mapping):
+        return {key: _upstream(item) for key, item in part.items()}
+    if not isinstance(part, tuple):
+        return part
+    text = ";".join(item for item in part[1:] if item)
+    return {"$type": part[0], **({"$desc": text} if text else {})} if part else []
