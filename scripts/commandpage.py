@@ -8,7 +8,7 @@ import typer
 from markdowntable import table
 
 from orchestrator.cli import COMMANDS
-from orchestrator.commands import FOR_ALL, HELP
+from orchestrator.inbound.commands import FOR_ALL, HELP
 
 
 def commands() -> Iterator[str]:
