@@ -18,7 +18,7 @@ CHAT = 123
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A copy of the example, as the README has people make it."""
+    """Return a copy of the example, as the manual has people make it."""
     return Path(shutil.copytree(bundled("config") / "examples" / "front-desk", tmp_path / "desk"))
 
 
@@ -31,7 +31,7 @@ def test_example_has_nothing_wrong(home: Path) -> None:
 
 
 async def test_newcomer_has_the_chat_handed_over_and_work_done(home: Path) -> None:
-    """In the words that the README gives, without any key."""
+    """In the words that the manual gives, without any key."""
     text = (home / "agents.json").read_text("utf-8")
     opened = text.replace(
         '"variables"', '"channels": {"telegram": {"access": "open"}}, "variables"'
