@@ -1,4 +1,4 @@
-"""What the figures for the README are made of."""
+"""What the figures of the manual are made of."""
 
 import json
 import subprocess
@@ -54,15 +54,15 @@ def test_peer_without_figures_stands_there_with_the_reason() -> None:
 @pytest.mark.process
 def test_tables_take_the_place_of_what_is_between_the_markers(tmp_path: Path) -> None:
     """The rest of the file stays, also when it is written twice; without markers it is refused."""
-    readme, plot = tmp_path / "README.md", tmp_path / "figures.svg"
+    page, plot = tmp_path / "figures.md", tmp_path / "figures.svg"
     begin, end = "<!-- figures: written by scripts/bench_report -->", "<!-- end of figures -->"
-    readme.write_text(f"before\n{begin}\nold\n{end}\nafter\n", "utf-8")
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", "utf-8")
     for _ in range(2):
-        report([WAKE], "--readme", readme, "--plot", plot, "--note", "On a busy machine.")
-    text = readme.read_text("utf-8")
+        report([WAKE], "--page", page, "--plot", plot, "--note", "On a busy machine.")
+    text = page.read_text("utf-8")
     assert text.startswith(f"before\n{begin}\n| figure |")
     assert text.endswith(f"On a busy machine.\n{end}\nafter\n")
     assert "old" not in text
     assert plot.read_text("utf-8").count("(missed)") == 1
-    readme.write_text("nothing", "utf-8")
-    assert "put the lines" in report([WAKE], "--readme", readme)
+    page.write_text("nothing", "utf-8")
+    assert "put the lines" in report([WAKE], "--page", page)
