@@ -25,8 +25,8 @@ from orchestrator.channel_factory import open_channels
 from orchestrator.configuration import Configuration
 from orchestrator.control import control_server, status
 from orchestrator.control.console import Console
-from orchestrator.control.control_server import ControlServer, Operations
-from orchestrator.control.operations import Administration
+from orchestrator.control.control_server import ControlHandlers, ControlServer
+from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import ConfigError
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_context import ApiContext
@@ -36,10 +36,10 @@ from orchestrator.inbound.intake import JournalIntake
 from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns
-from orchestrator.maintenance.downtime import Downtime
-from orchestrator.maintenance.embedding_index import Embeddings
-from orchestrator.maintenance.maintenance_worker import Upkeep
-from orchestrator.maintenance.retention import Retention
+from orchestrator.maintenance.downtime import DowntimeMonitor
+from orchestrator.maintenance.embedding_index import EmbeddingIndex
+from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
+from orchestrator.maintenance.retention import RetentionJob
 from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes import child_process, reaper
@@ -47,18 +47,18 @@ from orchestrator.processes.child_process import Spawn
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
-from orchestrator.spending.metered_calls import Background
-from orchestrator.spending.spending_guard import Gate
+from orchestrator.spending.metered_calls import MeteredCalls
+from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.homelock import locked
 from orchestrator.system.sdnotify import Notifier
-from orchestrator.toolcalls.approvals import Desk
+from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolRunner
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.tools.mcp.servers import ToolServers
 from orchestrator.turns.dispatcher import Dispatcher
-from orchestrator.turns.turn_inputs import Services
-from orchestrator.wakeup import Changes
+from orchestrator.turns.turn_inputs import TurnServices
+from orchestrator.wakeup import Wakeup
 from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
@@ -139,8 +139,8 @@ class Daemon:
             pins = ToolPins(self._store, self._agents, _now, delivery.wake)
             servers = self._servers = ToolServers(self._settings, self._environ, TOOLS, pins)
             await self._configuration.apply(supervisor, servers)
-            desk = self._desk = Desk(self._store, _now)
-            gate = self._gate = Gate(self._store, self._agents, self._environ, _now)
+            desk = self._desk = ApprovalQueue(self._store, _now)
+            gate = self._gate = SpendingGuard(self._store, self._agents, self._environ, _now)
 
             def arrived() -> None:
                 dispatcher.wake()
@@ -155,13 +155,13 @@ class Daemon:
 
             prompts = self._configuration.prompts
             tools = ToolRunner(self._store, servers, prompts, tasks, desk, _now, called)
-            ends = self._ends = Changes()
+            ends = self._ends = Wakeup()
             scheduler = Scheduler(
                 self._store, self._agents, self._settings, self._environ, arrived, _now
             )
-            background = Background(self._store, supervisor, gate)
-            embeddings = self._embeddings = Embeddings(background, time.monotonic)
-            services = Services(
+            background = MeteredCalls(self._store, supervisor, gate)
+            embeddings = self._embeddings = EmbeddingIndex(background, time.monotonic)
+            services = TurnServices(
                 store=self._store,
                 supervisor=supervisor,
                 delivery=delivery,
@@ -180,16 +180,16 @@ class Daemon:
                 session_grew=grew,
                 ends=ends,
             )
-            upkeep = self._upkeep = Upkeep(
+            upkeep = self._upkeep = MaintenanceWorker(
                 self._store, supervisor, gate, embeddings, self._agents, _now
             )
             dispatcher = Dispatcher(services, tasks)
-            downtime = Downtime(self._store, _now)
+            downtime = DowntimeMonitor(self._store, _now)
             commands = self._commands(dispatcher)
             intake = JournalIntake(
                 self._store, self._agents, self._adapters, dispatcher, arrived, commands
             )
-            administration = self._administration = Administration(
+            administration = self._administration = DaemonOperations(
                 services,
                 self._configuration,
                 servers,
@@ -202,7 +202,7 @@ class Daemon:
             configured, health = self._configuration.changed, administration.health
             parts = ApiContext(services, self._api_channel, dispatcher, configured, health)
             api = self._api = ApiService(parts)
-            operations = Operations(
+            operations = ControlHandlers(
                 *(administration.status, administration.health, administration.reload),
                 arrived,
                 desk,
@@ -216,7 +216,7 @@ class Daemon:
             tasks.start_soon(server.run, listener)
             lasting = (servers.run, self._notifier.run, downtime.run, api.run, self._fail_with_disk)
             driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
-            for work in (*lasting, *driving, Retention(self._store, self._agents, _now).run):
+            for work in (*lasting, *driving, RetentionJob(self._store, self._agents, _now).run):
                 tasks.start_soon(work)
             tasks.start_soon(
                 self._configuration.watch, administration.reload_quietly, scheduler.skills_changed
@@ -227,7 +227,7 @@ class Daemon:
                 for adapter in self._adapters.values():
                     channels.start_soon(adapter.run, intake)
                 self._announce()
-                failpoints.boundary("ready")
+                failpoints.failpoint("ready")
                 await stopped()
                 channels.cancel_scope.cancel()
             await self._stop(tasks, dispatcher, delivery)

@@ -19,7 +19,7 @@ SUPERVISOR = "supervisor"
 WORKER = "worker"
 
 
-class Crasher:
+class FailpointInjector:
     """Counts boundaries by name and kills at those asked for."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -61,11 +61,11 @@ def _kill(pid: int) -> bool:
     return True
 
 
-_crasher = Crasher(os.environ)
+_crasher = FailpointInjector(os.environ)
 ARMED = _crasher.armed
 
 
-def boundary(name: str) -> None:
+def failpoint(name: str) -> None:
     """Pass a boundary."""
     if ARMED:
         _crasher.reach(name)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 
-class Changes:
+class Wakeup:
     """Whoever changes it wakes; whoever waits looks again after each change.
 
     ``changed`` is set, and replaced, at every change: take it before you look, and wait for it

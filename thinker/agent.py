@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from thinker import compaction, facts
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.errors import FatalModelError
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
-from thinker.host import Host
+from thinker.host import LoopHost
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
@@ -66,7 +66,7 @@ class Agent:
         if self._embeddings is not None:
             await self._embeddings.aclose()
 
-    async def run_turn(self, turn: TurnRun, host: Host) -> TurnResult:
+    async def run_turn(self, turn: TurnRun, host: LoopHost) -> TurnResult:
         """Run a turn, or go on with one whose first steps are recorded in it."""
         prepared = self.preparation.prepare(turn)
         # Once the request is on its way: the answer does not wait for the log.
@@ -83,7 +83,7 @@ class Agent:
             system=prompt.text,
             messages=messages,
             tools=prepared.tools,
-            limits=Limits(
+            limits=TurnLimits(
                 max_steps=turn.max_steps or self._settings.max_steps,
                 max_tokens=self._settings.max_tokens_per_turn,
                 # From here on the wall clock may jump (F29): what is left is what counts.

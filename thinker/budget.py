@@ -8,7 +8,7 @@ from thinker.protocol.methods import StopReason
 
 
 @dataclass(frozen=True)
-class Limits:
+class TurnLimits:
     """``max_steps`` model calls, ``max_tokens`` of all of them (0: no limit), and a wall clock.
 
     ``deadline`` is in seconds of the clock that ``now`` is read from.
@@ -42,7 +42,7 @@ def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
     return Usage(prompt=-(-sent // 4), completion=-(-received // 4))
 
 
-def exceeded(limits: Limits, spent: Spent, now: float) -> StopReason | None:
+def exceeded(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
     """The limit that ends the turn before its next step, if any."""
     if now >= limits.deadline:
         return StopReason.DEADLINE
@@ -53,6 +53,6 @@ def exceeded(limits: Limits, spent: Spent, now: float) -> StopReason | None:
     return None
 
 
-def is_last(limits: Limits, spent: Spent) -> bool:
+def is_last(limits: TurnLimits, spent: Spent) -> bool:
     """Whether the next step is the last: it must answer, so it may not call tools."""
     return spent.steps + 1 >= limits.max_steps

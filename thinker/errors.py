@@ -17,7 +17,7 @@ class ThinkerError(Exception):
     """Base of every error that the worker raises on purpose."""
 
 
-class ConfigError(ThinkerError):
+class WorkerConfigError(ThinkerError):
     """The environment or a file it names cannot be used; the message says what to mend."""
 
 

@@ -35,7 +35,7 @@ from pydantic import TypeAdapter
 
 from thinker import history
 from thinker.errors import FatalModelError
-from thinker.host import Host
+from thinker.host import LoopHost
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.protocol.messages import (
     AssistantMessage,
@@ -205,7 +205,7 @@ class HookedModel:
 class HookedHost:
     """A host whose calls are told of, and their results go through the hooks."""
 
-    def __init__(self, host: Host, hooks: Hooks) -> None:
+    def __init__(self, host: LoopHost, hooks: Hooks) -> None:
         self._host = host
         self._hooks = hooks
         self._calls: dict[int, PlannedCall] = {}

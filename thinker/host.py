@@ -6,7 +6,7 @@ from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted
 
 
-class Host(Protocol):
+class LoopHost(Protocol):
     """Who keeps the turn: the supervisor, or nobody when a worker is run by hand."""
 
     async def commit(self, commit: StepCommit) -> StepCommitted:

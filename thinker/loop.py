@@ -13,11 +13,11 @@ import anyio
 import structlog
 
 from thinker import budget, history
-from thinker.answers.verdict import Accepted, Contract
-from thinker.budget import Limits, Spent
+from thinker.answers.verdict import AnswerAccepted, AnswerValidator
+from thinker.budget import Spent, TurnLimits
 from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, ModelError
-from thinker.host import Host
+from thinker.host import LoopHost
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 from thinker.protocol.messages import (
@@ -41,7 +41,7 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.toolcalls import arguments, leaked
-from thinker.toolcalls.choice import Demand, unmeetable
+from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import first_call, plan, recovered
 
@@ -59,13 +59,13 @@ class LoopRequest:
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
-    limits: Limits
+    limits: TurnLimits
     temperature: float | None = None
     stream: bool = False
     steer: bool = False  # whether messages may enter between two steps
     relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
     tool_choice: ToolChoice = AUTO
-    contract: Contract | None = None  # what the final text must be
+    contract: AnswerValidator | None = None  # what the final text must be
     reasoning: Reasoning | None = None
     max_output_tokens: int | None = None
     one_call: bool = False  # of each response, as if the model had made no other
@@ -80,7 +80,7 @@ class Loop:
         self,
         request: LoopRequest,
         model: Model,
-        host: Host,
+        host: LoopHost,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._request = request
@@ -94,7 +94,7 @@ class Loop:
         self._used: list[str] = []
         self._empty = 0
         self._objections = 0
-        self._demand = Demand(request.tool_choice)
+        self._demand = ToolChoiceState(request.tool_choice)
         self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
         self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
@@ -261,11 +261,11 @@ class Loop:
         return self._result(reason, text + (CUT if cut else ""))
 
     def _judged(
-        self, message: AssistantMessage, contract: Contract, finish: str
+        self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End with an answer that its contract takes; another one is asked for again."""
         verdict = contract.judge(message.content, whole=finish != "length")
-        if isinstance(verdict, Accepted):
+        if isinstance(verdict, AnswerAccepted):
             return self._result(self._reason(), verdict.text, repaired=verdict.repaired)
         self._objections += 1
         self._transcript += [message, UserMessage(content=str(verdict))]

@@ -45,7 +45,7 @@ from thinker.protocol.peer import (
 )
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.rendering import PromptRender, PromptRendered
-from thinker.protocol.turn_cache import Kept
+from thinker.protocol.turn_cache import ReceivedTurnCache
 
 GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
 SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
@@ -95,12 +95,12 @@ class RemoteHost:
             self._peer.notify(methods.TURN_DELTA, delta)
 
 
-class Server:
+class WorkerServer:
     """Serves one agent on one wire."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._kept = Kept()
+        self._kept = ReceivedTurnCache()
         self._running: dict[anyio.CancelScope, str] = {}  # to the turn's id
         self._draining = False
         self.requests: dict[str, RequestHandler] = {

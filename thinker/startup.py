@@ -17,12 +17,12 @@ import anyio
 import structlog
 
 from thinker.agent import Agent
-from thinker.errors import EXIT_CONFIG, ConfigError
+from thinker.errors import EXIT_CONFIG, WorkerConfigError
 from thinker.models.choose import choose, choose_embeddings, choose_small
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connected
-from thinker.server import Server
+from thinker.server import WorkerServer
 from thinker.terminal import talk
 
 LIBC = ctypes.CDLL(None)
@@ -56,7 +56,7 @@ async def work(environ: Mapping[str, str]) -> int:
     with logs.bound(agent_id=settings.agent_id):
         try:
             await serve(settings, environ)
-        except ConfigError as error:
+        except WorkerConfigError as error:
             log.error("configuration", problem=str(error))  # noqa: TRY400 - the text says it all
             return EXIT_CONFIG
     return 0
@@ -103,7 +103,7 @@ def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
 
 async def _serve_socket(settings: ThinkerSettings, agent: Agent) -> None:
     die_with(os.getppid())
-    server = Server(agent)
+    server = WorkerServer(agent)
     sock = socket.socket(fileno=settings.peer_fd)
     async with connected(sock, server.requests, server.notifications) as peer:
         await server.serve(peer, settings.llm_provider, settings.model, settings.heartbeat_seconds)

@@ -10,7 +10,7 @@ import structlog
 from thinker import budget
 from thinker.errors import RetryableModelError
 from thinker.models.base import Model, ModelRequest
-from thinker.protocol.background import ASK_SECONDS, Asked
+from thinker.protocol.background import ASK_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 MESSAGE_LIMIT = 8000  # characters of one message that are read
@@ -54,7 +54,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
 
 
-async def ask(model: Model, prompt: str) -> tuple[str, Asked]:
+async def ask(model: Model, prompt: str) -> tuple[str, MeteredResult]:
     """The answer to a single user message without a system prompt or tools, and its cost.
 
     Raises:
@@ -66,5 +66,5 @@ async def ask(model: Model, prompt: str) -> tuple[str, Asked]:
         text = response.message.content
         usage = budget.charged(response.usage, lambda: (len(prompt), len(text)))
         problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
-        return text, Asked(model=response.model or model.name, usage=usage, problem=problem)
+        return text, MeteredResult(model=response.model or model.name, usage=usage, problem=problem)
     raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")

@@ -17,13 +17,13 @@ from thinker.agent import Agent
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
 from thinker.protocol.peer import Peer
-from thinker.server import Server
+from thinker.server import WorkerServer
 
 TURN_SECONDS = 600.0
 WELCOME = "Type a message and press Enter; end with Ctrl-D.\n"
 
 
-class OwnHost:
+class StandaloneHost:
     """A host that keeps nothing and has no tools."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
     if source.isatty():
         sys.stderr.write(WELCOME)
     history: list[Message] = []
-    server = Server(agent)
+    server = WorkerServer(agent)
     async with anyio.create_task_group() as tasks:
         peer = Peer(_Lines(out), tasks, server.requests, server.notifications)
         server.peer = peer
@@ -100,6 +100,6 @@ async def _answer(
         started_at=clock(),
         deadline=clock() + TURN_SECONDS,
     )
-    result = await agent.run_turn(turn, OwnHost())
+    result = await agent.run_turn(turn, StandaloneHost())
     history += [said, AssistantMessage(content=result.text)]
     return result.text if result.error is None else f"{result.text}\n({result.error})"

@@ -35,7 +35,7 @@ from thinker.protocol.methods import (
     TurnRun,
 )
 from thinker.protocol.peer import connected
-from thinker.terminal import OwnHost
+from thinker.terminal import StandaloneHost
 
 SECONDS = 10.0  # for all of it, on a busy machine
 TOOL = "rehearse"
@@ -83,7 +83,7 @@ def _told(url: str) -> dict[str, str]:
 
 async def _turn(port: int) -> TurnResult:
     """A worker and its supervisor in one process."""
-    host = OwnHost()
+    host = StandaloneHost()
 
     async def commit(params: JsonValue) -> StepCommitted:
         return await host.commit(StepCommit.model_validate(params))

@@ -51,14 +51,14 @@ _filling: list[bytes] = []
 
 
 @dataclass(frozen=True)
-class Spare:
+class PreforkedWorker:
     """A process that becomes a worker when it is sent that one's descriptors."""
 
     pid: int
     socket: socket.socket
     warm: bool
 
-    def become(self, descriptors: list[int]) -> None:
+    def assign(self, descriptors: list[int]) -> None:
         """Make it a worker; whether one that was kept lives and runs is found out by its answer.
 
         Raises:
@@ -85,7 +85,7 @@ class Zygote:
         self._descriptors = descriptors
         self._title = _title_place()
         self._pid = os.getpid()
-        self._spare: Spare | None = None
+        self._spare: PreforkedWorker | None = None
 
     def serve(self, wire: socket.socket) -> None:
         """Answer requests until the wire ends."""
@@ -139,9 +139,9 @@ class Zygote:
                 return self._told(kept, descriptors)
         return self._told(self._new(warm=False), descriptors)
 
-    def _told(self, spare: Spare, descriptors: list[int]) -> int:
+    def _told(self, spare: PreforkedWorker, descriptors: list[int]) -> int:
         try:
-            spare.become(descriptors)
+            spare.assign(descriptors)
         except OSError:
             spare.drop()
             raise
@@ -153,7 +153,7 @@ class Zygote:
             with suppress(OSError):
                 self._spare = self._new(warm=True)
 
-    def _new(self, *, warm: bool) -> Spare:
+    def _new(self, *, warm: bool) -> PreforkedWorker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
@@ -163,7 +163,7 @@ class Zygote:
                 raise
             if pid == 0:
                 self._become_worker(theirs.fileno(), warm=warm)
-        return Spare(pid, ours, warm)
+        return PreforkedWorker(pid, ours, warm)
 
     def _become_worker(self, told: int, *, warm: bool) -> NoReturn:
         """Be what a new process would be: own session, environment, descriptors, title."""

@@ -72,7 +72,7 @@ class LocalChannel(ConfigModel):
     """Values of variables of prompt definitions, in every chat of this channel."""
 
 
-class ApiChannel(LocalChannel):
+class ApiSettings(LocalChannel):
     """The OpenAI-compatible endpoints on 127.0.0.1; `orchestrator api token` opens them."""
 
     port: int = Field(8484, ge=0, le=65535)
@@ -88,7 +88,7 @@ class Channels(ConfigModel):
     """`orchestrator chat` and `orchestrator send`."""
     web: LocalChannel = LocalChannel()
     """The web chat; reserved, it has no page in this version."""
-    api: ApiChannel = ApiChannel()
+    api: ApiSettings = ApiSettings()
     """The OpenAI-compatible endpoints."""
 
 

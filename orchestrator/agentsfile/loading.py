@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import (
     AgentsFile,
-    ApiChannel,
+    ApiSettings,
     Binding,
     Channels,
     LocalChannel,
@@ -44,7 +44,7 @@ from thinker.protocol.messages import JsonObject
 MAX_BYTES = 4 * 1024 * 1024  # a thousand agents with long prompts; more is another file by mistake
 
 M = TypeVar("M", bound=BaseModel)
-C = TypeVar("C", TelegramChannel, LocalChannel, ApiChannel)
+C = TypeVar("C", TelegramChannel, LocalChannel, ApiSettings)
 ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 
@@ -184,7 +184,7 @@ def _channels(draft: Draft, value: JsonObject) -> None:
         telegram=section("telegram", TelegramChannel),
         console=section("console", LocalChannel),
         web=section("web", LocalChannel),
-        api=section("api", ApiChannel),
+        api=section("api", ApiSettings),
     )
 
 

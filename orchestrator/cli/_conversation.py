@@ -10,11 +10,11 @@ from orchestrator.control.protocol import (
     CHAT_SEND,
     CHAT_VIEW,
     CHAT_WAIT,
+    Ack,
     ChatOutcome,
     ChatSend,
     ChatView,
     ChatWait,
-    Done,
 )
 from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
@@ -47,7 +47,7 @@ async def converse(
         while True:
             try:
                 async with connection(settings, {CHAT_VIEW: show}) as peer:
-                    await peer.call(CHAT_SEND, say, Done, timeout=ANSWER_SECONDS)
+                    await peer.call(CHAT_SEND, say, Ack, timeout=ANSWER_SECONDS)
                     accepted = True
                     wait = ChatWait(message=say.message, seconds=WAIT_SECONDS, views=True)
                     while True:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import apsw
 
 from orchestrator.cli._client import ask
-from orchestrator.control.protocol import Done
+from orchestrator.control.protocol import Ack
 from orchestrator.errors import NotRunningError
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.settings import Settings
@@ -33,7 +33,7 @@ def change(
         OrchestratorError: there is no journal (none is made), or the change is refused.
     """
     try:
-        ask(where, method, params, Done)
+        ask(where, method, params, Ack)
     except NotRunningError:
         journal = where.paths.journal
         with reading(journal):  # says so where there is none

@@ -12,9 +12,9 @@ from orchestrator.control.protocol import (
     AGENT_PAUSE,
     AGENT_RESUME,
     STATUS,
+    Ack,
     AgentName,
     AgentReport,
-    Done,
     StatusReport,
 )
 
@@ -49,7 +49,7 @@ def pause(
     home: Home = None,
 ) -> None:
     """Let an agent answer nothing until it is resumed; its messages are kept."""
-    ask(settings(home), AGENT_PAUSE, AgentName(agent_id=agent), Done)
+    ask(settings(home), AGENT_PAUSE, AgentName(agent_id=agent), Ack)
     typer.echo(f"agent '{agent}' is paused; its messages are kept")
 
 
@@ -60,5 +60,5 @@ def resume(
     home: Home = None,
 ) -> None:
     """Put an agent back to work at once: after repeated failures, or after a pause."""
-    ask(settings(home), AGENT_RESUME, AgentName(agent_id=agent), Done)
+    ask(settings(home), AGENT_RESUME, AgentName(agent_id=agent), Ack)
     typer.echo(f"agent '{agent}' takes messages again")

@@ -7,7 +7,7 @@ import typer
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import Home, command_group, settings
-from orchestrator.control.protocol import API_REFRESH, Done
+from orchestrator.control.protocol import API_REFRESH, Ack
 from orchestrator.errors import NotRunningError
 from orchestrator.http_api.token import TokenFile
 
@@ -43,4 +43,4 @@ def token(
             'PORT is 8484, "channels": {"api": {"port": …}} or ORCHESTRATOR_API_PORT.', err=True
         )
     with suppress(NotRunningError):  # the next start reads the file
-        ask(given, API_REFRESH, None, Done)
+        ask(given, API_REFRESH, None, Ack)

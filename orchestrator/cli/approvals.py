@@ -11,10 +11,10 @@ from orchestrator.cli._tables import listing
 from orchestrator.control.protocol import (
     APPROVAL_DECIDE,
     APPROVAL_LIST,
+    Ack,
+    ApprovalDecision,
     ApprovalList,
     ApprovalReport,
-    Done,
-    Word,
 )
 
 Code = Annotated[str, typer.Argument(help="The code that the chat and the list show.")]
@@ -55,12 +55,12 @@ def _row(item: ApprovalReport) -> tuple[object, ...]:
 @app.command()
 def grant(code: Code, *, home: Home = None) -> None:
     """Let the call run, once, with exactly the arguments shown."""
-    ask(settings(home), APPROVAL_DECIDE, Word(code=code, granted=True), Done)
+    ask(settings(home), APPROVAL_DECIDE, ApprovalDecision(code=code, granted=True), Ack)
     typer.echo("granted")
 
 
 @app.command()
 def deny(code: Code, *, home: Home = None) -> None:
     """Refuse the call; the model is told."""
-    ask(settings(home), APPROVAL_DECIDE, Word(code=code, granted=False), Done)
+    ask(settings(home), APPROVAL_DECIDE, ApprovalDecision(code=code, granted=False), Ack)
     typer.echo("denied")

@@ -10,7 +10,7 @@ from orchestrator.cli._output import printable
 from orchestrator.cli._tables import listing
 from orchestrator.cli.trace import moment
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, Numbered
+from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, RowId
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.turns import deadletters
@@ -88,14 +88,14 @@ def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
 @app.command()
 def retry(number: Number, *, home: Home = None) -> None:
     """Put a message back into its chat's line, for a fresh turn."""
-    change(settings(home), DLQ_RETRY, Numbered(id=number), deadletters.retry, number)
+    change(settings(home), DLQ_RETRY, RowId(id=number), deadletters.retry, number)
     typer.echo(f"message {number} is in line again")
 
 
 @app.command()
 def drop(number: Number, *, home: Home = None) -> None:
     """End a message for good; its trace stays."""
-    change(settings(home), DLQ_DROP, Numbered(id=number), deadletters.drop, number)
+    change(settings(home), DLQ_DROP, RowId(id=number), deadletters.drop, number)
     typer.echo(f"message {number} is dropped")
 
 

@@ -10,7 +10,7 @@ import typer
 from orchestrator.agentsfile import load
 from orchestrator.cli._direct_journal import change
 from orchestrator.cli._options import Home, command_group, settings
-from orchestrator.control.protocol import FORGET, Forgettable
+from orchestrator.control.protocol import FORGET, ErasureTarget
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.upkeep import erasure
@@ -81,6 +81,6 @@ def _forget(where: Settings, subject: Subject, files: Sequence[Path] = (), *, ye
     if not yes:
         typer.confirm("Remove all of it, for good?", abort=True)
     if found:
-        params = Forgettable(agent=subject.agent, channel=subject.channel, chat=subject.chat)
+        params = ErasureTarget(agent=subject.agent, channel=subject.channel, chat=subject.chat)
         change(where, FORGET, params, erasure.forget, subject)
     typer.echo(f"{subject} is forgotten")

@@ -12,7 +12,7 @@ from orchestrator.control.protocol import (
     PAIR_APPROVE,
     PAIR_LIST,
     PAIR_REVOKE,
-    Done,
+    Ack,
     PairCode,
     PairedChat,
     PairingList,
@@ -65,5 +65,5 @@ def revoke(
     home: Home = None,
 ) -> None:
     """Shut a chat out again."""
-    ask(settings(home), PAIR_REVOKE, PairedChat(channel=channel, chat_id=chat_id), Done)
+    ask(settings(home), PAIR_REVOKE, PairedChat(channel=channel, chat_id=chat_id), Ack)
     typer.echo(f"{channel} chat {chat_id} is shut out")

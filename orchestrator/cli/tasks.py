@@ -10,7 +10,7 @@ from orchestrator.cli._output import printable
 from orchestrator.cli._tables import listing, table
 from orchestrator.cli.trace import moment
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, Numbered
+from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
@@ -110,21 +110,21 @@ def history(
 @app.command()
 def run(number: Number, *, home: Home = None) -> None:
     """Run a task now, beside its schedule."""
-    change(settings(home), TASK_RUN, Numbered(id=number), task_runs.run_now, number)
+    change(settings(home), TASK_RUN, RowId(id=number), task_runs.run_now, number)
     typer.echo(f"task {number} is in line; see 'orchestrator tasks history {number}'")
 
 
 @app.command()
 def enable(number: Number, *, home: Home = None) -> None:
     """Switch a task on, with its failures forgotten."""
-    change(settings(home), TASK_ENABLE, Numbered(id=number), tasks.enable, number)
+    change(settings(home), TASK_ENABLE, RowId(id=number), tasks.enable, number)
     typer.echo(f"task {number} is on")
 
 
 @app.command()
 def disable(number: Number, *, home: Home = None) -> None:
     """Switch a task off until it is enabled."""
-    change(settings(home), TASK_DISABLE, Numbered(id=number), tasks.disable, number)
+    change(settings(home), TASK_DISABLE, RowId(id=number), tasks.disable, number)
     typer.echo(f"task {number} is off")
 
 

@@ -11,7 +11,7 @@ from orchestrator.cli._tables import listing
 from orchestrator.control.protocol import (
     TOOL_APPROVE,
     TOOL_LIST,
-    Done,
+    Ack,
     PinList,
     PinReport,
     ToolName,
@@ -51,5 +51,5 @@ def approve(
     home: Home = None,
 ) -> None:
     """Let agents use a tool that has changed, as it is now."""
-    ask(settings(home), TOOL_APPROVE, ToolName(name=name), Done)
+    ask(settings(home), TOOL_APPROVE, ToolName(name=name), Ack)
     typer.echo("approved")

@@ -11,7 +11,7 @@ from orchestrator.cli._output import count, printable
 from orchestrator.cli._tables import table
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
-from orchestrator.journal.inspect.trace import Event, RecordedPrompt, Trace
+from orchestrator.journal.inspect.trace import RecordedPrompt, Trace, TraceEvent
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -70,7 +70,7 @@ def _print(found: Trace) -> None:
     )
 
 
-def _row(event: Event) -> tuple[object, ...]:
+def _row(event: TraceEvent) -> tuple[object, ...]:
     name = {"inbox": "message", "outbox": "reply"}.get(event.kind, event.kind)
     what = f"turn {event.turn_id}" if event.kind == "turn" else f"{name} {event.number}"
     return (moment(event.at), what, event.state, event.ms, event.detail)

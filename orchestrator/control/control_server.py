@@ -13,17 +13,17 @@ from orchestrator.channel_api import Intake
 from orchestrator.control import accept, protocol
 from orchestrator.control.console import Console
 from orchestrator.control.protocol import (
+    Ack,
     AgentName,
+    ApprovalDecision,
     ApprovalList,
     ApprovalReport,
     ChatOutcome,
     ChatSend,
     ChatView,
     ChatWait,
-    Done,
-    Forgettable,
+    ErasureTarget,
     HealthReport,
-    Numbered,
     PairCode,
     PairedChat,
     PairingList,
@@ -31,9 +31,9 @@ from orchestrator.control.protocol import (
     PinList,
     PinReport,
     ReloadReport,
+    RowId,
     StatusReport,
     ToolName,
-    Word,
 )
 from orchestrator.errors import (
     AlreadyRunningError,
@@ -49,15 +49,15 @@ from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
-from orchestrator.spending.spending_guard import Gate
-from orchestrator.toolcalls.approvals import Desk
+from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Operations:
+class ControlHandlers:
     """What the daemon does for its operator.
 
     ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has,
@@ -68,8 +68,8 @@ class Operations:
     health: Callable[[], Awaitable[HealthReport]]
     reload: Callable[[], Awaitable[ReloadReport]]
     wake: Callable[[], None]
-    desk: Desk
-    gate: Gate
+    desk: ApprovalQueue
+    gate: SpendingGuard
     tasks_changed: Callable[[], None]
     api_changed: Callable[[], None]
     tools_approved: Callable[[], None]
@@ -84,7 +84,7 @@ class ControlServer:
         supervisor: Supervisor,
         console: Console,
         intake: Intake,
-        operations: Operations,
+        operations: ControlHandlers,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
@@ -137,12 +137,12 @@ class ControlServer:
             protocol.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
         }
 
-    async def _send(self, params: JsonValue) -> Done:
+    async def _send(self, params: JsonValue) -> Ack:
         try:
             await self._console.say(self._intake, ChatSend.model_validate(params))
         except JournalError as error:
             raise RpcError(FAILED, f"the message was not taken: {error}") from error
-        return Done()
+        return Ack()
 
     async def _pairings(self, params: JsonValue) -> PairingList:
         del params
@@ -168,13 +168,13 @@ class ControlServer:
             raise RpcError(FAILED, f"no chat waits with the code {code!r}; see 'pair list'")
         return PairedChat(channel=found.channel, chat_id=found.chat_id)
 
-    async def _revoke(self, params: JsonValue) -> Done:
+    async def _revoke(self, params: JsonValue) -> Ack:
         chat = PairedChat.model_validate(params)
         if not await self._store.transact(
             pairing.revoke, chat.channel, chat.chat_id, self._clock()
         ):
             raise RpcError(FAILED, f"{chat.channel} chat {chat.chat_id!r} never asked to be paired")
-        return Done()
+        return Ack()
 
     async def _approvals(self, params: JsonValue) -> ApprovalList:
         del params
@@ -193,13 +193,13 @@ class ControlServer:
             )
         )
 
-    async def _decide(self, params: JsonValue) -> Done:
-        word = Word.model_validate(params)
+    async def _decide(self, params: JsonValue) -> Ack:
+        word = ApprovalDecision.model_validate(params)
         if await self._operations.desk.decide(word.code, "operator", granted=word.granted) is None:
             raise RpcError(
                 FAILED, f"nothing waits with the code {word.code!r}; see 'approvals list'"
             )
-        return Done()
+        return Ack()
 
     async def _tools(self, params: JsonValue) -> PinList:
         del params
@@ -211,20 +211,20 @@ class ControlServer:
             )
         )
 
-    async def _approve_tool(self, params: JsonValue) -> Done:
+    async def _approve_tool(self, params: JsonValue) -> Ack:
         name = ToolName.model_validate(params).name
         done = await self._change(tool_pins.approve, name, "operator")
         self._operations.tools_approved()
         return done
 
-    async def _pause(self, params: JsonValue) -> Done:
+    async def _pause(self, params: JsonValue) -> Ack:
         agent_id = AgentName.model_validate(params).agent_id
         if agent_id not in self._supervisor.slots():
             raise RpcError(FAILED, f"there is no agent {agent_id!r}")
         await self._operations.gate.order(agent_id, "operator", paused=True)
-        return Done()
+        return Ack()
 
-    async def _resume(self, params: JsonValue) -> Done:
+    async def _resume(self, params: JsonValue) -> Ack:
         agent_id = AgentName.model_validate(params).agent_id
         try:
             self._supervisor.resume(agent_id)
@@ -233,39 +233,39 @@ class ControlServer:
         refused = await self._operations.gate.order(agent_id, "operator", paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
-        return Done()
+        return Ack()
 
-    async def _forget(self, params: JsonValue) -> Done:
-        subject = Subject(**Forgettable.model_validate(params).model_dump(by_alias=False))
+    async def _forget(self, params: JsonValue) -> Ack:
+        subject = Subject(**ErasureTarget.model_validate(params).model_dump(by_alias=False))
         if subject.agent in self._supervisor.slots():
             raise RpcError(FAILED, f"{subject} is in agents.json; take it out first")
         return await self._change(erasure.forget, subject)
 
-    async def _refresh_api(self, params: JsonValue) -> Done:
+    async def _refresh_api(self, params: JsonValue) -> Ack:
         del params
         self._operations.api_changed()
-        return Done()
+        return Ack()
 
     async def _dead_letter(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
-    ) -> Done:
-        return await self._change(change, Numbered.model_validate(params).id)
+    ) -> Ack:
+        return await self._change(change, RowId.model_validate(params).id)
 
     async def _task(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
-    ) -> Done:
-        done = await self._change(change, Numbered.model_validate(params).id)
+    ) -> Ack:
+        done = await self._change(change, RowId.model_validate(params).id)
         self._operations.tasks_changed()
         return done
 
-    async def _change(self, change: Callable[..., object], *what: object) -> Done:
+    async def _change(self, change: Callable[..., object], *what: object) -> Ack:
         """A change of the journal, which is told ``what`` it is of, and when."""
         try:
             await self._store.transact(change, *what, self._clock())
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         self._operations.wake()
-        return Done()
+        return Ack()
 
 
 def listen(settings: Settings) -> socket.socket:

@@ -11,27 +11,27 @@ from orchestrator.configuration import Configuration
 from orchestrator.control import status
 from orchestrator.control.protocol import HealthReport, ReloadReport, StatusReport
 from orchestrator.inbound.scheduler import Scheduler
-from orchestrator.maintenance.downtime import Downtime
+from orchestrator.maintenance.downtime import DowntimeMonitor
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.tools.mcp.servers import ToolServers
 from orchestrator.turns.dispatcher import Dispatcher
-from orchestrator.turns.turn_inputs import Services
+from orchestrator.turns.turn_inputs import TurnServices
 
 log = structlog.get_logger()
 
 
-class Administration:
+class DaemonOperations:
     """Looks at the daemon's parts, and hands them a new configuration."""
 
     def __init__(
         self,
-        services: Services,
+        services: TurnServices,
         configuration: Configuration,
         servers: ToolServers,
         adapters: Mapping[str, Adapter],
         dispatcher: Dispatcher,
         scheduler: Scheduler,
-        downtime: Downtime,
+        downtime: DowntimeMonitor,
         notifier: Notifier,
     ) -> None:
         self._with = services

@@ -39,7 +39,7 @@ TASK_ENABLE = "tasks/enable"  # Numbered → Done
 TASK_DISABLE = "tasks/disable"  # Numbered → Done
 
 
-class Done(CamelModel):
+class Ack(CamelModel):
     """It was done."""
 
 
@@ -208,14 +208,14 @@ class ApprovalList(CamelModel):
     approvals: tuple[ApprovalReport, ...]
 
 
-class Word(CamelModel):
+class ApprovalDecision(CamelModel):
     """The operator's answer to one question."""
 
     code: str
     granted: bool
 
 
-class Forgettable(CamelModel):
+class ErasureTarget(CamelModel):
     """An agent, or a chat of a channel."""
 
     agent: str | None = None
@@ -250,7 +250,7 @@ class AgentName(CamelModel):
     agent_id: str
 
 
-class Numbered(CamelModel):
+class RowId(CamelModel):
     """A dead message by its inbox id, or a scheduled task by its number."""
 
     id: int = Field(ge=1, lt=2**63)

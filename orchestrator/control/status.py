@@ -19,7 +19,7 @@ from orchestrator.control.protocol import (
     ToolServerReport,
 )
 from orchestrator.errors import JournalError
-from orchestrator.inbound.commands import Glance
+from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db.liveness import prove_writable
 from orchestrator.journal.db.store import StorageFailedError, Store
 from orchestrator.journal.inspect import recent
@@ -108,9 +108,9 @@ async def report(
 
 def glance(
     supervisor: Supervisor, servers: ToolServers, adapters: Iterable[Adapter], started: int
-) -> Glance:
+) -> DaemonSnapshot:
     """The little of it that a chat is shown; ``started`` in milliseconds since the epoch."""
-    return Glance(
+    return DaemonSnapshot(
         version=__version__,
         started=started,
         agents={name: slot.history.state for name, slot in supervisor.slots().items()},

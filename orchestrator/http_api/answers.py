@@ -4,8 +4,8 @@ from typing import Protocol
 
 import orjson
 
-from orchestrator.http_api.error_response import Problem
-from orchestrator.http_api.request_body import ChatFields, Question, ResponsesFields
+from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.request_body import ChatFields, ParsedRequest, ResponsesFields
 from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
 from orchestrator.journal.turns.api_requests import HandedCall, Outcome
 from thinker.protocol.messages import JsonObject, Usage
@@ -34,14 +34,14 @@ class Answer(Protocol):
     def end(self, outcome: Outcome) -> bytes:
         """The rest of it."""
 
-    def fail(self, problem: Problem) -> bytes:
+    def fail(self, problem: ApiProblem) -> bytes:
         """The end of an answer that will not come."""
 
     def document(self, outcome: Outcome) -> JsonObject:
         """The whole answer."""
 
 
-class Growth:
+class AnswerDelta:
     """A text that grows, or that another one follows: what a model says after a tool call."""
 
     def __init__(self) -> None:
@@ -61,11 +61,11 @@ class Growth:
 class Completion:
     """A chat completion."""
 
-    def __init__(self, request_id: str, created: int, question: Question) -> None:
+    def __init__(self, request_id: str, created: int, question: ParsedRequest) -> None:
         fields = question.fields
         options = fields.stream_options if isinstance(fields, ChatFields) else None
         self._counts = options is not None and options.include_usage
-        self._growth = Growth()
+        self._growth = AnswerDelta()
         self._head: JsonObject = {
             "id": f"chatcmpl-{request_id}",
             "created": created,
@@ -93,7 +93,7 @@ class Completion:
             sent.append(_data({**self._head, "object": "chat.completion.chunk", **counted}))
         return b"".join((*sent, b"data: [DONE]\n\n"))
 
-    def fail(self, problem: Problem) -> bytes:
+    def fail(self, problem: ApiProblem) -> bytes:
         """The error, which OpenAI's clients raise."""
         return _data(problem.document()) + b"data: [DONE]\n\n"
 
@@ -124,7 +124,7 @@ class Completion:
 class Response:
     """A response of the newer endpoint."""
 
-    def __init__(self, request_id: str, created: int, question: Question) -> None:
+    def __init__(self, request_id: str, created: int, question: ParsedRequest) -> None:
         fields = question.fields
         asked: JsonObject = {
             "metadata": fields.metadata or {},
@@ -145,7 +145,7 @@ class Response:
             asked["conversation"] = {"id": question.conversation}
         head = ResponseHead(f"resp_{request_id}", fields.model, created, asked)
         self._stream = ResponseStream(head)
-        self._growth = Growth()
+        self._growth = AnswerDelta()
 
     def begin(self) -> bytes:
         """The response, in progress."""
@@ -162,7 +162,7 @@ class Response:
         grown = self.grow(outcome.text)
         return grown + _sent((*self._take(outcome), *self._stream.complete()))
 
-    def fail(self, problem: Problem) -> bytes:
+    def fail(self, problem: ApiProblem) -> bytes:
         """The response, failed."""
         return _sent(self._stream.fail(str(problem), problem.code or "server_error"))
 

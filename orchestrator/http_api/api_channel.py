@@ -14,18 +14,18 @@ import apsw
 
 from orchestrator.channel_api import Intake, OutboundPart, SendError, SendOutcome
 from orchestrator.channels.stored_replies import POLL, JournalChannel
-from orchestrator.http_api.error_response import Problem
+from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import api_requests, pauses
 from orchestrator.journal.turns.api_requests import CHANNEL, Outcome, Progress
-from orchestrator.wakeup import Changes
+from orchestrator.wakeup import Wakeup
 
 GONE = "the program went away before its answer came; with its Idempotency-Key it can ask again"
 AGAIN = "ask again with the same Idempotency-Key to get the answer"
 PATIENCE = 3600.0  # seconds that one request waits for its answer
 
 
-class Listener(Changes):
+class Listener(Wakeup):
     """One client that waits; ``text`` is the answer so far (whole)."""
 
     def __init__(self) -> None:
@@ -118,15 +118,15 @@ class ApiChannel(JournalChannel):
     def _check(self, progress: Progress, pause: str | None, late: bool) -> None:  # noqa: FBT001 - private, and named at its only call
         if progress.state not in ("new", "claimed"):
             reason = progress.error or "it was cancelled"
-            raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, reason, code="cancelled")
+            raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, reason, code="cancelled")
         if pause is not None:
             told = f"the agent is paused: {pause}; the request is kept, {AGAIN}"
-            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")
+            raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")
         if self._closing:
             told = f"the daemon stops; the request is kept, {AGAIN}"
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, told, code="stopping")
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, told, code="stopping")
         if late:
-            raise Problem(HTTPStatus.GATEWAY_TIMEOUT, f"no answer yet; {AGAIN}", code="timeout")
+            raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, f"no answer yet; {AGAIN}", code="timeout")
 
 
 def _look(db: apsw.Connection, request_id: str, agent_id: str) -> tuple[Progress, str | None]:

@@ -17,10 +17,10 @@ from starlette.routing import Route
 from orchestrator.http_api.answers import Completion
 from orchestrator.http_api.answers import Response as ResponseAnswer
 from orchestrator.http_api.api_context import ApiContext
-from orchestrator.http_api.error_response import Problem, invalid
+from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.guard import refusal
-from orchestrator.http_api.pending import RETRY, Asking, Form
-from orchestrator.http_api.request_body import Question, read_chat, read_responses
+from orchestrator.http_api.pending import RETRY, Form, PendingResponse
+from orchestrator.http_api.request_body import ParsedRequest, read_chat, read_responses
 from orchestrator.journal.turns import pauses
 from orchestrator.journal.turns.api_requests import NewRequest
 from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
@@ -28,7 +28,7 @@ from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
 MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
 MAX_KEY = 255  # characters of an Idempotency-Key
 READ = 30.0  # seconds for a body to arrive
-Reader = Callable[[JsonObject], Question]
+Reader = Callable[[JsonObject], ParsedRequest]
 log = structlog.get_logger()
 
 
@@ -50,7 +50,7 @@ class Api:
                 Route("/v1/responses", self.responses, methods=["POST"]),
             ],
             exception_handlers={
-                Problem: _told,
+                ApiProblem: _told,
                 HTTPException: _no_route,
                 ClientDisconnect: _gone,
                 Exception: _broken,
@@ -76,15 +76,15 @@ class Api:
         """One of them."""
         return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
 
-    async def chat(self, request: Request) -> Asking:
+    async def chat(self, request: Request) -> PendingResponse:
         """``POST /v1/chat/completions``."""
         return await self._ask(request, read_chat, Completion)
 
-    async def responses(self, request: Request) -> Asking:
+    async def responses(self, request: Request) -> PendingResponse:
         """``POST /v1/responses``."""
         return await self._ask(request, read_responses, ResponseAnswer)
 
-    async def _ask(self, request: Request, read: Reader, form: Form) -> Asking:
+    async def _ask(self, request: Request, read: Reader, form: Form) -> PendingResponse:
         raw = await _body(request)
         try:
             body = orjson.loads(raw)
@@ -107,22 +107,22 @@ class Api:
             previous_id=question.previous_id,
             conversation=question.conversation,
         )
-        return Asking(self._with, question, new, form)
+        return PendingResponse(self._with, question, new, form)
 
     def _agent(self, name: str) -> str:
         if name not in self._with.services.agents().usable():
             told = f"there is no agent {name!r}; GET /v1/models lists those that there are"
-            raise Problem(HTTPStatus.NOT_FOUND, told, code="model_not_found", param="model")
+            raise ApiProblem(HTTPStatus.NOT_FOUND, told, code="model_not_found", param="model")
         return name
 
     def _open(self, agent_id: str) -> None:
         """Whether a request can be taken now."""
         if not self._with.dispatcher.admitting:
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the daemon stops", retry=RETRY)
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, "the daemon stops", retry=RETRY)
         pause = self._with.services.store.read(pauses.find, agent_id)
         if pause is not None:
             told = f"the agent is paused: {pause.reason}"
-            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")
+            raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")
 
 
 async def _body(request: Request) -> bytes:
@@ -138,9 +138,9 @@ async def _body(request: Request) -> bytes:
                 body += chunk
                 if len(body) > MAX_BODY:
                     told = f"the body has more than {MAX_BODY} bytes"
-                    raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+                    raise ApiProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
     except TimeoutError:
-        raise Problem(HTTPStatus.REQUEST_TIMEOUT, "the body did not come") from None
+        raise ApiProblem(HTTPStatus.REQUEST_TIMEOUT, "the body did not come") from None
     return bytes(body)
 
 
@@ -157,14 +157,14 @@ def _model(name: str) -> JsonObject:
 
 async def _told(request: Request, error: Exception) -> Response:
     del request
-    problem = error if isinstance(error, Problem) else invalid(None, str(error))
+    problem = error if isinstance(error, ApiProblem) else invalid(None, str(error))
     return refusal(problem)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
     told = f"there is no {request.method} {request.url.path}"
-    return refusal(Problem(HTTPStatus(status), told))
+    return refusal(ApiProblem(HTTPStatus(status), told))
 
 
 async def _gone(request: Request, error: Exception) -> Response:
@@ -175,4 +175,4 @@ async def _gone(request: Request, error: Exception) -> Response:
 async def _broken(request: Request, error: Exception) -> Response:
     log.error("request_broke", path=request.url.path, exc_info=error)
     told = "something went wrong; the operator's log says what"
-    return refusal(Problem(HTTPStatus.INTERNAL_SERVER_ERROR, told))
+    return refusal(ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, told))

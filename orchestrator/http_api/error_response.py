@@ -12,7 +12,7 @@ KINDS = {
 }
 
 
-class Problem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; an answer, not a fault
+class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; an answer, not a fault
     """A request that fails with this status; ``retry`` is when to ask again, in seconds.
 
     Without ``retry`` OpenAI's own clients are told not to ask again by themselves.
@@ -48,7 +48,7 @@ class Problem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; an ans
         return {"x-should-retry": "true", "retry-after": str(self.retry)}
 
 
-def invalid(param: str | None, message: str) -> Problem:
+def invalid(param: str | None, message: str) -> ApiProblem:
     """A body that is not what it should be; ``param`` is the field at fault."""
     code = "invalid_request_error"
-    return Problem(HTTPStatus.BAD_REQUEST, message, code=code, param=param)
+    return ApiProblem(HTTPStatus.BAD_REQUEST, message, code=code, param=param)

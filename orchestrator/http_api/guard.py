@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from orchestrator.http_api.error_response import Problem
+from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.token import TokenFile
 
 NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -40,13 +40,13 @@ class Guard:
         else:
             await self._app(scope, receive, send)
 
-    def _problem(self, scope: Scope) -> Problem | None:
+    def _problem(self, scope: Scope) -> ApiProblem | None:
         headers = Headers(scope=scope)
         # A page that was rebound to this address sends its own name as Host, and no Origin.
         if not _ours(f"//{headers.get('host', '')}"):
-            return Problem(HTTPStatus.FORBIDDEN, "ask by the name localhost or 127.0.0.1")
+            return ApiProblem(HTTPStatus.FORBIDDEN, "ask by the name localhost or 127.0.0.1")
         if "origin" in headers and not _ours(headers["origin"]):
-            return Problem(HTTPStatus.FORBIDDEN, "pages of other sites may not ask here")
+            return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites may not ask here")
         if scope["path"] in OPEN:
             return None
         kind, _, token = headers.get("authorization", "").partition(" ")
@@ -54,18 +54,18 @@ class Guard:
             return None
         now = self._clock()
         if len(self._failures) == FAILURES and now - self._failures[0] < WINDOW:
-            return Problem(
+            return ApiProblem(
                 HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", retry=round(WINDOW)
             )
         self._failures.append(now)
-        return Problem(
+        return ApiProblem(
             HTTPStatus.UNAUTHORIZED,
             "send the token of 'orchestrator api token' as Authorization: Bearer …",
             code="invalid_api_key",
         )
 
 
-def refusal(problem: Problem) -> JSONResponse:
+def refusal(problem: ApiProblem) -> JSONResponse:
     """A problem as an answer."""
     return JSONResponse(problem.document(), problem.status, problem.headers())
 

@@ -15,9 +15,9 @@ from orchestrator.errors import JournalError
 from orchestrator.http_api.answers import Answer
 from orchestrator.http_api.api_channel import Listener
 from orchestrator.http_api.api_context import ApiContext
-from orchestrator.http_api.error_response import Problem
+from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.guard import refusal
-from orchestrator.http_api.request_body import Question
+from orchestrator.http_api.request_body import ParsedRequest
 from orchestrator.journal.turns import api_requests
 from orchestrator.journal.turns.api_requests import (
     KeyReusedError,
@@ -29,14 +29,16 @@ from thinker.protocol.methods import StopReason
 
 KEEP_ALIVE = 15  # looks without news after which a stream sends a comment
 RETRY = 5  # seconds after which to ask again what was not taken
-Form: TypeAlias = Callable[[str, int, Question], Answer]
+Form: TypeAlias = Callable[[str, int, ParsedRequest], Answer]
 log = structlog.get_logger()
 
 
-class Asking:
+class PendingResponse:
     """One request on its way: stored, waited for, answered (an ASGI application)."""
 
-    def __init__(self, parts: ApiContext, question: Question, new: NewRequest, form: Form) -> None:
+    def __init__(
+        self, parts: ApiContext, question: ParsedRequest, new: NewRequest, form: Form
+    ) -> None:
         self._with = parts
         self._question = question
         self._new = new
@@ -61,9 +63,9 @@ class Asking:
                 found = await services.store.attempt(_receive, new, services.clock(), admit)
         except KeyReusedError as error:
             code = "idempotency_key_reused"
-            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), code=code) from error
+            raise ApiProblem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), code=code) from error
         except UnknownPreviousError as error:
-            raise Problem(
+            raise ApiProblem(
                 HTTPStatus.BAD_REQUEST,
                 str(error),
                 code="previous_response_not_found",
@@ -71,19 +73,21 @@ class Asking:
             ) from error
         except JournalError as error:
             told = f"the request was not taken: {error}"
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, told, retry=RETRY) from error
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, told, retry=RETRY) from error
         log.info("request_accepted", request=found[0], agent_id=new.agent_id)
         if new.own_chat is None:
             dispatcher.wake()
         return found
 
-    def _answer(self, request_id: str, answer: Answer, listener: Listener) -> "Whole | Response":
+    def _answer(
+        self, request_id: str, answer: Answer, listener: Listener
+    ) -> "JsonResult | Response":
         headers = {"x-request-id": request_id}
         if self._question.body.stream:
             headers |= {"cache-control": "no-cache"}
             events = self._events(request_id, answer, listener)
             return StreamingResponse(events, media_type="text/event-stream", headers=headers)
-        return Whole(partial(self._outcome, request_id, listener), answer, headers)
+        return JsonResult(partial(self._outcome, request_id, listener), answer, headers)
 
     async def _events(
         self, request_id: str, answer: Answer, listener: Listener
@@ -99,14 +103,14 @@ class Asking:
                 silent = 0 if sent else (silent + 1) % KEEP_ALIVE
                 if sent or not silent:
                     yield sent or b": the agent is at work\n\n"
-        except Problem as problem:
+        except ApiProblem as problem:
             yield answer.fail(problem)
 
     async def _outcome(self, request_id: str, listener: Listener) -> Outcome:
         async for news in self._follow(request_id, listener):
             if isinstance(news, Outcome):
                 return news
-        raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the request has no outcome")
+        raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, "the request has no outcome")
 
     async def _follow(self, request_id: str, listener: Listener) -> AsyncIterator[str | Outcome]:
         """As the channel does; an outcome that is no answer is a problem."""
@@ -116,11 +120,11 @@ class Asking:
                 late = news.stop_reason is StopReason.DEADLINE
                 status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY
                 told = news.text if news.error == news.text else f"{news.text} ({news.error})"
-                raise Problem(status, told, code=news.stop_reason.value)
+                raise ApiProblem(status, told, code=news.stop_reason.value)
             yield news
 
 
-class Whole:
+class JsonResult:
     """An answer in one piece, unless its client goes away before."""
 
     def __init__(
@@ -133,7 +137,7 @@ class Whole:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait and answer."""
         response: Response | None = None
-        problem: Problem | None = None
+        problem: ApiProblem | None = None
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
@@ -146,7 +150,7 @@ class Whole:
             try:
                 document = self._answer.document(await self._outcome())
                 response = JSONResponse(document, headers=self._headers)
-            except Problem as found:
+            except ApiProblem as found:
                 problem = found
             tasks.cancel_scope.cancel()
         if problem is not None:

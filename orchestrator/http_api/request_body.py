@@ -15,7 +15,7 @@ from orchestrator.http_api.responses_items import RequestError
 from orchestrator.http_api.responses_request import ResponsesRequest, normalise
 from orchestrator.journal.turns.api_requests import Body
 from thinker.protocol.messages import AUTO, AssistantMessage, JsonObject, Message, ToolSpec
-from thinker.protocol.methods import Asked
+from thinker.protocol.methods import RequestOptions
 
 MAX_TOOLS = 128  # as with OpenAI
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider takes
@@ -57,7 +57,7 @@ class ChatFields(Fields):
     logprobs: Literal[False] | None = None
 
 
-class Conversation(BaseModel):
+class RequestConversation(BaseModel):
     """A conversation by its id."""
 
     id: Name
@@ -72,12 +72,12 @@ class ResponsesFields(Fields):
     text: JsonObject | None = None
     store: StrictBool | None = None
     previous_response_id: Name | None = None
-    conversation: Name | Conversation | None = None
+    conversation: Name | RequestConversation | None = None
     background: Literal[False] | None = None
 
 
 @dataclass(frozen=True)
-class Question:
+class ParsedRequest:
     """A request as it was asked: its fields and what they mean to us."""
 
     fields: ChatFields | ResponsesFields
@@ -89,7 +89,7 @@ class Question:
 F = TypeVar("F", bound=Fields)
 
 
-def read_chat(body: JsonObject) -> Question:
+def read_chat(body: JsonObject) -> ParsedRequest:
     """A request for a chat completion, which brings its whole history.
 
     Raises:
@@ -101,17 +101,17 @@ def read_chat(body: JsonObject) -> Question:
     form = fields.response_format or {}
     inner = form.get("json_schema")
     schema = inner.get("schema") if isinstance(inner, dict) else None
-    asked = Asked(
+    asked = RequestOptions(
         instructions=request.instructions,
         output_schema=_schema("response_format", form.get("type"), schema),
         temperature=fields.temperature,
         max_output_tokens=fields.max_completion_tokens or fields.max_tokens,
         one_call=fields.parallel_tool_calls is False,
     )
-    return Question(fields, _body(request, asked, stream=bool(fields.stream), store=False))
+    return ParsedRequest(fields, _body(request, asked, stream=bool(fields.stream), store=False))
 
 
-def read_responses(body: JsonObject) -> Question:
+def read_responses(body: JsonObject) -> ParsedRequest:
     """A request for a response, which may go on from an earlier one.
 
     Raises:
@@ -124,7 +124,7 @@ def read_responses(body: JsonObject) -> Question:
     request = _normalised(body, None)
     form = (fields.text or {}).get("format")
     form = form if isinstance(form, dict) else {}
-    asked = Asked(
+    asked = RequestOptions(
         instructions=request.instructions,
         output_schema=_schema("text.format", form.get("type"), form.get("schema")),
         temperature=fields.temperature,
@@ -132,11 +132,11 @@ def read_responses(body: JsonObject) -> Question:
         one_call=fields.parallel_tool_calls is False,
     )
     store = fields.store is not False
-    return Question(
+    return ParsedRequest(
         fields,
         _body(request, asked, stream=bool(fields.stream), store=store),
         previous and previous.removeprefix("resp_"),
-        conversation.id if isinstance(conversation, Conversation) else conversation,
+        conversation.id if isinstance(conversation, RequestConversation) else conversation,
     )
 
 
@@ -160,7 +160,7 @@ def _normalised(body: JsonObject, origins: Sequence[int] | None) -> ResponsesReq
         raise invalid(param, str(error)) from None
 
 
-def _body(request: ResponsesRequest, asked: Asked, *, stream: bool, store: bool) -> Body:
+def _body(request: ResponsesRequest, asked: RequestOptions, *, stream: bool, store: bool) -> Body:
     if not request.messages:
         raise invalid("input", "say something: there is no message of a user or result of a tool")
     if len(request.tools) > MAX_TOOLS:

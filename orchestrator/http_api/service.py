@@ -7,13 +7,13 @@ import structlog
 
 from orchestrator.http_api.api_context import ApiContext
 from orchestrator.http_api.token import TokenFile
-from orchestrator.wakeup import Changes
+from orchestrator.wakeup import Wakeup
 
 OFF = "off; 'orchestrator api token' opens it"
 log = structlog.get_logger()
 
 
-class ApiService(Changes):
+class ApiService(Wakeup):
     """The endpoints; it is woken when the token or the configuration may be another one."""
 
     def __init__(self, context: ApiContext) -> None:

@@ -22,7 +22,7 @@ CODE_LENGTH = 8  # 40 bits
 _NUMERIC = re.compile(r"-?\d{1,19}")
 
 
-class Verdict(StrEnum):
+class AdmissionDecision(StrEnum):
     """What to do with a message."""
 
     ADMIT = "admit"
@@ -37,7 +37,7 @@ class Admission:
     ``operator``: the sender may steer agents with chat commands.
     """
 
-    verdict: Verdict
+    verdict: AdmissionDecision
     reason: str = ""
     operator: bool = False
 
@@ -65,16 +65,18 @@ def decide(
         paired: numeric ids of people or chats that the operator approved.
     """
     if message.channel not in GUARDED:
-        return Admission(Verdict.ADMIT, operator=message.channel not in FORWARDING)
+        return Admission(AdmissionDecision.ADMIT, operator=message.channel not in FORWARDING)
     if not _NUMERIC.fullmatch(message.chat_id):
-        return Admission(Verdict.REFUSE, "the update names no chat")
+        return Admission(AdmissionDecision.REFUSE, "the update names no chat")
     trusted = {*allowlist, *(paired if access == "pairing" else ())}
     known = any(_NUMERIC.fullmatch(name) for name in {message.chat_id, message.sender_id} & trusted)
     if message.chat_id in bound_chats or known or access == "open":
-        return Admission(Verdict.ADMIT, operator=_is_operator(message, trusted | {*bound_chats}))
+        return Admission(
+            AdmissionDecision.ADMIT, operator=_is_operator(message, trusted | {*bound_chats})
+        )
     if access == "pairing":
-        return Admission(Verdict.PAIR, "not paired yet")
-    return Admission(Verdict.REFUSE, "neither chat nor sender is on the allow-list")
+        return Admission(AdmissionDecision.PAIR, "not paired yet")
+    return Admission(AdmissionDecision.REFUSE, "neither chat nor sender is on the allow-list")
 
 
 def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:

@@ -34,7 +34,7 @@ from orchestrator.journal.turns.steps import unconfirmed
 from orchestrator.routing import answering_agent
 from orchestrator.schedules.describe import local_time
 from orchestrator.spending import budgets
-from orchestrator.spending.spending_guard import Gate
+from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.timezones import zone_or_utc
 
 MAX_ANSWER = 3_500  # characters: one message on every platform that we know
@@ -60,7 +60,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Glance:
+class DaemonSnapshot:
     """The daemon at this moment; ``started`` in milliseconds, states by name."""
 
     version: str
@@ -81,7 +81,7 @@ class Command:
     argument: str
     message: InboundMessage
     desk: "Commands"
-    glance: Glance
+    glance: DaemonSnapshot
     operator: bool = False
     stopped: list[str] = field(default_factory=list)
 
@@ -118,9 +118,9 @@ class Commands:
     def __init__(
         self,
         agents: Callable[[], AgentsFile],
-        gate: Gate,
+        gate: SpendingGuard,
         environ: Mapping[str, str],
-        glance: Callable[[], Glance],
+        glance: Callable[[], DaemonSnapshot],
         after: Callable[[Sequence[str]], None],
         clock: Callable[[], int],
     ) -> None:
@@ -191,7 +191,7 @@ class Commands:
             ]
         )
 
-    def _states(self, db: apsw.Connection, glance: Glance) -> dict[str, str]:
+    def _states(self, db: apsw.Connection, glance: DaemonSnapshot) -> dict[str, str]:
         paused = {pause.agent_id: f"PAUSED ({pause.reason})" for pause in pauses.every(db)}
         return {name: paused.get(name, state) for name, state in glance.agents.items()}
 

@@ -16,7 +16,13 @@ import structlog
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter, InboundMessage, OutboundPart, SendError
 from orchestrator.errors import JournalError
-from orchestrator.inbound.admission import Admission, Verdict, decide, pairing_code, pairing_text
+from orchestrator.inbound.admission import (
+    Admission,
+    AdmissionDecision,
+    decide,
+    pairing_code,
+    pairing_text,
+)
 from orchestrator.inbound.commands import Command, Commands
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import StorageFullError, Store
@@ -107,7 +113,7 @@ class JournalIntake:
             for message in messages:
                 chat = (message.channel, message.chat_id)
                 verdict = self._decide(message, paired).verdict
-                if chat in self._told or message.skip or verdict is not Verdict.ADMIT:
+                if chat in self._told or message.skip or verdict is not AdmissionDecision.ADMIT:
                     continue
                 self._told.add(chat)
                 part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
@@ -157,7 +163,7 @@ class JournalIntake:
         now: int,
     ) -> Arrival:
         admission = self._decide(message, paired)
-        if admission.verdict is Verdict.ADMIT:
+        if admission.verdict is AdmissionDecision.ADMIT:
             if message.skip is not None:
                 return Arrival(message, message.skip, message.notice)
             if message.kind == EDIT and inbox.answered(db, message):
@@ -167,7 +173,7 @@ class JournalIntake:
             command.operator = admission.operator
             return Arrival(message, command=command.answer)
         notice = None
-        if admission.verdict is Verdict.PAIR and message.private:
+        if admission.verdict is AdmissionDecision.PAIR and message.private:
             code = pairing.ask(
                 db,
                 message.channel,

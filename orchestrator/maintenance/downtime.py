@@ -19,7 +19,7 @@ LOST = (
 log = structlog.get_logger()
 
 
-class Downtime:
+class DowntimeMonitor:
     """Notes that the daemon lives. ``clock`` tells milliseconds since the epoch.
 
     ``hints`` holds a sentence for the operator when the last life ended too long ago.

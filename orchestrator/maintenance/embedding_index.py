@@ -16,9 +16,9 @@ from anyio.abc import TaskGroup
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.memory import fact_vectors
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.processes.worker import Worker
-from orchestrator.spending.metered_calls import Background, Work
+from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
 from thinker.protocol.messages import ToolSpec
 
@@ -28,17 +28,17 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Equip:
+class EmbedToolsRequest:
     """A worker, and tools of whose descriptions it is to have vectors."""
 
     worker: Worker
     tools: Callable[[], Sequence[ToolSpec]]
 
 
-class Embeddings:
+class EmbeddingIndex:
     """Asks for vectors, within bounds, until cancelled or closed; ``clock`` tells seconds."""
 
-    def __init__(self, background: Background, clock: Callable[[], float]) -> None:
+    def __init__(self, background: MeteredCalls, clock: Callable[[], float]) -> None:
         self._background = background
         self._tasks: TaskGroup | None = None  # None: nothing may be begun
         self._clock = clock
@@ -63,8 +63,12 @@ class Embeddings:
         return definition.embeddings is not None and not resting
 
     async def meaning(
-        self, definition: AgentDefinition, payer: str, text: str, equipped: Equip | None = None
-    ) -> Meaning | None:
+        self,
+        definition: AgentDefinition,
+        payer: str,
+        text: str,
+        equipped: EmbedToolsRequest | None = None,
+    ) -> Embedding | None:
         """What a text means to an agent; None when it has no model, or none that says so in time.
 
         ``payer`` is who has what it takes counted: the parent of a subagent. A turn also names its
@@ -73,7 +77,7 @@ class Embeddings:
         tasks = self._tasks
         if tasks is None or not text.strip() or not self.ready(definition, payer):
             return None
-        found: list[Meaning] = []
+        found: list[Embedding] = []
         said, all_done = anyio.Event(), anyio.Event()
         tasks.start_soon(self._look, definition, payer, text, found, said)
         if equipped is None:
@@ -109,15 +113,15 @@ class Embeddings:
         definition: AgentDefinition,
         payer: str,
         text: str,
-        found: list[Meaning],
+        found: list[Embedding],
         said: anyio.Event,
     ) -> None:
         answer = await self._ask(definition, payer, [text])
-        found += [Meaning(answer.model, vector) for vector in answer.vectors] if answer else ()
+        found += [Embedding(answer.model, vector) for vector in answer.vectors] if answer else ()
         said.set()
 
     async def _equip(
-        self, definition: AgentDefinition, payer: str, equip: Equip, done: anyio.Event
+        self, definition: AgentDefinition, payer: str, equip: EmbedToolsRequest, done: anyio.Event
     ) -> None:
         """Have a worker keep vectors of the tools that it does not know yet."""
         known = equip.worker.embedded
@@ -136,7 +140,7 @@ class Embeddings:
         """Vectors of texts, counted; None when there are none, and then none for a while."""
         background, name = self._background, f"embedding/{next(self._numbers)}"
         size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
-        work = Work(name, payer, definition.agent_id, size)
+        work = MeteredCall(name, payer, definition.agent_id, size)
         request = Embed(texts=tuple(texts), keep=keep)
         try:
             answer = await background.ask(work, TEXTS_EMBED, request, Embedded)

@@ -20,30 +20,30 @@ from orchestrator.journal.db.store import STORAGE_RETRY, Store
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
-from orchestrator.maintenance.embedding_index import Embeddings
+from orchestrator.maintenance.embedding_index import EmbeddingIndex
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.spending.metered_calls import Background, Work
-from orchestrator.spending.spending_guard import Gate
+from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
+from orchestrator.spending.spending_guard import SpendingGuard
 from thinker.protocol.background import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
-    Asked,
     Compact,
     Compacted,
     Extract,
     Extracted,
+    MeteredResult,
 )
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
 
 AT_ONCE = 2  # of all agents: such calls must not crowd out the answers
 ANSWER = 1000  # tokens that a summary or a list of facts may take
-Answer = TypeVar("Answer", bound=Asked)
+Answer = TypeVar("Answer", bound=MeteredResult)
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Due:
+class MaintenanceJob:
     """A session that wants upkeep; ``name`` is that of the work in the usage table."""
 
     kind: str  # compaction | extraction | embedding
@@ -57,15 +57,15 @@ class Due:
         return f"{self.kind}/{self.session_id or self.agent.agent_id}"
 
 
-class Upkeep:
+class MaintenanceWorker:
     """Does what is due, until cancelled or closed."""
 
     def __init__(
         self,
         store: Store,
         supervisor: Supervisor,
-        gate: Gate,
-        embeddings: Embeddings,
+        gate: SpendingGuard,
+        embeddings: EmbeddingIndex,
         agents: Callable[[], AgentsFile],
         clock: Callable[[], int],
     ) -> None:
@@ -75,7 +75,7 @@ class Upkeep:
         self._embeddings = embeddings
         self._configured = agents
         self._clock = clock
-        self._background = Background(store, supervisor, gate)
+        self._background = MeteredCalls(store, supervisor, gate)
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope()
         self._busy: set[str] = set()
@@ -109,7 +109,7 @@ class Upkeep:
         due, upcoming = self._store.read(self._due, agents, now)
         for agent in self._embedding():
             if self._store.read(fact_vectors.lacking, agent.agent_id, 1):
-                due.append(Due("embedding", 0, agent))
+                due.append(MaintenanceJob("embedding", 0, agent))
         for work in due:
             if len(self._busy) == AT_ONCE:
                 return None
@@ -120,7 +120,7 @@ class Upkeep:
 
     def _due(
         self, db: apsw.Connection, agents: Mapping[str, AgentDefinition], now: int
-    ) -> tuple[list[Due], int | None]:
+    ) -> tuple[list[MaintenanceJob], int | None]:
         limits: dict[str, int] = {}
         idle: dict[str, int] = {}
         for name, agent in agents.items():
@@ -129,12 +129,14 @@ class Upkeep:
             if agent.fact_extraction.enabled:
                 idle[name] = round(agent.fact_extraction.idle_minutes * 60_000)
         found = [
-            Due("compaction", session_id, agents[agent_id], tokens)
+            MaintenanceJob("compaction", session_id, agents[agent_id], tokens)
             for session_id, agent_id, tokens in compaction.large(db, limits)
             if tokens > self._failed.get(session_id, 0)
         ]
         quiet, upcoming = compaction.quiet(db, idle, now)
-        found += [Due("extraction", session, agents[agent_id]) for session, agent_id in quiet]
+        found += [
+            MaintenanceJob("extraction", session, agents[agent_id]) for session, agent_id in quiet
+        ]
         return found, upcoming
 
     def _embedding(self) -> list[AgentDefinition]:
@@ -157,7 +159,7 @@ class Upkeep:
             if agent.agent_id in slots and slots[agent.agent_id].spec.endpoint.provider != "demo"
         }
 
-    async def _do(self, work: Due) -> None:
+    async def _do(self, work: MaintenanceJob) -> None:
         with bound(agent_id=work.agent.agent_id, session=work.session_id):
             try:
                 if work.kind == "embedding":
@@ -172,7 +174,7 @@ class Upkeep:
                 self._busy.discard(work.name)
                 self.wake()
 
-    async def _compact(self, work: Due) -> None:
+    async def _compact(self, work: MaintenanceJob) -> None:
         store = self._store
         self._failed[work.session_id] = work.tokens
         keep = work.agent.compaction.keep_turns
@@ -193,7 +195,7 @@ class Upkeep:
             del self._failed[work.session_id]
         log.info("session_compacted", messages=len(part.messages), **_result(answer))
 
-    async def _extract(self, work: Due) -> None:
+    async def _extract(self, work: MaintenanceJob) -> None:
         store, now = self._store, self._clock()
         most = work.agent.fact_extraction.max_turns
         stretch = await store.transact(compaction.unseen, work.session_id, most)
@@ -214,11 +216,11 @@ class Upkeep:
         log.info("facts_extracted", turns=len(stretch.turns), new=new, **_result(answer))
 
     async def _ask(
-        self, work: Due, size: int, method: str, request: Frozen, expected: type[Answer]
+        self, work: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
         """What the agent's model says; None when it could not, or may not, be asked."""
         agent_id = work.agent.agent_id
-        asked = Work(work.name, agent_id, agent_id, size + ANSWER)
+        asked = MeteredCall(work.name, agent_id, agent_id, size + ANSWER)
         try:
             answer = await self._background.ask(asked, method, request, expected)
         except OrchestratorError as error:
@@ -229,5 +231,5 @@ class Upkeep:
         return answer
 
 
-def _result(answer: Asked) -> dict[str, object]:
+def _result(answer: MeteredResult) -> dict[str, object]:
     return {"model": answer.model, "tokens": answer.usage.total, "problem": answer.problem}

@@ -17,7 +17,7 @@ USAGE_DAYS = 400  # a month's budget, and last year's bill
 log = structlog.get_logger()
 
 
-class Retention:
+class RetentionJob:
     """Removes once a day what is older than ``retention`` in agents.json says."""
 
     def __init__(

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.channel_api import Adapter, OutboundPart, SendError, SendOutcome
 from orchestrator.errors import JournalError
-from orchestrator.failpoints import boundary
+from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import STORAGE_RETRY, Store
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxRow
@@ -173,7 +173,7 @@ class Delivery:
                 self._paused_until[row.channel] = anyio.current_time() + error.retry_after
             later = now + math.ceil(wait * 1000)
             if error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
-                await self._record(outbox.doubt, row.id, str(error), now, later)
+                await self._record(outbox.mark_unconfirmed, row.id, str(error), now, later)
             else:
                 await self._record(outbox.requeue, row.id, str(error), later)
 
@@ -261,11 +261,11 @@ class Delivery:
 @contextmanager
 def _bounded(name: str) -> Iterator[None]:
     """A platform call between two boundaries; one that takes too long may still have worked."""
-    boundary(f"{name}:before")
+    failpoint(f"{name}:before")
     try:
         with anyio.fail_after(CALL_TIMEOUT):
             yield
-        boundary(f"{name}:after")
+        failpoint(f"{name}:after")
     except TimeoutError:
         raise SendError("the platform did not answer", SendOutcome.UNKNOWN) from None
 

@@ -193,17 +193,17 @@ class Supervisor:
                     final=delay is None,
                 )
             slot.serving = True
-            self._tasks.start_soon(self._live, slot)
+            self._tasks.start_soon(self._run_slot, slot)
         await slot.changed.wait()
 
-    async def _live(self, slot: Slot) -> None:
+    async def _run_slot(self, slot: Slot) -> None:
         """One incarnation of the slot's worker, after its back-off, if it is still wanted."""
         structlog.contextvars.clear_contextvars()  # it outlives the turn that wanted it first
         try:
             while self._serves(slot) and slot.wanted:
                 delay = restarts.wait(slot.history, self._clock())
                 if not delay:
-                    await self._incarnate(slot)
+                    await self._run_worker(slot)
                     return
                 with anyio.move_on_after(delay):
                     await slot.changed.wait()
@@ -211,7 +211,7 @@ class Supervisor:
             slot.serving = False
             slot.notify()
 
-    async def _incarnate(self, slot: Slot) -> None:
+    async def _run_worker(self, slot: Slot) -> None:
         """From the start of a process to its end; what went wrong is in the slot's history."""
         spec = slot.spec
         slot.history = restarts.starting(slot.history, self._clock())
@@ -226,7 +226,7 @@ class Supervisor:
                 took = round((self._clock() - slot.history.started) * 1000, 1)
                 log.info("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
                 slot.notify()
-                await self._tend(slot, worker)
+                await self._monitor(slot, worker)
                 slot.history = restarts.stopping(slot.history)
             kind = restarts.classify(worker.code, asked=worker.asked, hung=worker.hung, oom=False)
             reason = f"exit {worker.code}"
@@ -240,7 +240,7 @@ class Supervisor:
             slot.history = after if slot.spec is spec else restarts.forgiven(after)
             log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
 
-    async def _tend(self, slot: Slot, worker: Worker) -> None:
+    async def _monitor(self, slot: Slot, worker: Worker) -> None:
         """Watch a running worker until it ends, is asked to, hangs or has been idle too long."""
         beats = [self._clock()]
         worker.on_beat = lambda: beats.__setitem__(0, self._clock())

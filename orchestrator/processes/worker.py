@@ -10,7 +10,7 @@ import anyio
 from pydantic import JsonValue, ValidationError
 
 from orchestrator.errors import WorkerError, WorkerLostError
-from orchestrator.failpoints import boundary
+from orchestrator.failpoints import failpoint
 from orchestrator.processes import child_process
 from orchestrator.processes.child_process import Child, Program, Spawn, execute
 from orchestrator.processes.launch import LaunchSpec
@@ -29,14 +29,14 @@ from thinker.protocol.methods import (
     TurnSteer,
 )
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
-from thinker.protocol.turn_cache import NOT_KEPT, Told
+from thinker.protocol.turn_cache import NOT_KEPT, SentTurnCache
 
 Answer = TypeVar("Answer", bound=Frozen)
 ASK_GRACE = 15.0  # seconds beyond what the child gives its model
 TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker counts as hung
 
 
-class TurnHost(Protocol):
+class WorkerHost(Protocol):
     """Who keeps a turn's journal while a worker runs it."""
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
@@ -57,10 +57,10 @@ class Worker(Child):
     """A running child. Requests of turns that it does not run (any more) are refused."""
 
     spec: LaunchSpec = field(kw_only=True)
-    turns: dict[str, TurnHost] = field(default_factory=dict)
+    turns: dict[str, WorkerHost] = field(default_factory=dict)
     turn_grace: float = TURN_GRACE  # seconds
     embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
-    told: Told = field(default_factory=Told)
+    told: SentTurnCache = field(default_factory=SentTurnCache)
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
@@ -69,7 +69,7 @@ class Worker(Child):
         ending = self.asked or self.hung
         return not (ending or self.exited.is_set() or self.peer.closed.is_set())
 
-    async def run_turn(self, run: TurnRun, host: TurnHost, now: float) -> TurnResult:
+    async def run_turn(self, run: TurnRun, host: WorkerHost, now: float) -> TurnResult:
         """Let the child run a turn to its end.
 
         Raises:
@@ -77,7 +77,7 @@ class Worker(Child):
             WorkerError: it answered with an error.
         """
         self.turns[run.turn_id] = host
-        boundary("run_turn:before")
+        failpoint("run_turn:before")
         try:
             result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
         except anyio.get_cancelled_exc_class():
@@ -92,7 +92,7 @@ class Worker(Child):
             raise WorkerError(f"agent {self.spec.agent_id!r}: {error}") from error
         finally:
             del self.turns[run.turn_id]
-        boundary("run_turn:after")
+        failpoint("run_turn:after")
         return result
 
     async def _run(self, run: TurnRun, seconds: float) -> TurnResult:
@@ -128,7 +128,7 @@ class Worker(Child):
 
     # --- what the child asks for ---------------------------------------------------------------
 
-    def _host(self, turn_id: str) -> TurnHost:
+    def _host(self, turn_id: str) -> WorkerHost:
         host = self.turns.get(turn_id)
         if host is None:
             raise RpcError(FENCED, f"turn {turn_id} is not run by this process")

@@ -58,7 +58,7 @@ log = structlog.get_logger()
 
 
 @dataclass
-class Zygote(Child):
+class ZygoteClient(Child):
     """A running zygote. ``descriptors`` is the socket that takes those of new workers."""
 
     descriptors: socket.socket = field(kw_only=True)
@@ -110,7 +110,7 @@ class Zygote(Child):
         self._reaped = anyio.Event()
         return code
 
-    async def deserted(self) -> None:
+    async def drained(self) -> None:
         """Wait until it has no worker any more, or has ended itself."""
         while self.workers and not self.exited.is_set():
             await first_of(self._reaped, self.exited)
@@ -143,7 +143,7 @@ class Zygotes:
         self._ping = ping
         self._code = Code(code)
         self._history = History()
-        self._zygote: Zygote | None = None
+        self._zygote: ZygoteClient | None = None
         self._changed = anyio.Event()
 
     async def spawn(self, program: Program) -> Spawned:
@@ -165,7 +165,7 @@ class Zygotes:
         """Whether a fork would be the same process."""
         return program.argv == WORKER and _at_start(program.env) == _at_start(self._env)
 
-    async def ready(self) -> Zygote | None:
+    async def ready(self) -> ZygoteClient | None:
         """A zygote of the newest code, waited for if it is just starting."""
         if self._zygote is not None and self._code.changed():
             self._retire(self._zygote, ExitKind.CLEAN, "the code changed")
@@ -197,17 +197,17 @@ class Zygotes:
                 self._zygote = zygote
                 self._notify()
                 try:
-                    await self._tend(zygote)
-                    await zygote.deserted()
+                    await self._monitor(zygote)
+                    await zygote.drained()
                 finally:
                     with anyio.move_on_after(LEAVE, shield=True):
-                        await zygote.deserted()
+                        await zygote.drained()
         except WorkerError as error:
             log.error("zygote_failed", problem=str(error))  # noqa: TRY400 - the text says it all
             self._ended(ExitKind.CRASH, str(error))
 
     @asynccontextmanager
-    async def _started(self) -> AsyncIterator[Zygote]:
+    async def _started(self) -> AsyncIterator[ZygoteClient]:
         try:
             self._code.changed()
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -218,11 +218,11 @@ class Zygotes:
             program = Program(
                 "the zygote", ARGV, self._env, self._cwd, "THINKER_PEER_FD", theirs.fileno()
             )
-            async with started(program, partial(Zygote, descriptors=ours)) as zygote:
+            async with started(program, partial(ZygoteClient, descriptors=ours)) as zygote:
                 theirs.close()
                 yield zygote
 
-    async def _tend(self, zygote: Zygote) -> None:
+    async def _monitor(self, zygote: ZygoteClient) -> None:
         """Look after a zygote until it is retired."""
         size = zygote.memory()
         while not zygote.retired.is_set():
@@ -242,7 +242,7 @@ class Zygotes:
                 reason = f"it has grown by {grown >> 20} MB"
                 self._retire(zygote, ExitKind.CLEAN, reason)
 
-    def _retire(self, zygote: Zygote, kind: ExitKind, reason: str) -> None:
+    def _retire(self, zygote: ZygoteClient, kind: ExitKind, reason: str) -> None:
         """Give it no more work; once it has no workers, it goes."""
         if zygote.retired.is_set():
             return

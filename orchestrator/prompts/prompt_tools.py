@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.tools.builtin.agent_tools import Helper, create_tool, message_tool, subagent
+from orchestrator.tools.builtin.agent_tools import SubagentTool, create_tool, message_tool, subagent
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.handoff_tools import handoff
 from orchestrator.tools.builtin.host_tool import DelegatingTool
@@ -100,7 +100,7 @@ def prompt_tools(
 
     ``environment`` switches optional ones on.
     """
-    living: dict[str, Helper] = {}
+    living: dict[str, SubagentTool] = {}
     for entry in definition.tools or ():
         use = names.resolve(entry)
         if isinstance(use, SubpromptUse):
@@ -124,12 +124,14 @@ def switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
     return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
 
 
-def _helper(agent: AgentDefinition, use: SubagentUse, prompt: PromptDefinition | None) -> Helper:
+def _helper(
+    agent: AgentDefinition, use: SubagentUse, prompt: PromptDefinition | None
+) -> SubagentTool:
     told = f"Have the agent {agent.agent_id!r} do a piece of work for you."
     minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
     if prompt is None:
-        return Helper(use, told, None, minutes)
-    return Helper(use, f"{told} {prompt.tool_description}", prompt.required_schema, minutes)
+        return SubagentTool(use, told, None, minutes)
+    return SubagentTool(use, f"{told} {prompt.tool_description}", prompt.required_schema, minutes)
 
 
 def _handoff(

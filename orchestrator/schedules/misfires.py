@@ -23,7 +23,7 @@ class Misfire:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MisfireDecision:
     """What becomes of one instant: ``due`` (it runs), ``missed`` or ``skipped``, and why."""
 
     at: int
@@ -33,7 +33,7 @@ class Verdict:
 
 def decide(
     instants: Sequence[int], misfire: Misfire, now: int, *, not_before: int, unfinished: int
-) -> list[Verdict]:
+) -> list[MisfireDecision]:
     """What becomes of the instants that have come, oldest first.
 
     ``not_before`` is when a task that failed may run again, ``unfinished`` how many of its runs
@@ -50,13 +50,13 @@ def decide(
 
 def _verdict(
     at: int, running: set[int], misfire: Misfire, not_before: int, *, busy: bool
-) -> Verdict:
+) -> MisfireDecision:
     if at in running:
-        return Verdict(at, "due")
+        return MisfireDecision(at, "due")
     if at < not_before:
-        return Verdict(at, "skipped", "backing off after a failure")
+        return MisfireDecision(at, "skipped", "backing off after a failure")
     if busy:
-        return Verdict(at, "skipped", "the run before it has not ended")
+        return MisfireDecision(at, "skipped", "the run before it has not ended")
     if misfire.policy == "skip":
-        return Verdict(at, "skipped", "missed, and the task skips what it missed")
-    return Verdict(at, "missed", "nobody was there to run it")
+        return MisfireDecision(at, "skipped", "missed, and the task skips what it missed")
+    return MisfireDecision(at, "missed", "nobody was there to run it")

@@ -19,7 +19,7 @@ MISFIRE = ("misfire", "misfire_limit", "misfire_window_minutes")
 Source = Literal["skill", "tool"]
 
 
-class Step(Frozen):
+class ToolStep(Frozen):
     """The one call of the direct tier, which needs no model."""
 
     tool: str = Field(validation_alias=AliasChoices("toolName", "tool"), min_length=1)
@@ -47,7 +47,7 @@ class TaskSpec(Frozen):
     notify: Notify | None = None
     required_tools: tuple[str, ...] | None = None
     max_steps: int | None = Field(None, ge=1, le=50)
-    direct: Step | None = None
+    direct: ToolStep | None = None
     misfire: Policy = "latest"
     misfire_limit: int = Field(10, ge=1, le=MAX_CATCH_UP)
     misfire_window_minutes: int = Field(WEEK, ge=1)
@@ -127,18 +127,18 @@ def skill_fields(skill: SkillFile) -> JsonObject:
     }
 
 
-def _steps(plan: JsonValue) -> Sequence[Step]:
+def _steps(plan: JsonValue) -> Sequence[ToolStep]:
     if not isinstance(plan, list):
         return ()
     try:
-        return [Step.model_validate(step) for step in plan]
+        return [ToolStep.model_validate(step) for step in plan]
     except ValidationError as error:
         raise ScheduleError(
             "execution_plan: each step needs a toolName and, if it has any, parameters"
         ) from error
 
 
-def _tools(fields: JsonObject, steps: Sequence[Step]) -> JsonValue:
+def _tools(fields: JsonObject, steps: Sequence[ToolStep]) -> JsonValue:
     """The tools by name; those of a plan with several steps are for the model to call."""
     if fields.get("no_tools") is True:
         return []

@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from orchestrator.selftest import timetable
-from orchestrator.selftest.evidence import Approval, Evidence, Run, Step
+from orchestrator.selftest.evidence import ApprovalRow, Evidence, RunRow, StepRow
 from orchestrator.selftest.scenario import SERVER, Script
 
 BEGUN = ("intent", "done", "unknown")  # states of a call that may have had its effect
 RAN = ("done", "unknown")
 
 
-def planned_by(evidence: Evidence) -> Mapping[str, Step]:
+def planned_by(evidence: Evidence) -> Mapping[str, StepRow]:
     """The call that has planned each script which runs by plan."""
     return {
         json.loads(step.args or "{}")["name"]: step
@@ -51,8 +51,8 @@ def fired(evidence: Evidence) -> Iterator[str]:
         yield from _caught_up(name, runs)
 
 
-def _caught_up(name: str, runs: list[Run]) -> Iterator[str]:
-    together: dict[int, list[Run]] = defaultdict(list)
+def _caught_up(name: str, runs: list[RunRow]) -> Iterator[str]:
+    together: dict[int, list[RunRow]] = defaultdict(list)
     for run in runs:
         together[run.created_at].append(run)
     for now, passed in together.items():
@@ -81,7 +81,7 @@ def allowed(evidence: Evidence) -> Iterator[str]:
 
 
 def _left_to(
-    script: Script, step: Step, approval: Approval | None, evidence: Evidence
+    script: Script, step: StepRow, approval: ApprovalRow | None, evidence: Evidence
 ) -> Iterator[str]:
     name = json.loads(step.args or "{}")["name"]
     effects = [e for e in evidence.events if e.kind in ("effect", "keyed") and name in e.text]

@@ -10,7 +10,7 @@ import apsw
 
 from orchestrator.journal.inspect import invariants
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK
-from orchestrator.selftest.ledger import Event
+from orchestrator.selftest.ledger import LedgerEvent
 from orchestrator.selftest.scenario import Scenario
 
 MARK = re.compile(r"\b\w+#\w+\b")
@@ -18,7 +18,7 @@ WARNING = "⚠️"  # begins what the daemon adds to a reply
 LATE = "⚠️ I couldn't confirm that this reached you"  # begins a quote of an earlier reply
 OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
 TERMINAL = ("done", "dead", "cancelled")
-Row = TypeVar("Row", "Inbox", "Turn", "Step", "Out", "Approval", "Run", "Task")
+Row = TypeVar("Row", "Inbox", "TurnRow", "StepRow", "Out", "ApprovalRow", "RunRow", "TaskRow")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Inbox:
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnRow:
     """A row of ``turn``; ``number`` is its place in the order of admission."""
 
     number: int
@@ -47,7 +47,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRow:
     """A row of ``step``; ``side_effect`` is its class; times in milliseconds."""
 
     turn_id: str
@@ -79,7 +79,7 @@ class Out:
 
 
 @dataclass(frozen=True)
-class Approval:
+class ApprovalRow:
     """A row of ``approval``."""
 
     turn_id: str
@@ -88,7 +88,7 @@ class Approval:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRow:
     """A row of ``task_run`` with its task's name; times in milliseconds.
 
     ``created_at`` is when it was found to be due, ``inbox_id`` None when it did not run.
@@ -103,7 +103,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskRow:
     """A row of ``task``; times in milliseconds."""
 
     name: str
@@ -116,12 +116,12 @@ class Journal:
     """The journal at one moment. ``violations`` are those of the journal's own invariants."""
 
     inbox: tuple[Inbox, ...] = ()
-    turns: tuple[Turn, ...] = ()
-    steps: tuple[Step, ...] = ()
+    turns: tuple[TurnRow, ...] = ()
+    steps: tuple[StepRow, ...] = ()
     outbox: tuple[Out, ...] = ()
-    approvals: tuple[Approval, ...] = ()
-    runs: tuple[Run, ...] = ()
-    tasks: tuple[Task, ...] = ()
+    approvals: tuple[ApprovalRow, ...] = ()
+    runs: tuple[RunRow, ...] = ()
+    tasks: tuple[TaskRow, ...] = ()
     offset: int = 0
     epoch: int = 0
     facts: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class Evidence:
 
     scenario: Scenario
     journal: Journal
-    events: tuple[Event, ...]
+    events: tuple[LedgerEvent, ...]
     deaths: tuple[Death, ...] = ()
     kills: int = 0
     boots: int = 1
@@ -190,7 +190,7 @@ class Evidence:
             for chat, messages in self.visible().items()
         }
 
-    def unknown(self) -> list[Step]:
+    def unknown(self) -> list[StepRow]:
         """The calls of which nobody knows whether they ran."""
         return [step for step in self.journal.steps if step.state == "unknown"]
 
@@ -225,25 +225,27 @@ def _journal(db: apsw.Connection, *, check: bool) -> Journal:
             db, Inbox, "SELECT id, update_id, chat_id, text, state, turn_id, claims FROM inbox"
         ),
         turns=_rows(
-            db, Turn, "SELECT rowid, id, chat_key, state, epoch, stop_reason FROM turn ORDER BY 1"
+            db,
+            TurnRow,
+            "SELECT rowid, id, chat_key, state, epoch, stop_reason FROM turn ORDER BY 1",
         ),
         steps=_rows(
             db,
-            Step,
+            StepRow,
             "SELECT turn_id, seq, kind, name, class, args, idem_key, state, result, usage, epoch,"
             " t_intent, t_end FROM step",
         ),
         outbox=_rows(
             db, Out, "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1"
         ),
-        approvals=_rows(db, Approval, "SELECT turn_id, seq, state FROM approval"),
+        approvals=_rows(db, ApprovalRow, "SELECT turn_id, seq, state FROM approval"),
         runs=_rows(
             db,
-            Run,
+            RunRow,
             "SELECT name, scheduled_at, task_run.state, inbox_id, task_run.created_at, ended_at"
             " FROM task_run JOIN task ON task.id = task_id ORDER BY 2",
         ),
-        tasks=_rows(db, Task, "SELECT name, state, created_at FROM task"),
+        tasks=_rows(db, TaskRow, "SELECT name, state, created_at FROM task"),
         offset=int(offset or 0),
         epoch=int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0),
         facts=tuple(str(fact) for (fact,) in db.execute("SELECT fact FROM fact")),

@@ -16,7 +16,7 @@ _DONE = 200
 
 
 @dataclass(frozen=True)
-class Call:
+class BotApiCall:
     """One request: what was asked, and what became of it.
 
     ``done`` is whether it had its effect; ``status`` is what was answered, 0 for no answer.
@@ -68,7 +68,7 @@ class BotApiServer(BotWorld, LoopbackServer):
     def __init__(self, token: str, username: str = "test_bot") -> None:
         super().__init__(token, username)
         self.token = token
-        self.ledger: list[Call] = []
+        self.ledger: list[BotApiCall] = []
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
         self._heard: dict[int, set[int]] = defaultdict(set)
 
@@ -76,7 +76,7 @@ class BotApiServer(BotWorld, LoopbackServer):
         """Let the next calls of ``method`` fail, one fault each, in order."""
         self._faults[method].extend(faults)
 
-    def calls(self, method: str) -> list[Call]:
+    def calls(self, method: str) -> list[BotApiCall]:
         """The ledger's entries of one method, in the order in which they ended."""
         return [call for call in self.ledger if call.method == method]
 
@@ -164,7 +164,7 @@ class BotApiServer(BotWorld, LoopbackServer):
         return 200, json.dumps({"ok": True, "result": result}).encode()
 
     def _record(self, method: str, params: ForeignJson, *, done: bool, status: int) -> None:
-        self.ledger.append(Call(method, params, done, status))
+        self.ledger.append(BotApiCall(method, params, done, status))
         self._notify()
 
 

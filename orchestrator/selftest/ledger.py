@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Event:
+class LedgerEvent:
     """One thing that happened; ``at`` in milliseconds since the epoch.
 
     ======== =============== ======== ==================================
@@ -45,7 +45,7 @@ class Ledger:
 
     def append(self, kind: str, text: str = "", number: int = 0, chat: int = 0) -> None:
         """Write an event down; one write, so that lines of several processes never mix."""
-        event = Event(kind, text, number, chat, time.time_ns() // 1_000_000)
+        event = LedgerEvent(kind, text, number, chat, time.time_ns() // 1_000_000)
         line = json.dumps(asdict(event)).encode() + b"\n"
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
@@ -60,7 +60,7 @@ class Ledger:
             if not any((event.kind, event.text) == (kind, text) for event in self.events()):
                 self.append(kind, text)
 
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[LedgerEvent, ...]:
         """Everything so far, in order."""
         lines = self.path.read_text("utf-8").splitlines()
-        return tuple(Event(**json.loads(line)) for line in lines)
+        return tuple(LedgerEvent(**json.loads(line)) for line in lines)

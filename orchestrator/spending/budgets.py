@@ -21,7 +21,7 @@ MILLION = 1_000_000  # prices are per million tokens
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BudgetVerdict:
     """What the detector sees; ``reason`` is why the agent is to be paused, None when it is not.
 
     Rates are tokens per minute; ``active`` counts the minutes in which there were calls.
@@ -39,7 +39,7 @@ def window(now: int) -> int:
     return (now // 60_000 - MINUTES + 1) * 60_000
 
 
-def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> Verdict:
+def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> BudgetVerdict:
     """Judge the tokens of the last hour, by minute since the epoch; ``now`` in milliseconds.
 
     Minutes without a call stand in no bucket and do not thin the baseline.
@@ -68,7 +68,7 @@ def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> Verd
             f" {controls.short_window_minutes} min vs {rounded(baseline_rate):,} tokens/min"
             f" baseline ({controls.spike_multiplier:g}x threshold)"
         )
-    return Verdict(reason, total, short_rate, baseline_rate, len(used))
+    return BudgetVerdict(reason, total, short_rate, baseline_rate, len(used))
 
 
 def rounded(rate: float) -> int:

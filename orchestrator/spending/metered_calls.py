@@ -7,15 +7,15 @@ from orchestrator.errors import OrchestratorError, WorkerLostError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import usage
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.spending.spending_guard import Gate
-from thinker.protocol.background import Asked
+from orchestrator.spending.spending_guard import SpendingGuard
+from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Frozen
 
-Answer = TypeVar("Answer", bound=Asked)
+Answer = TypeVar("Answer", bound=MeteredResult)
 
 
 @dataclass(frozen=True)
-class Work:
+class MeteredCall:
     """``name`` is that of the work in the usage table, ``tokens`` what it may take.
 
     ``agent_id`` is who pays for it, ``worker`` whose process does it (a subagent's is its own).
@@ -28,15 +28,15 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Background:
+class MeteredCalls:
     """Who does such work, and who allows it."""
 
     store: Store
     supervisor: Supervisor
-    gate: Gate
+    gate: SpendingGuard
 
     async def ask(
-        self, work: Work, method: str, request: Frozen, expected: type[Answer]
+        self, work: MeteredCall, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
         """What the agent's worker says; None when it may not be asked.
 

@@ -23,10 +23,10 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
-from orchestrator.spending.budgets import Verdict
+from orchestrator.spending.budgets import BudgetVerdict
 from orchestrator.timezones import zone_or_utc
-from orchestrator.wakeup import Changes
-from thinker.protocol.background import Asked
+from orchestrator.wakeup import Wakeup
+from thinker.protocol.background import MeteredResult
 from thinker.protocol.methods import StepCommit
 
 ACCOUNT = "account"  # the kind of a pause that a provider's refusal began
@@ -34,7 +34,7 @@ RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room
 log = structlog.get_logger()
 
 
-class Gate(Changes):
+class SpendingGuard(Wakeup):
     """Decides, inside the transactions of others, whether an agent may go on.
 
     It is woken whenever a pause, the configuration or a budget has changed, so that an agent may
@@ -61,7 +61,7 @@ class Gate(Changes):
         """Before T2: the pause because of which a message has to wait; its chat is told once."""
         pause = self._check(db, agent_id, "", row.address)
         if pause is not None and row.kind == "message":
-            pauses.tell(db, pause, row.address(), _told(pause), self._clock())
+            pauses.tell(db, pause, row.address(), pause_notice(pause), self._clock())
         return pause
 
     def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
@@ -117,7 +117,9 @@ class Gate(Changes):
         usage.reserve(db, agent_id, work, self._model(agent_id), amount, self._clock())
         return True
 
-    def settle_work(self, db: apsw.Connection, agent_id: str, work: str, asked: Asked) -> None:
+    def settle_work(
+        self, db: apsw.Connection, agent_id: str, work: str, asked: MeteredResult
+    ) -> None:
         """What such a call took."""
         usd = budgets.cost(find_price(self._agents().prices, asked.model), asked.usage)
         usage.settle(db, agent_id, work, asked.model, asked.usage, usd, self._clock())
@@ -128,7 +130,7 @@ class Gate(Changes):
         if definition is not None:
             self._trip(db, definition, ACCOUNT, reason, _origin(db, turn))
 
-    def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> Verdict | None:
+    def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> BudgetVerdict | None:
         """What the detector of an agent sees; None when it is off."""
         controls = definition.cost_controls
         if controls is None or not controls.enabled:
@@ -216,7 +218,7 @@ class Gate(Changes):
         log.warning("agent_paused", agent_id=agent_id, kind=kind, reason=reason)
         if pause is None:
             return None
-        pauses.tell(db, pause, origin, _told(pause), now)
+        pauses.tell(db, pause, origin, pause_notice(pause), now)
         controls = definition.cost_controls
         if controls is None or controls.notify_channel is None or controls.notify_chat_id is None:
             return pause
@@ -280,5 +282,6 @@ def _origin(db: apsw.Connection, turn: Turn) -> Address:
     return turns.origin(db, turn.id).address()
 
 
-def _told(pause: Pause) -> str:
+def pause_notice(pause: Pause) -> str:
+    """Return what a chat is sent about a pause."""
     return chat_texts.PAUSED.format(reason=pause.reason)

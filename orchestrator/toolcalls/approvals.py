@@ -18,7 +18,7 @@ from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.tools import policy
-from orchestrator.wakeup import Changes
+from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import SideEffect
 
 SHOWN = 500  # characters of the arguments that the question shows
@@ -33,7 +33,7 @@ class ApprovalNeeded(Exception):  # noqa: N818 - not an error: the turn waits
         self.approval = approval
 
 
-class Desk(Changes):
+class ApprovalQueue(Wakeup):
     """Where questions lie and answers are given; it is woken when some were, or have gone."""
 
     def __init__(

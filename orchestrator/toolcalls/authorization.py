@@ -12,12 +12,12 @@ import apsw
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.savepoints import tolerant
+from orchestrator.journal.db.savepoints import savepoint_or_rollback
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.toolcalls.approvals import Desk
+from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import (
@@ -37,7 +37,7 @@ from thinker.protocol.messages import ToolResult
 
 
 @dataclass(frozen=True)
-class Caller:
+class CallContext:
     """Who makes a call: the agent as its turn has it, and the epoch of the process that runs it."""
 
     definition: AgentDefinition
@@ -47,21 +47,21 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Begun:
+class StartedCall:
     """A call whose tool is outside the journal, past T4; without a tool nothing has begun."""
 
     call: Call
     tool: PlainTool | McpTool | None
 
 
-class ToolJournal:
+class CallAuthorizer:
     """Decides of each call, by policy and approvals, whether it may begin."""
 
     def __init__(
         self,
         servers: ToolServers,
         prompts: PromptLibrary,
-        desk: Desk,
+        desk: ApprovalQueue,
         clock: Callable[[], int],
     ) -> None:
         self._servers = servers
@@ -69,8 +69,8 @@ class ToolJournal:
         self._desk = desk
         self._clock = clock
 
-    def make(
-        self, db: apsw.Connection, caller: Caller, seqs: Sequence[int]
+    def run_local(
+        self, db: apsw.Connection, caller: CallContext, seqs: Sequence[int]
     ) -> dict[int, ToolResult]:
         """Inside T3: T4 and T5 of its first calls, as long as they need nothing but the journal.
 
@@ -85,7 +85,9 @@ class ToolJournal:
             if foreign or not isinstance(TOOLS.get(call.name), JournalTool):
                 break
             made = None
-            with tolerant(db):  # a fault in one tool is told when the worker asks for it
+            with savepoint_or_rollback(
+                db
+            ):  # a fault in one tool is told when the worker asks for it
                 made = self._decide(db, caller, call)
             if not isinstance(made, ToolResult):
                 break
@@ -93,8 +95,8 @@ class ToolJournal:
         return results
 
     def begin(
-        self, db: apsw.Connection, caller: Caller, seq: int
-    ) -> ToolResult | Approval | Begun | None:
+        self, db: apsw.Connection, caller: CallContext, seq: int
+    ) -> ToolResult | Approval | StartedCall | None:
         """Policy and T4; T5 as well of a call that changes, or reads, nothing but the journal.
 
         What waits is an approval, or None: work that goes on elsewhere.
@@ -103,8 +105,8 @@ class ToolJournal:
         return self._decide(db, caller, call) if call.result is None else call.result
 
     def _decide(
-        self, db: apsw.Connection, caller: Caller, call: Call
-    ) -> ToolResult | Approval | Begun | None:
+        self, db: apsw.Connection, caller: CallContext, call: Call
+    ) -> ToolResult | Approval | StartedCall | None:
         definition = caller.definition
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
@@ -115,18 +117,18 @@ class ToolJournal:
             or self._prompts.tools(definition).get(call.name)
         )
         if tool is None:
-            return Begun(call, None)
+            return StartedCall(call, None)
         if isinstance(tool, DelegatingTool):
             return self._delegate(db, call, tool, caller)
-        return self._word(db, call, tool, caller) or self._start(db, call, tool, caller)
+        return self._require_approval(db, call, tool, caller) or self._start(db, call, tool, caller)
 
     def _start(
         self,
         db: apsw.Connection,
         call: Call,
         tool: JournalTool | PlainTool | McpTool,
-        caller: Caller,
-    ) -> ToolResult | Begun:
+        caller: CallContext,
+    ) -> ToolResult | StartedCall:
         """T4, with what only the operator sets in the call, which the journal does not hold."""
         known = caller.context.environments
         try:
@@ -137,13 +139,13 @@ class ToolJournal:
             effect = _effect(tool, call, caller.context)
             return steps.finish_local(db, call, effect, caller.epoch, self._clock())
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
-        return Begun(call, tool)
+        return StartedCall(call, tool)
 
     def _delegate(
-        self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: Caller
+        self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: CallContext
     ) -> ToolResult | Approval | None:
         """T4 with the beginning of the work, T5 once it has an outcome; None in between."""
-        word = None if tool.begun(db, call) else self._word(db, call, tool, caller)
+        word = None if tool.begun(db, call) else self._require_approval(db, call, tool, caller)
         if word is not None:
             return word
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
@@ -156,8 +158,8 @@ class ToolJournal:
         result = ToolResult(call_id=call.call_id, name=call.name, content=text)
         return steps.finish(db, call, result, self._clock())
 
-    def _word(
-        self, db: apsw.Connection, call: Call, tool: HostTool | McpTool, caller: Caller
+    def _require_approval(
+        self, db: apsw.Connection, call: Call, tool: HostTool | McpTool, caller: CallContext
     ) -> ToolResult | Approval | None:
         """Why a call may not run now: its refusal, or the question that waits; None if it may.
 
@@ -181,7 +183,7 @@ class ToolJournal:
         return steps.finish(db, call, failed_result(call, text), self._clock())
 
 
-def _load(db: apsw.Connection, caller: Caller, seq: int) -> Call:
+def _load(db: apsw.Connection, caller: CallContext, seq: int) -> Call:
     call = steps.load_call(db, caller.context.turn_id, seq)
     if call is None:
         raise JournalError(f"there is no call {caller.context.turn_id}:{seq}")

@@ -14,13 +14,18 @@ from anyio.abc import TaskGroup
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.failpoints import boundary
+from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.toolcalls.approvals import ApprovalNeeded, Desk
-from orchestrator.toolcalls.authorization import Begun, Caller, ToolJournal, failed_result
+from orchestrator.toolcalls.approvals import ApprovalNeeded, ApprovalQueue
+from orchestrator.toolcalls.authorization import (
+    CallAuthorizer,
+    CallContext,
+    StartedCall,
+    failed_result,
+)
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
@@ -33,11 +38,11 @@ TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
 log = structlog.get_logger()
 
 
-class WorkGoesOn(Exception):  # noqa: N818 - not an error: the turn waits
+class ToolPending(Exception):  # noqa: N818 - not an error: the turn waits
     """What the call has begun has not ended; ask again when it has."""
 
 
-class HandedOver(Exception):  # noqa: N818 - not an error: the turn goes on elsewhere
+class HandoffDone(Exception):  # noqa: N818 - not an error: the turn goes on elsewhere
     """The call has ended; the turn is another agent's now."""
 
 
@@ -45,7 +50,7 @@ class HandedOver(Exception):  # noqa: N818 - not an error: the turn goes on else
 class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
     result: ToolResult | None = None
-    needed: ApprovalNeeded | WorkGoesOn | HandedOver | None = None
+    needed: ApprovalNeeded | ToolPending | HandoffDone | None = None
 
 
 class ToolRunner:
@@ -60,14 +65,14 @@ class ToolRunner:
         servers: ToolServers,
         prompts: PromptLibrary,
         tasks: TaskGroup,
-        desk: Desk,
+        desk: ApprovalQueue,
         clock: Callable[[], int],
         changed: Callable[[], None],
     ) -> None:
         self._store = store
         self._servers = servers
         self._prompts = prompts
-        self.journal = ToolJournal(servers, prompts, desk, clock)
+        self.journal = CallAuthorizer(servers, prompts, desk, clock)
         self._tasks = tasks
         self._clock = clock
         self._changed = changed
@@ -99,7 +104,7 @@ class ToolRunner:
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
             self._changed()
 
-    async def call(self, caller: Caller, seq: int) -> ToolResult:
+    async def call(self, caller: CallContext, seq: int) -> ToolResult:
         """The durable result of a call, running it if it has none.
 
         Raises:
@@ -120,7 +125,7 @@ class ToolRunner:
             raise JournalError(f"call {key[0]}:{seq} has no result yet")
         return pending.result
 
-    async def _run(self, pending: _Pending, caller: Caller, seq: int) -> None:
+    async def _run(self, pending: _Pending, caller: CallContext, seq: int) -> None:
         context = caller.context
         try:
             with bound(  # the request came by the wire, whose tasks know nothing of this turn
@@ -132,7 +137,7 @@ class ToolRunner:
         except ApprovalNeeded as needed:
             log.info("approval_needed", seq=seq, tool=needed.approval.tool)
             pending.needed = needed
-        except (WorkGoesOn, HandedOver) as elsewhere:
+        except (ToolPending, HandoffDone) as elsewhere:
             pending.needed = elsewhere
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
@@ -142,37 +147,37 @@ class ToolRunner:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(self, caller: Caller, seq: int) -> ToolResult:
+    async def _execute(self, caller: CallContext, seq: int) -> ToolResult:
         begun = await self._store.transact(self.journal.begin, caller, seq)
-        if isinstance(begun, Begun) and begun.tool is None:
+        if isinstance(begun, StartedCall) and begun.tool is None:
             await self._servers.settled()  # its server may just be starting
             begun = await self._store.transact(self.journal.begin, caller, seq)
-        if isinstance(begun, Begun):
+        if isinstance(begun, StartedCall):
             return await self._outside(begun, caller)
         if isinstance(begun, ToolResult):
             self.made({seq: begun})
             if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
-                raise HandedOver
+                raise HandoffDone
             return begun
         self._changed()
         if begun is None:
-            raise WorkGoesOn
+            raise ToolPending
         raise ApprovalNeeded(begun)
 
-    async def _outside(self, begun: Begun, caller: Caller) -> ToolResult:
+    async def _outside(self, begun: StartedCall, caller: CallContext) -> ToolResult:
         """The effect in the outside world, and T5."""
         call, tool = begun.call, begun.tool
         if tool is None:
             why = self._servers.why_missing(call.name)
             return await self._store.transact(self.journal.refuse, call, why)
         log.info("tool_call", tool=call.name, seq=call.seq)
-        boundary("effect:before")
+        failpoint("effect:before")
         result = (
             await self._servers.result(tool, call)
             if isinstance(tool, McpTool)
             else await _outcome(tool, call, caller.context)
         )
-        boundary("effect:after")
+        failpoint("effect:after")
         if result is not None:
             return await self._store.transact(steps.finish, call, result, self._clock())
         unknown = failed_result(call, steps.UNKNOWN_OUTCOME)

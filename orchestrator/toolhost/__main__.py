@@ -12,7 +12,7 @@ import structlog
 
 from orchestrator.processes.reaper import Process, adopt_orphans, end_orphans, reap_orphans
 from orchestrator.toolhost import wire
-from orchestrator.toolhost.host import Host
+from orchestrator.toolhost.host import ToolHost
 from orchestrator.toolhost.launcher import die_with
 from thinker.protocol import logs
 from thinker.protocol.peer import connected
@@ -31,7 +31,7 @@ class _LibraryLog(logging.Handler):
 async def _serve(fd: int) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(partial(reap_orphans, _is_server, end=False))
-        host = Host(tasks)
+        host = ToolHost(tasks)
         async with connected(socket.socket(fileno=fd), host.requests) as peer:
             await host.serve(peer)
         tasks.cancel_scope.cancel()

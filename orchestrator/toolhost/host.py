@@ -8,8 +8,14 @@ from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
 from orchestrator.toolhost import wire
-from orchestrator.toolhost.session import Server
-from orchestrator.toolhost.wire import Accepted, ServersSet, ServerState, ToolAnswer, ToolRequest
+from orchestrator.toolhost.session import McpSession
+from orchestrator.toolhost.wire import (
+    RequestAccepted,
+    ServersSet,
+    ServerState,
+    ToolAnswer,
+    ToolRequest,
+)
 from thinker.protocol import methods
 from thinker.protocol.methods import Heartbeat, Ready
 from thinker.protocol.peer import Peer, RequestHandler, RpcError
@@ -19,12 +25,12 @@ from thinker.protocol.peer import Peer, RequestHandler, RpcError
 class _Place:
     """A server and the task that runs it."""
 
-    server: Server
+    server: McpSession
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     over: anyio.Event = field(default_factory=anyio.Event)
 
 
-class Host:
+class ToolHost:
     """Serves the supervisor on one wire. ``tasks`` must outlive it."""
 
     def __init__(self, tasks: TaskGroup) -> None:
@@ -45,7 +51,7 @@ class Host:
                 await peer.closed.wait()
             peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
 
-    async def _set(self, params: JsonValue) -> Accepted:
+    async def _set(self, params: JsonValue) -> RequestAccepted:
         wanted = {spec.name: spec for spec in ServersSet.model_validate(params).servers}
         for name, place in list(self._places.items()):
             if wanted.get(name) != place.server.spec:
@@ -55,9 +61,9 @@ class Host:
         for name, spec in wanted.items():
             old = self._places.get(name)
             if old is None or old.server.spec != spec:
-                place = self._places[name] = _Place(Server(spec, self._tell))
+                place = self._places[name] = _Place(McpSession(spec, self._tell))
                 self._tasks.start_soon(self._run, place, old)
-        return Accepted()
+        return RequestAccepted()
 
     async def _run(self, place: _Place, old: _Place | None) -> None:
         """Run a server, after the one whose place it takes has gone."""

@@ -61,7 +61,7 @@ class ServerProblem(Exception):  # noqa: N818 - what a foreign server did, not a
     """The server cannot be used as it is; the text says why."""
 
 
-class Server:
+class McpSession:
     """One configured server. ``report`` is told of every change of its state."""
 
     def __init__(

@@ -45,7 +45,7 @@ class ServersSet(Frozen):
     servers: tuple[ServerSpec, ...]
 
 
-class Accepted(Frozen):
+class RequestAccepted(Frozen):
     """It was taken note of; what becomes of it comes as notifications."""
 
 

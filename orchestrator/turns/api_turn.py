@@ -9,7 +9,7 @@ import apsw
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import (
     api_requests,
     cancellations,
@@ -24,7 +24,7 @@ from orchestrator.journal.turns.attachments import Wanted
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.outbound.delivery import Reply
-from orchestrator.turns.turn_inputs import WINDOW, Gathered
+from orchestrator.turns.turn_inputs import WINDOW, TurnInputs
 from orchestrator.turns.turn_runner import TurnRunner
 from thinker.protocol.messages import Message, ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
@@ -52,8 +52,8 @@ class RequestTurnRunner(TurnRunner):
         return found
 
     def _gather(
-        self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
-    ) -> Gathered | Pause | list[Wanted]:
+        self, db: apsw.Connection, definition: AgentDefinition, meaning: Embedding | None
+    ) -> TurnInputs | Pause | list[Wanted]:
         self._asked = asked = self._find(db)
         self._past = (
             *request_history.before(db, asked, WINDOW),
@@ -61,7 +61,7 @@ class RequestTurnRunner(TurnRunner):
         )
         return super()._gather(db, definition, meaning)
 
-    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+    def _request(self, gathered: TurnInputs, definition: AgentDefinition) -> TurnRun:
         run, body = super()._request(gathered, definition), self._asked.body
         said = len(self._past)
         while said and isinstance(self._past[said - 1], UserMessage):
@@ -82,7 +82,7 @@ class RequestTurnRunner(TurnRunner):
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply:
         """T6: what it came to is noted for whoever asks, now or again."""
-        turn, now, asked = self._turn, self._with.clock(), self._find(db).body
+        turn, now, asked = self._turn, self._services.clock(), self._find(db).body
         cancellations.cancel_awaited(db, turn.id, now)
         text, calls = result.text, tuple[HandedCall, ...]()
         if result.stop_reason is StopReason.HANDED_BACK:
@@ -99,7 +99,7 @@ class RequestTurnRunner(TurnRunner):
         end = (result.stop_reason, result.error)
         parts = [Part(told, markdown=False)]
         address = turns.origin(db, turn.id).address()
-        mode = self._with.delivery.mode(address)
+        mode = self._services.delivery.mode(address)
         turns.reply(db, turn, parts, mode, end, now, repaired=result.repaired)
         api_requests.end(db, turn, api_requests.outcome(result, text, calls), now)
         return Reply(address, mode)
@@ -108,7 +108,7 @@ class RequestTurnRunner(TurnRunner):
         super()._bury(db, deaths, reason)
         told = chat_texts.POISON.format(deaths=deaths, turn=self._turn.id)
         gone = TurnResult(text=told, stop_reason=StopReason.MODEL_ERROR, error=told)
-        api_requests.end(db, self._turn, api_requests.outcome(gone, told), self._with.clock())
+        api_requests.end(db, self._turn, api_requests.outcome(gone, told), self._services.clock())
 
 
 def _beside(own: tuple[ToolSpec, ...], given: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:

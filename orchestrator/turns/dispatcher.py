@@ -21,8 +21,8 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.routing import agent_for
-from orchestrator.turns.opener import BOUNDED_ELSEWHERE, Begun, Opener
-from orchestrator.turns.turn_inputs import Services
+from orchestrator.turns.opener import BOUNDED_ELSEWHERE, OpenTurn, TurnOpener
+from orchestrator.turns.turn_inputs import TurnServices
 from thinker.protocol.logs import bound
 
 TASKS_AT_ONCE = 8  # of all agents
@@ -33,10 +33,10 @@ log = structlog.get_logger()
 class Dispatcher:
     """Owns the lanes. ``tasks`` must outlive it."""
 
-    def __init__(self, services: Services, tasks: TaskGroup) -> None:
-        self._with = services
+    def __init__(self, services: TurnServices, tasks: TaskGroup) -> None:
+        self._services = services
         self._tasks = tasks
-        self._opener = Opener(services)
+        self._opener = TurnOpener(services)
         self._lanes: set[str] = set()
         self._late: set[str] = set()  # chats with a lane that were found to have work
         self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns in hand, by their ids
@@ -76,13 +76,13 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Open a lane for every chat that has work, until cancelled."""
-        self._tasks.start_soon(self._let_go)
+        self._tasks.start_soon(self._release_paused)
         while True:
             self._work = anyio.Event()
             try:
-                chats, impatient, cancelled = self._with.store.read(self._look)
+                chats, impatient, cancelled = self._services.store.read(self._look)
                 for chat in impatient:
-                    ended = await self._with.store.transact(self._interrupt, chat)
+                    ended = await self._services.store.transact(self._interrupt, chat)
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
@@ -99,9 +99,9 @@ class Dispatcher:
 
         What it yields is to be called at the end of T1, which nothing in it undoes.
         """
-        free, begun = [*filter(self._take, chats)], dict[str, Begun | None]()
+        free, begun = [*filter(self._take, chats)], dict[str, OpenTurn | None]()
         try:
-            yield partial(self._opener.follow, free, begun)
+            yield partial(self._opener.open_all, free, begun)
         except BaseException:
             begun.clear()  # nobody knows what became of it: the lanes will see
             raise
@@ -112,7 +112,7 @@ class Dispatcher:
                 else:
                     self._tasks.start_soon(self._lane, chat, begun.get(chat))
             if len(begun) < len(free):
-                self._with.delivery.wake()  # a chat may have been told why it is not answered
+                self._services.delivery.wake()  # a chat may have been told why it is not answered
             if len(free) < len(chats):
                 self.wake()
 
@@ -135,10 +135,10 @@ class Dispatcher:
             self._late.discard(chat)
             self.wake()
 
-    async def _let_go(self) -> None:
+    async def _release_paused(self) -> None:
         """Look again at the chats of paused agents whenever one may have been resumed."""
         while True:
-            await self._with.gate.changed.wait()
+            await self._services.gate.changed.wait()
             self._held.clear()
             self.wake()
 
@@ -146,24 +146,24 @@ class Dispatcher:
         """The chats that have work, those whose turn a newer message may end, cancelled turns."""
         chats = inbox.chats_with_work(db)
         busy = (chat for chat, waits in chats.items() if waits and chat in self._lanes)
-        impatient = [chat for chat in busy if self._impatient(db, chat)]
+        impatient = [chat for chat in busy if self._wants_interrupt(db, chat)]
         return [*chats], impatient, cancellations.cancelled(db, self._scopes)
 
-    def _impatient(self, db: apsw.Connection, chat: str) -> bool:
+    def _wants_interrupt(self, db: apsw.Connection, chat: str) -> bool:
         """Whether a message waits in a chat that does not want to wait."""
         row = inbox.oldest_new(db, chat)
         patient = row is None or row.ours or row.kind == inbox.REQUEST
-        agent_id = None if row is None or patient else agent_for(db, self._with.agents(), row)
-        definition = None if agent_id is None else self._with.agents().agent(agent_id)
+        agent_id = None if row is None or patient else agent_for(db, self._services.agents(), row)
+        definition = None if agent_id is None else self._services.agents().agent(agent_id)
         return definition is not None and definition.while_busy == "interrupt"
 
     def _interrupt(self, db: apsw.Connection, chat: str) -> str | None:
         """End the chat's turn for the message that waits; the turn's id."""
-        if not self._impatient(db, chat):
+        if not self._wants_interrupt(db, chat):
             return None
-        return cancellations.cancel(db, chat, "a newer message came", self._with.clock())
+        return cancellations.cancel(db, chat, "a newer message came", self._services.clock())
 
-    async def _lane(self, chat: str, begun: Begun | None = None) -> None:
+    async def _lane(self, chat: str, begun: OpenTurn | None = None) -> None:
         try:
             done: Turn | None = None
             while begun := begun or await self._following(chat, done):
@@ -179,7 +179,7 @@ class Dispatcher:
             await anyio.sleep(STORAGE_RETRY)
         finally:
             self._leave(chat)
-            self._with.ends.wake()
+            self._services.ends.wake()
 
     def _has_room(self, lane: str) -> bool:
         """People's chats always have; tasks that come in a storm wait for each other."""
@@ -189,7 +189,7 @@ class Dispatcher:
         running = [found for found, task in map(_task_agent, self._lanes) if task]
         return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
 
-    async def _run(self, begun: Begun) -> None:
+    async def _run(self, begun: OpenTurn) -> None:
         turn, runner = begun.turn, begun.runner
         names = {"turn_id": turn.id, "agent_id": turn.agent_id, "chat_id": turn.chat_key}
         with bound(**names), anyio.CancelScope() as scope:
@@ -210,13 +210,13 @@ class Dispatcher:
 
     async def _close_preview(self, turn_id: str, shown: str) -> None:
         try:
-            await self._with.store.transact(turns.close_preview, turn_id, shown)
+            await self._services.store.transact(turns.close_preview, turn_id, shown)
         except JournalError as error:  # the next start does it
             log.error("journal_failed", problem=str(error))  # noqa: TRY400 - an expected state
-        self._with.delivery.wake()
+        self._services.delivery.wake()
 
     def _limit(self, agent_id: str) -> anyio.CapacityLimiter:
-        definition = self._with.agents().agent(agent_id)
+        definition = self._services.agents().agent(agent_id)
         most = definition.limits.max_concurrent_turns if definition is not None else 1
         limit = self._limits.get(agent_id)
         if limit is None:
@@ -224,20 +224,20 @@ class Dispatcher:
         limit.total_tokens = most
         return limit
 
-    async def _following(self, chat: str, done: Turn | None) -> Begun | None:
+    async def _following(self, chat: str, done: Turn | None) -> OpenTurn | None:
         """The turn that is open in the chat, or T2 for its next message that an agent answers.
 
         None when there is nothing more to do here after the turn that was ``done``.
         """
-        if done is not None and not self._with.store.read(inbox.has_work, chat):
+        if done is not None and not self._services.store.read(inbox.has_work, chat):
             return None
-        changed = self._with.gate.changed
+        changed = self._services.gate.changed
         while isinstance(
-            found := await self._with.store.transact(self._opener.next, chat), InboxRow
+            found := await self._services.store.transact(self._opener.open_next, chat), InboxRow
         ):
-            self._with.delivery.wake()  # it was refused, and its chat told so
+            self._services.delivery.wake()  # it was refused, and its chat told so
         if isinstance(found, Pause):
-            self._with.delivery.wake()  # the same
+            self._services.delivery.wake()  # the same
             if not changed.is_set():
                 self._held.add(chat)
             return None

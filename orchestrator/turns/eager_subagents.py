@@ -12,7 +12,7 @@ import apsw
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.turns import inbox, steps, subagents, turns
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.turn_inputs import Services
+from orchestrator.turns.turn_inputs import TurnServices
 from thinker.formats.prompts.tooluse import SUBAGENT_CREATE, Immediate, Resumable, SubagentUse
 from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
@@ -23,7 +23,7 @@ WORDLESS = "A message without words has come."
 
 def plan(
     db: apsw.Connection,
-    services: Services,
+    services: TurnServices,
     turn: Turn,
     definition: AgentDefinition,
     wanted: Sequence[SubagentUse],

@@ -16,14 +16,14 @@ from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns, usage
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.journal.turns.subagents import Run, Spec
+from orchestrator.journal.turns.subagents import Spec, SubagentRun
 from orchestrator.processes.launch import prepare, resolve
 from orchestrator.processes.worker import Worker
 from orchestrator.settings import bundled
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.agent_tools import NOTIFY
-from orchestrator.turns.turn_host import JournalHost, ended
-from orchestrator.turns.turn_inputs import Gathered
+from orchestrator.turns.turn_host import TurnHost, ended
+from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_runner import TurnRunner
 from thinker.formats.prompts.tooluse import NOTIFY_PARENT
 from thinker.protocol.environments import Environments
@@ -37,23 +37,23 @@ WITHHELD = ("spawn_subagent", "schedule_task")
 class SubagentTurnRunner(TurnRunner):
     """Runs one turn of a subagent."""
 
-    _work: Run
+    _work: SubagentRun
 
     async def run(self) -> None:
         """Like a person's turn; its process ends with it."""
-        self._work = self._with.store.read(subagents.of_turn, self._turn.id)
+        self._work = self._services.store.read(subagents.of_turn, self._turn.id)
         try:
             await super().run()
         finally:
-            self._with.supervisor.remove(self._work.subagent_id)
+            self._services.supervisor.remove(self._work.subagent_id)
 
     def _current(self) -> AgentDefinition:
         """The parent as it is configured now, cut down to what its call asked for."""
         if self._work.spec.agent is not None:
             return self._agent(self._work.spec.agent)
         parent = super()._current()
-        prompts = self._with.prompts.tools(parent)
-        every = (tool.name for tool in self._with.tools.offered(parent))
+        prompts = self._services.prompts.tools(parent)
+        every = (tool.name for tool in self._services.tools.offered(parent))
         offered = tuple(name for name in every if name not in prompts)
         return derive(parent, self._work.subagent_id, self._work.spec, offered)
 
@@ -62,18 +62,18 @@ class SubagentTurnRunner(TurnRunner):
 
         Its tools are its own, but none that the call's turn was denied.
         """
-        found = self._with.agents().agent(agent_id)
+        found = self._services.agents().agent(agent_id)
         if found is None:
             raise UnknownAgentError(agent_id)
         own = {"agent_id": self._work.subagent_id, "port": None}
         withheld = (*self._work.spec.denied_tools, *WITHHELD)
-        denied = (*found.denied_tools, *withheld, *self._with.prompts.tools(found))
+        denied = (*found.denied_tools, *withheld, *self._services.prompts.tools(found))
         allowed = (*found.allowed_tools, NOTIFY_PARENT) if found.allowed_tools else ()
         tools = {"allowed_tools": allowed, "denied_tools": denied}
         return found.model_copy(update={**own, **tools})
 
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
-        services, parent = self._with, self._turn.agent_id
+        services, parent = self._services, self._turn.agent_id
         configured = self._work.spec.agent or parent
         slot = services.supervisor.slots().get(configured)
         if slot is None:
@@ -93,7 +93,7 @@ class SubagentTurnRunner(TurnRunner):
 
     def _environments(self, definition: AgentDefinition, address: Address) -> Environments:
         """Its own, and what its parent shares; a secret of the parent's never for the text."""
-        services, known = self._with, super()._environments(definition, address)
+        services, known = self._services, super()._environments(definition, address)
         parent = services.agents().agent(self._work.agent_id)
         if parent is None or not self._work.spec.scoped_env:
             return known
@@ -101,9 +101,9 @@ class SubagentTurnRunner(TurnRunner):
         shared = services.prompts.shared(parent, theirs, definition, self._work.spec.scoped_env)
         return known.model_copy(update={"thread": {**known.thread, **shared}})
 
-    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+    def _request(self, gathered: TurnInputs, definition: AgentDefinition) -> TurnRun:
         asked = self._work.spec.allowed_tools
-        offered = self._with.tools.offered(definition)
+        offered = self._services.tools.offered(definition)
         told = (NOTIFY.spec,) if self._work.spec.explicit else ()
         named = bool(asked) and not any("*" in pattern for pattern in asked)
         return (
@@ -123,15 +123,15 @@ class SubagentTurnRunner(TurnRunner):
             )
         )
 
-    async def _on(self, worker: Worker, run: TurnRun, host: JournalHost) -> TurnResult:
+    async def _on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
         """Until its deadline, whatever it is doing then."""
-        with anyio.move_on_after(run.deadline - self._with.clock() / 1000):
+        with anyio.move_on_after(run.deadline - self._services.clock() / 1000):
             return await super()._on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> None:
         """T6: the result goes to its parent, and no chat is told."""
-        turn, now = self._turn, self._with.clock()
+        turn, now = self._turn, self._services.clock()
         failed = result.error is not None or result.stop_reason not in task_runs.SUCCESS
         said = result.text
         if result.stop_reason is StopReason.DEADLINE:  # which ends a call that may be billed
@@ -149,8 +149,8 @@ class SubagentTurnRunner(TurnRunner):
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
         """Its parent goes on without it."""
-        turn, now = self._turn, self._with.clock()
-        turns.bury(db, turn, reason, None, now)
+        turn, now = self._turn, self._services.clock()
+        turns.dead_letter(db, turn, reason, None, now)
         told = chat_texts.SUBAGENT_DIED.format(deaths=deaths, turn=turn.id)
         subagents.end(db, turn.id, told, now, failed=True)
 

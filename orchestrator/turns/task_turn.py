@@ -10,8 +10,8 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import steps
-from orchestrator.schedules.specs import Step, TaskSpec
-from orchestrator.turns.turn_inputs import Gathered, Services, gather
+from orchestrator.schedules.specs import TaskSpec, ToolStep
+from orchestrator.turns.turn_inputs import TurnInputs, TurnServices, load_inputs
 from orchestrator.turns.turn_runner import TurnRunner
 from thinker.protocol.messages import AssistantMessage, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
@@ -31,10 +31,10 @@ class TaskTurnRunner(TurnRunner):
         try:
             await super().run()
         finally:
-            self._with.tasks_changed()
+            self._services.tasks_changed()
 
     async def _attempt(self) -> TurnResult | None:
-        task = self._with.store.read(task_runs.of_turn, self._turn.id)
+        task = self._services.store.read(task_runs.of_turn, self._turn.id)
         self._spec = task.spec
         if task.spec.direct is not None:
             return await self._call(task.spec.direct)
@@ -48,7 +48,7 @@ class TaskTurnRunner(TurnRunner):
         denied = (*definition.denied_tools, *WITHHELD)
         return definition.model_copy(update={"denied_tools": denied})
 
-    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+    def _request(self, gathered: TurnInputs, definition: AgentDefinition) -> TurnRun:
         return (
             super()
             ._request(gathered, definition)
@@ -62,12 +62,12 @@ class TaskTurnRunner(TurnRunner):
             )
         )
 
-    async def _call(self, step: Step) -> TurnResult:
+    async def _call(self, step: ToolStep) -> TurnResult:
         """The direct tier: one call, through the same policy, approvals and journal."""
-        services, turn = self._with, self._turn
+        services, turn = self._services, self._turn
         definition = self._current()
         await services.tools.settled()
-        gathered = await services.store.transact(gather, services, turn, definition)
+        gathered = await services.store.transact(load_inputs, services, turn, definition)
         address = gathered.context.messages[0].address()
         recorded = gathered.context.steps
         if recorded:
@@ -87,7 +87,7 @@ class TaskTurnRunner(TurnRunner):
         )
 
 
-def _plan(db: apsw.Connection, services: Services, turn_id: str, step: Step) -> int:
+def _plan(db: apsw.Connection, services: TurnServices, turn_id: str, step: ToolStep) -> int:
     """T3 of the one call; its number."""
     commit = StepCommit(
         turn_id=turn_id,

@@ -21,11 +21,11 @@ from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.routing import agent_for
 from orchestrator.toolcalls.approvals import ApprovalNeeded
-from orchestrator.toolcalls.authorization import Caller
-from orchestrator.toolcalls.executor import HandedOver, WorkGoesOn
+from orchestrator.toolcalls.authorization import CallContext
+from orchestrator.toolcalls.executor import HandoffDone, ToolPending
 from orchestrator.tools.builtin.host_tool import ToolContext
-from orchestrator.turns.suspension import Waits
-from orchestrator.turns.turn_inputs import Services, tool_context
+from orchestrator.turns.suspension import TurnSuspension
+from orchestrator.turns.turn_inputs import TurnServices, tool_context
 from thinker.protocol.environments import Environments
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
@@ -35,7 +35,7 @@ from thinker.protocol.peer import FAILED, FENCED, RpcError
 log = structlog.get_logger()
 
 
-class Ending(Protocol):
+class TurnCompleter(Protocol):
     """Who ends a turn."""
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
@@ -60,19 +60,19 @@ class _Planned:
 
 
 @dataclass
-class JournalHost:
-    """Keeps a turn's journal during one attempt (`orchestrator.processes.worker.TurnHost`).
+class TurnHost:
+    """Keeps a turn's journal during one attempt (`orchestrator.processes.worker.WorkerHost`).
 
     ``wait`` is what the turn has to wait for before the next one, once a request was refused
     because of that. ``last`` is what the turn ends with, once its last step has come.
     """
 
-    services: Services
+    services: TurnServices
     turn: Turn
     definition: AgentDefinition
     address: Address
-    waits: Waits
-    ending: Ending
+    waits: TurnSuspension
+    ending: TurnCompleter
     environments: Environments
     preview: Preview | None = None
     run: TurnRun | None = None  # what the worker was sent
@@ -126,11 +126,11 @@ class JournalHost:
         services, now = self.services, self.services.clock()
         committed = steps.plan(db, commit, services.tools.classes(), services.epoch, now)
         if commit.prompt is not None and self.run is not None:
-            made_of = prompt_records.Ingredients(self.run.prompt, self.run.tools)
+            made_of = prompt_records.PromptSources(self.run.prompt, self.run.tools)
             prompt_records.keep(db, self.turn.id, now, made_of)
         pause, told = services.gate.settle(db, self.turn, commit)
         if pause is None and committed.call_seqs:
-            results = services.tools.journal.make(db, self._caller(), committed.call_seqs)
+            results = services.tools.journal.run_local(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
         return _Planned(committed, pause, told)
 
@@ -142,20 +142,20 @@ class JournalHost:
         except ApprovalNeeded as needed:
             self.wait = partial(self.waits.for_word, needed.approval)
             raise RpcError(FENCED, str(needed)) from needed
-        except WorkGoesOn as goes_on:
+        except ToolPending as goes_on:
             self.wait = partial(self._for_work, seq)
             raise RpcError(FENCED, f"call {seq} goes on") from goes_on
-        except HandedOver as handed_over:
+        except HandoffDone as handed_over:
             self.wait = self.waits.for_nothing
             raise RpcError(FENCED, "another agent goes on with the turn") from handed_over
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
 
-    def _caller(self) -> Caller:
+    def _caller(self) -> CallContext:
         context = replace(self._context, now=self.services.clock())
         given = () if self.run is None else self.run.tools
         handed_back = frozenset(tool.name for tool in given if tool.handed_back)
-        return Caller(self.definition, context, self.services.epoch, handed_back)
+        return CallContext(self.definition, context, self.services.epoch, handed_back)
 
     async def _for_work(self, seq: int) -> bool:
         async with shown(self.services, self.turn, self.address):
@@ -184,7 +184,7 @@ class JournalHost:
 
 
 def shown(
-    services: Services, turn: Turn, address: Address
+    services: TurnServices, turn: Turn, address: Address
 ) -> AbstractAsyncContextManager[Preview | None]:
     """What the chat sees while a turn runs; of one that nobody waits for it sees nothing."""
     if turn.recipe not in ("interactive", "request"):

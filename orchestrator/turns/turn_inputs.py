@@ -9,24 +9,24 @@ import apsw
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import fact_vectors, playbooks
-from orchestrator.journal.memory.fact_vectors import Meaning
-from orchestrator.journal.memory.prompt_memory import Recollection, recollect
+from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, transcript, turns
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.turns import Context, Turn
-from orchestrator.maintenance.embedding_index import Embeddings, Equip
+from orchestrator.maintenance.embedding_index import EmbeddingIndex, EmbedToolsRequest
 from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
-from orchestrator.spending.spending_guard import Gate
+from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.timezones import host_timezone
-from orchestrator.toolcalls.approvals import Desk
+from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolRunner
 from orchestrator.tools.builtin.host_tool import ToolContext
-from orchestrator.wakeup import Changes
+from orchestrator.wakeup import Wakeup
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import LayerRecord, Message
 from thinker.protocol.methods import ChatRef, TurnRun
@@ -36,7 +36,7 @@ JUMP = 50  # messages by which it moves in the cached layout, whose prefix each 
 
 
 @dataclass(frozen=True)
-class Services:
+class TurnServices:
     """The parts of the daemon that turns need. ``clock`` tells milliseconds since the epoch.
 
     ``tasks_changed`` is called when a scheduled task may have been added or have ended,
@@ -47,10 +47,10 @@ class Services:
     supervisor: Supervisor
     delivery: Delivery
     tools: ToolRunner
-    desk: Desk
-    gate: Gate
+    desk: ApprovalQueue
+    gate: SpendingGuard
     pictures: Pictures
-    embeddings: Embeddings
+    embeddings: EmbeddingIndex
     settings: Settings
     environ: dict[str, str]
     agents: Callable[[], AgentsFile]
@@ -59,28 +59,28 @@ class Services:
     epoch: int
     tasks_changed: Callable[[], None]
     session_grew: Callable[[], None]
-    ends: Changes
+    ends: Wakeup
 
 
 @dataclass(frozen=True)
-class Gathered:
+class TurnInputs:
     """What the journal holds for a turn."""
 
     context: Context
-    known: Recollection
+    known: PromptMemory
     vector: bytes = b""
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
     offered: tuple[str, ...] = ()
 
 
-async def meant(
-    services: Services, turn: Turn, definition: AgentDefinition, worker: Worker
-) -> Meaning | None:
+async def embed_messages(
+    services: TurnServices, turn: Turn, definition: AgentDefinition, worker: Worker
+) -> Embedding | None:
     """What a turn's messages mean, if the agent has somebody to say so."""
     if definition.embeddings is None:
         return None
     text = await services.store.transact(_unanswered, turn.id)
-    equip = Equip(worker, partial(services.tools.offered, definition))
+    equip = EmbedToolsRequest(worker, partial(services.tools.offered, definition))
     return await services.embeddings.meaning(definition, turn.agent_id, text, equip)
 
 
@@ -90,13 +90,13 @@ def _unanswered(db: apsw.Connection, turn_id: str) -> str:
     return "" if answered else "\n".join(row.text for row in inbox.of_turn(db, turn_id))
 
 
-def gather(
+def load_inputs(
     db: apsw.Connection,
-    services: Services,
+    services: TurnServices,
     turn: Turn,
     definition: AgentDefinition,
-    meaning: Meaning | None = None,
-) -> Gathered:
+    meaning: Embedding | None = None,
+) -> TurnInputs:
     """Settle what a dead process left of a turn, and read what its worker needs.
 
     ``meaning`` is that of its messages, if it is known.
@@ -109,15 +109,15 @@ def gather(
     playbooks.seed(db, turn.agent_id, turn.started_at)
     if meaning is not None:
         fact_vectors.discard(db, turn.agent_id, meaning)
-    known = recollect(db, turn.agent_id, said, definition.skills, turn.started_at, meaning)
+    known = load_prompt_memory(db, turn.agent_id, said, definition.skills, turn.started_at, meaning)
     vector = b"" if meaning is None else meaning.vector
     pictures = definition.limits.recent_image_threshold
     if not cached:
-        return Gathered(_pictured(db, context, pictures), known, vector)
+        return TurnInputs(_pictured(db, context, pictures), known, vector)
     # There, pictures go out of sight several at once.
     context = _pictured(db, context, 2 * pictures)
     offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
-    return Gathered(context, known, vector, prompt_records.sent(db, turn.id), offered)
+    return TurnInputs(context, known, vector, prompt_records.sent(db, turn.id), offered)
 
 
 def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
@@ -147,7 +147,7 @@ def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
 
 
 def turn_run(
-    services: Services, gathered: Gathered, definition: AgentDefinition, known: Environments
+    services: TurnServices, gathered: TurnInputs, definition: AgentDefinition, known: Environments
 ) -> TurnRun:
     """The request that opens a turn in a worker, or goes on with it.
 
@@ -186,7 +186,7 @@ def turn_run(
 
 
 def tool_context(
-    services: Services,
+    services: TurnServices,
     turn: Turn,
     definition: AgentDefinition,
     address: Address,

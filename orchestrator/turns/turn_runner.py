@@ -21,7 +21,7 @@ from orchestrator.errors import (
     WorkerLostError,
 )
 from orchestrator.journal.db.store import STORAGE_RETRY, FencedError
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import attachments, cancellations, outbox, subagents, turns, usage
 from orchestrator.journal.turns.attachments import Wanted
 from orchestrator.journal.turns.outbox import Address, Part
@@ -31,9 +31,15 @@ from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
 from orchestrator.turns import eager_subagents
-from orchestrator.turns.suspension import Waits
-from orchestrator.turns.turn_host import JournalHost, ended, shown
-from orchestrator.turns.turn_inputs import Gathered, Services, gather, meant, turn_run
+from orchestrator.turns.suspension import TurnSuspension
+from orchestrator.turns.turn_host import TurnHost, ended, shown
+from orchestrator.turns.turn_inputs import (
+    TurnInputs,
+    TurnServices,
+    embed_messages,
+    load_inputs,
+    turn_run,
+)
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
@@ -45,13 +51,13 @@ log = structlog.get_logger()
 class TurnRunner:
     """Runs one turn, in one attempt after the other."""
 
-    def __init__(self, services: Services, turn: Turn) -> None:
-        self._with = services
+    def __init__(self, services: TurnServices, turn: Turn) -> None:
+        self._services = services
         self._turn = turn
-        self._host: JournalHost | None = None  # of the last attempt
-        self._waits = Waits(services, turn)
+        self._host: TurnHost | None = None  # of the last attempt
+        self._waits = TurnSuspension(services, turn)
         self._over = False
-        self._first: tuple[AgentDefinition, Gathered] | None = None  # for the first attempt
+        self._first: tuple[AgentDefinition, TurnInputs] | None = None  # for the first attempt
 
     @property
     def shown(self) -> str:
@@ -61,12 +67,12 @@ class TurnRunner:
 
     def begin(self, db: apsw.Connection) -> None:
         """Inside T2: gather at once, unless somebody has to be asked something before."""
-        definition = self._with.agents().agent(self._turn.agent_id)
+        definition = self._services.agents().agent(self._turn.agent_id)
         if definition is None or definition.embeddings is not None:
             return
-        if not self._with.prompts.immediate(definition):
+        if not self._services.prompts.immediate(definition):
             found = self._gather(db, definition, None)
-            self._first = (definition, found) if isinstance(found, Gathered) else None
+            self._first = (definition, found) if isinstance(found, TurnInputs) else None
 
     async def run(self) -> None:
         """Bring the turn to T6, whatever happens to workers; or leave it open when we stop."""
@@ -92,7 +98,7 @@ class TurnRunner:
         try:
             result = await self._attempt()
         except UnknownAgentError:
-            self._over = self._with.supervisor.stopping
+            self._over = self._services.supervisor.stopping
             result = None if self._over else ended(chat_texts.GONE)
         except WorkerLostError as error:
             if not await self._ended_with_its_worker():
@@ -112,13 +118,15 @@ class TurnRunner:
     async def _final(self, result: TurnResult) -> TurnResult | None:
         """What a worker came to, unless the turn goes on later, or in another one."""
         if result.stop_reason is StopReason.ACCOUNT:
-            await self._with.store.transact(self._with.gate.refused, self._turn, result.text)
+            await self._services.store.transact(
+                self._services.gate.refused, self._turn, result.text
+            )
             self._over = await self._waits.for_resume()
             return None
         if result.stop_reason is StopReason.DRAINED:
             if not await self._ended_with_its_worker():
-                await self._with.store.transact(usage.release, self._turn.id)
-                self._over = self._with.supervisor.stopping
+                await self._services.store.transact(usage.release, self._turn.id)
+                self._over = self._services.supervisor.stopping
             return None
         return result
 
@@ -127,7 +135,7 @@ class TurnRunner:
         last = None if self._host is None else self._host.last
         if last is None or self._over:
             return self._over
-        turn = await self._with.store.transact(turns.load, self._turn.id)
+        turn = await self._services.store.transact(turns.load, self._turn.id)
         if turn.state in ("replied", "closed"):
             self.replied(last, None)
         return self._over
@@ -144,14 +152,14 @@ class TurnRunner:
 
         None when the agent is paused: the turn waited, and is to be tried again.
         """
-        services = self._with
+        services = self._services
         await services.tools.settled()
         if self._host is not None:
             await self._renew()
         definition = self._current()
         async with self._worker(definition) as worker:
             found = await self._gathered(definition, worker)
-            if isinstance(found, Gathered):
+            if isinstance(found, TurnInputs):
                 address = found.context.messages[0].address()
                 async with shown(services, self._turn, address) as preview:
                     host = self._hosted(definition, address, preview)
@@ -160,14 +168,14 @@ class TurnRunner:
         self._over = await self._waits.for_resume()
         return None
 
-    async def _gathered(self, definition: AgentDefinition, worker: Worker) -> Gathered | Pause:
+    async def _gathered(self, definition: AgentDefinition, worker: Worker) -> TurnInputs | Pause:
         """What T2 has gathered for this agent, if that was just now; else gathered anew."""
-        services, first = self._with, self._first
+        services, first = self._services, self._first
         self._first = None
         fresh = services.clock() - self._turn.started_at < FRESH
         if fresh and first is not None and first[0] is definition:
             return first[1]
-        meaning = await meant(services, self._turn, definition, worker)
+        meaning = await embed_messages(services, self._turn, definition, worker)
         while isinstance(
             found := await services.store.transact(self._gather, definition, meaning), list
         ):
@@ -176,60 +184,62 @@ class TurnRunner:
 
     async def _renew(self) -> None:
         """An earlier attempt may have handed the turn over to another agent."""
-        turn = await self._with.store.transact(turns.load, self._turn.id)
+        turn = await self._services.store.transact(turns.load, self._turn.id)
         if turn.agent_id != self._turn.agent_id:
             self._turn = replace(self._turn, agent_id=turn.agent_id)
-            self._waits = Waits(self._with, self._turn)
+            self._waits = TurnSuspension(self._services, self._turn)
 
     def _hosted(
         self, definition: AgentDefinition, address: Address, preview: Preview | None = None
-    ) -> JournalHost:
+    ) -> TurnHost:
         known = self._environments(definition, address)
-        self._host = JournalHost(
-            self._with, self._turn, definition, address, self._waits, self, known, preview
+        self._host = TurnHost(
+            self._services, self._turn, definition, address, self._waits, self, known, preview
         )
         return self._host
 
     def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
         """The process that runs the turn."""
-        return self._with.supervisor.using(definition.agent_id)
+        return self._services.supervisor.using(definition.agent_id)
 
     def _gather(
-        self, db: apsw.Connection, definition: AgentDefinition, meaning: Meaning | None
-    ) -> Gathered | Pause | list[Wanted]:
+        self, db: apsw.Connection, definition: AgentDefinition, meaning: Embedding | None
+    ) -> TurnInputs | Pause | list[Wanted]:
         """What the worker needs; what its first model call may take is set aside.
 
         Or the pause in which the turn has to wait, or the pictures that must be fetched before.
         """
-        obstacle = self._with.gate.holds(db, self._turn) or attachments.wanted(db, self._turn.id)
+        obstacle = self._services.gate.holds(db, self._turn) or attachments.wanted(
+            db, self._turn.id
+        )
         if obstacle:
             return obstacle
-        self._with.gate.reserve(db, self._turn)
-        wanted = self._with.prompts.immediate(definition)
+        self._services.gate.reserve(db, self._turn)
+        wanted = self._services.prompts.immediate(definition)
         if wanted:
             known = self._environments(definition, turns.origin(db, self._turn.id).address())
-            values = self._with.prompts.values(definition, known)
-            eager_subagents.plan(db, self._with, self._turn, definition, wanted, values)
-        return gather(db, self._with, self._turn, definition, meaning)
+            values = self._services.prompts.values(definition, known)
+            eager_subagents.plan(db, self._services, self._turn, definition, wanted, values)
+        return load_inputs(db, self._services, self._turn, definition, meaning)
 
     def _current(self) -> AgentDefinition:
         """The agent as it is configured now."""
-        definition = self._with.agents().agent(self._turn.agent_id)
+        definition = self._services.agents().agent(self._turn.agent_id)
         if definition is None:
             raise UnknownAgentError(self._turn.agent_id)
         return definition
 
     def _environments(self, definition: AgentDefinition, address: Address) -> Environments:
         """What variables are set to where this turn answers."""
-        return self._with.prompts.environments(definition, self._with.agents(), address)
+        return self._services.prompts.environments(definition, self._services.agents(), address)
 
-    def _request(self, gathered: Gathered, definition: AgentDefinition) -> TurnRun:
+    def _request(self, gathered: TurnInputs, definition: AgentDefinition) -> TurnRun:
         known = self._environments(definition, gathered.context.messages[0].address())
-        return turn_run(self._with, gathered, definition, known)
+        return turn_run(self._services, gathered, definition, known)
 
-    async def _on(self, worker: Worker, run: TurnRun, host: JournalHost) -> TurnResult:
+    async def _on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
         try:
-            return await worker.run_turn(run, host, self._with.clock() / 1000)
+            return await worker.run_turn(run, host, self._services.clock() / 1000)
         except WorkerLostError:
             if worker.asked and not worker.hung:
                 return TurnResult(text="", stop_reason=StopReason.DRAINED)
@@ -239,11 +249,11 @@ class TurnRunner:
 
     async def _finish(self, result: TurnResult) -> None:
         """T6."""
-        self.replied(result, await self._with.store.transact(self.reply, result))
+        self.replied(result, await self._services.store.transact(self.reply, result))
 
     def replied(self, result: TurnResult, reply: Reply | None) -> None:
         """After T6: whoever waits for it is told."""
-        services, turn = self._with, self._turn
+        services, turn = self._services, self._turn
         self._over = True
         log.info(
             "turn_replied",
@@ -258,11 +268,11 @@ class TurnRunner:
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
         """The inside of T6; which chat has its reply, None if that may be any."""
-        services, turn = self._with, self._turn
+        services, turn = self._services, self._turn
         cancellations.cancel_awaited(db, turn.id, services.clock())
         origin = turns.origin(db, turn.id)
         address = origin.address()
-        late = outbox.take_unconfirmed(db, address.chat_key, services.clock())
+        late = outbox.pop_unconfirmed(db, address.chat_key, services.clock())
         text = chat_texts.compose(result.text, late, subagents.unconfirmed(db, turn.id))
         reply_to = None if address.private or origin.ours else origin.message_id
         split = services.delivery.split
@@ -277,7 +287,7 @@ class TurnRunner:
 
     async def _broke_off(self, problem: str) -> bool:
         """Count the death, or what is as bad; the third gives the message up, as poison."""
-        services, turn = self._with, self._turn
+        services, turn = self._services, self._turn
         deaths = await services.store.transact(turns.process_died, turn.id)
         log.warning("turn_lost_its_worker", deaths=deaths, problem=problem)
         if deaths < MAX_DEATHS:
@@ -288,7 +298,7 @@ class TurnRunner:
         return True
 
     def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
-        turn, now = self._turn, self._with.clock()
+        turn, now = self._turn, self._services.clock()
         cancellations.cancel_awaited(db, turn.id, now)
         notice = chat_texts.POISON.format(deaths=deaths, turn=turn.id)
-        turns.bury(db, turn, reason, notice, now)
+        turns.dead_letter(db, turn, reason, notice, now)

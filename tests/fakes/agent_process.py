@@ -17,7 +17,7 @@ from orchestrator.processes.child_process import Spawn, execute
 from orchestrator.processes.launch import LaunchSpec, prepare, resolve
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.processes.zygotes import Zygote, Zygotes
+from orchestrator.processes.zygotes import ZygoteClient, Zygotes
 from orchestrator.settings import Settings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
@@ -109,7 +109,7 @@ async def zygotes(**options: Any) -> AsyncIterator[Zygotes]:
         tasks.cancel_scope.cancel()
 
 
-async def until_zygote(keeper: Zygotes, other_than: int = 0) -> Zygote:
+async def until_zygote(keeper: Zygotes, other_than: int = 0) -> ZygoteClient:
     """Wait for a zygote that is ready, and another one than a process."""
     with anyio.fail_after(30):
         while (found := keeper._zygote) is None or found.pid == other_than:

@@ -6,9 +6,9 @@ from contextlib import nullcontext
 import apsw
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.inbound.commands import Commands, Glance
+from orchestrator.inbound.commands import Commands, DaemonSnapshot
 from orchestrator.journal.db.store import Store
-from orchestrator.spending.spending_guard import Gate
+from orchestrator.spending.spending_guard import SpendingGuard
 
 UTC = {"TZ": "UTC"}
 
@@ -21,11 +21,11 @@ def command_desk(
 ) -> Commands:
     """Commands on a store; every agent is running, as is the channel, and the server is away."""
 
-    def glance() -> Glance:
+    def glance() -> DaemonSnapshot:
         running = {agent.agent_id: "running" for agent in agents().agents}
-        return Glance("1.2.3", 0, running, {"telegram": "ok"}, {"files": "failed"})
+        return DaemonSnapshot("1.2.3", 0, running, {"telegram": "ok"}, {"files": "failed"})
 
-    return Commands(agents, Gate(store, agents, UTC, now), UTC, glance, after, now)
+    return Commands(agents, SpendingGuard(store, agents, UTC, now), UTC, glance, after, now)
 
 
 class NoLanes:

@@ -11,7 +11,7 @@ from orchestrator.journal.db.store import open_database
 from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow, Offset
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from thinker.protocol.messages import AssistantMessage, JsonObject, SideEffect, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit
 
@@ -68,7 +68,7 @@ def next_turn(
     with job(db):
         row = inbox.oldest_new(db, inbox.chat_key("telegram", "1", chat_id, None))
         assert row is not None
-        return turns.admit(db, row, Admission(turn_id, "work", epoch, 15, "1"), now)
+        return turns.admit(db, row, TurnAdmission(turn_id, "work", epoch, 15, "1"), now)
 
 
 def open_turn(db: apsw.Connection, turn_id: str = "t1", text: str = "hello") -> Turn:

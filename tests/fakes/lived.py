@@ -12,7 +12,7 @@ from fakes.journal import call, job
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.journal.access import pairing
 from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
-from orchestrator.journal.memory.playbooks import Playbook
+from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import (
     api_requests,
@@ -32,11 +32,11 @@ from orchestrator.journal.turns import (
 from orchestrator.journal.turns.api_requests import NewRequest
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address, Part
-from orchestrator.journal.turns.prompt_records import Ingredients
+from orchestrator.journal.turns.prompt_records import PromptSources
 from orchestrator.journal.turns.subagents import Spec
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import compaction
-from orchestrator.journal.upkeep.compaction import Older, Stretch
+from orchestrator.journal.upkeep.compaction import CompactionInput, MessageRange
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import (
@@ -107,7 +107,7 @@ class Life:
     def _admitted(self, lane: str, number: str, recipe: str = "interactive") -> Turn:
         row = inbox.oldest_new(self.db, lane)
         assert row is not None
-        admission = Admission(f"turn-{self.mark}-{number}", self.agent, 1, 15, "1", recipe)
+        admission = TurnAdmission(f"turn-{self.mark}-{number}", self.agent, 1, 15, "1", recipe)
         turn = turns.admit(self.db, row, admission, 2)
         assert turn is not None
         return turn
@@ -126,7 +126,7 @@ class Life:
         )
         planned = steps.plan(self.db, commit, {}, 1, 3)
         definition = {"name": self.mark}
-        prompt_records.keep(self.db, turn.id, 3, Ingredients(dict(definition), ()))
+        prompt_records.keep(self.db, turn.id, 3, PromptSources(dict(definition), ()))
         usage.settle(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
         for seq in planned.call_seqs:
             made = call(self.db, turn.id, seq)
@@ -150,7 +150,7 @@ class Life:
         fact_vectors.keep(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
         profile.update(self.db, self.agent, f"pets.{self.mark}", self.mark, source, 6)
         playbooks.seed(self.db, self.agent, 6)
-        playbook = Playbook(
+        playbook = StoredPlaybook(
             id=0,
             name=f"about-{self.mark}",
             description=self.mark,
@@ -188,9 +188,9 @@ class Life:
 
     def _summary(self, turn: Turn) -> None:
         said = (UserMessage(content=self.mark),)
-        older = Older(turn.session_id, self.agent, 0, 1, said, None)
+        older = CompactionInput(turn.session_id, self.agent, 0, 1, said, None)
         assert compaction.compacted(self.db, older, f"summary of {self.mark}")
-        stretch = Stretch(turn.session_id, self.agent, 0, 1, (turn.id,), said, ())
+        stretch = MessageRange(turn.session_id, self.agent, 0, 1, (turn.id,), said, ())
         fact = ExtractedFact(fact=f"Was {self.mark}", category="background", confidence=1)
         assert compaction.extracted(self.db, stretch, [fact], 8) == 1
 
@@ -215,7 +215,7 @@ class Life:
 
     def _dead(self) -> None:
         turn = self._turn("3")
-        turns.bury(self.db, turn, "died thrice", f"Sorry, {self.mark}", 9)
+        turns.dead_letter(self.db, turn, "died thrice", f"Sorry, {self.mark}", 9)
 
     def _request(self) -> None:
         body = api_requests.Body(messages=(UserMessage(content=self.mark),))

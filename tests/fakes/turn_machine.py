@@ -18,7 +18,7 @@ from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from thinker.protocol.messages import SideEffect, ToolResult
 
 CHATS = ("1", "2", "3")
@@ -132,7 +132,7 @@ class TurnMachine(RuleBasedStateMachine):
         busy = turns.open_in(self.db, row.chat_key) is not None
         self.turns += 1
         with job(self.db):
-            admission = Admission(f"t{self.turns}", "work", self.epoch, 15, "1")
+            admission = TurnAdmission(f"t{self.turns}", "work", self.epoch, 15, "1")
             turn = turns.admit(self.db, row, admission, self.now)
         assert (turn is None) == busy
 
@@ -204,7 +204,7 @@ class TurnMachine(RuleBasedStateMachine):
         with job(self.db):
             deaths = turns.process_died(self.db, turn.id)
             if deaths >= MAX_DEATHS:
-                turns.bury(self.db, turn, "signal 11", "I gave it up.", self.now)
+                turns.dead_letter(self.db, turn, "signal 11", "I gave it up.", self.now)
         if deaths < MAX_DEATHS:
             self.take_over(turn)
 
@@ -239,7 +239,7 @@ class TurnMachine(RuleBasedStateMachine):
         with pytest.raises(FencedError), job(self.db):
             turns.reply(self.db, turn, [Part("late")], "direct", DONE, self.now)
         with pytest.raises(FencedError), job(self.db):
-            turns.bury(self.db, turn, "late", "late", self.now)
+            turns.dead_letter(self.db, turn, "late", "late", self.now)
         if call is not None:
             with pytest.raises(FencedError), job(self.db):
                 steps.finish(self.db, call, result_of(call, ok=True), self.now)

@@ -9,7 +9,7 @@ from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.mcp_config import effects, entry
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import ApprovalList, Done, Word
+from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
 from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.peer import RpcError
 
@@ -20,7 +20,7 @@ CLICKS = 8
 async def click(daemon: RunningDaemon, code: str, answers: list[bool]) -> None:
     """Grant a call over a connection of its own; whether that was accepted."""
     try:
-        await daemon.ask(protocol.APPROVAL_DECIDE, Word(code=code, granted=True), Done)
+        await daemon.ask(protocol.APPROVAL_DECIDE, ApprovalDecision(code=code, granted=True), Ack)
     except RpcError:
         answers.append(False)
     else:

@@ -13,7 +13,7 @@ from fakes.journal import next_turn, opened, receive, update
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 
 from orchestrator.channel_api import Adapter, OutboundPart
-from orchestrator.channels.telegram.pacing import CHAT, Pacer
+from orchestrator.channels.telegram.pacing import CHAT, RateLimiter
 from orchestrator.control.console import Console
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, turns
@@ -82,7 +82,7 @@ async def test_pacing_owes_no_hour_to_a_chat(jump: float) -> None:
         slept.append(seconds)
         await anyio.lowlevel.checkpoint()
 
-    pacer = Pacer(lambda: now[0], sleep)
+    pacer = RateLimiter(lambda: now[0], sleep)
     for _ in range(CHAT.burst):
         await pacer.wait("1", group=False)
     now[0] += jump

@@ -11,7 +11,7 @@ from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait, Done
+from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
 from orchestrator.journal.db.store import reading
 from orchestrator.selftest.fake_telegram import BLOCKED, PREVIEW_MARK, BotApiServer, Fault, too_many
 
@@ -137,7 +137,7 @@ async def test_revoked_token_degrades_its_channel_and_the_others_go_on(tmp_path:
             assert list(degraded) == ["telegram"]
             assert "TELEGRAM_BOT_TOKEN" in degraded["telegram"]
             said = ChatSend(chat="c", message="m1", text="you at least?", agent="work")
-            await daemon.ask(protocol.CHAT_SEND, said, Done)
+            await daemon.ask(protocol.CHAT_SEND, said, Ack)
             outcome = await daemon.ask(
                 protocol.CHAT_WAIT, ChatWait(message="m1", seconds=10), ChatOutcome
             )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thinker.answers.complete import complete
 from thinker.answers.locate import blocks
 from thinker.answers.parse import parse as parse_answer
-from thinker.answers.reader import Event as AnswerEvent
+from thinker.answers.reader import JsonEvent as AnswerEvent
 from thinker.answers.stream import AnswerStream
 from thinker.toolcalls.text.inject import call_text
 from thinker.toolcalls.text.parser import (

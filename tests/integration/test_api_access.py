@@ -14,7 +14,7 @@ from fakes.held_model import HeldModel, agent
 
 from orchestrator.cli import api as command
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentName, Done
+from orchestrator.control.protocol import Ack, AgentName
 from orchestrator.http_api.app import MAX_BODY
 
 pytestmark = pytest.mark.process
@@ -89,7 +89,7 @@ async def test_edited_agents_are_the_models_at_once(tmp_path: Path) -> None:
         assert [item.id async for item in api.client.models.list()] == ["home"]
         with pytest.raises(openai.NotFoundError):
             await api.client.responses.create(model="work", input="x")
-        await api.daemon.ask(protocol.AGENT_PAUSE, AgentName(agent_id="home"), Done)
+        await api.daemon.ask(protocol.AGENT_PAUSE, AgentName(agent_id="home"), Ack)
         with pytest.raises(openai.RateLimitError) as paused:
             await api.client.responses.create(model="home", input="x")
         assert paused.value.code == "agent_paused"

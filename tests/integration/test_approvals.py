@@ -8,7 +8,7 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import ApprovalList, ApprovalReport, Done, Word
+from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList, ApprovalReport
 from orchestrator.selftest.fake_telegram import LOST_REQUEST, BotApiServer
 
 pytestmark = pytest.mark.process
@@ -42,8 +42,8 @@ async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_p
             await daemon.kill()
         async with running_daemon(tmp_path, config, bot) as daemon:
             assert (await waiting(daemon)).code == question.code
-            word = Word(code=question.code, granted=True)
-            await daemon.ask(protocol.APPROVAL_DECIDE, word, Done)
+            word = ApprovalDecision(code=question.code, granted=True)
+            await daemon.ask(protocol.APPROVAL_DECIDE, word, Ack)
             assert await bot.reply_in(123, within=15) == "work-model: remember tea"
             report = await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == [asked, "work-model: remember tea"]
@@ -68,8 +68,8 @@ async def test_question_is_asked_again_when_nobody_knows_whether_it_arrived(
             await bot.called("sendMessage", within=15, times=before + 1)
             question = await waiting(daemon)
             assert all(f"approvals grant {question.code}" in text for text in bot.texts(123))
-            word = Word(code=question.code, granted=True)
-            await daemon.ask(protocol.APPROVAL_DECIDE, word, Done)
+            word = ApprovalDecision(code=question.code, granted=True)
+            await daemon.ask(protocol.APPROVAL_DECIDE, word, Ack)
             report = await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123)[-1] == "work-model: remember tea"
         assert report.recent_turns[0].tools == ("store_fact",)
@@ -93,8 +93,8 @@ async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> N
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "remember tea")
             await bot.reply_in(123, within=15)
-            word = Word(code=(await waiting(daemon)).code, granted=False)
-            await daemon.ask(protocol.APPROVAL_DECIDE, word, Done)
+            word = ApprovalDecision(code=(await waiting(daemon)).code, granted=False)
+            await daemon.ask(protocol.APPROVAL_DECIDE, word, Ack)
             assert await bot.reply_in(123, within=15) == "work-model: remember tea"
         told = model.requests_about("remember tea")[1].body["messages"][-1]
         assert told["role"] == "tool"

@@ -8,7 +8,7 @@ from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentName, ChatSend, Done
+from orchestrator.control.protocol import Ack, AgentName, ChatSend
 from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
@@ -110,7 +110,7 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
                 "",
             ]
             with pytest.raises(RpcError, match="raise it in"):
-                await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Done)
+                await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
             bot.user_says(456, "/status")
             assert "work PAUSED (the budget" in await bot.reply_in(456, within=15)
             assert len(model.requests) == 1
@@ -155,5 +155,5 @@ async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> No
         await daemon.until(lambda report: report.open_turns == 0)
         model.script.append(Reply("dear answer", prompt_tokens=20_000))
         said = ChatSend(chat="t", message="m1", text="one", agent="work")
-        await daemon.ask(protocol.CHAT_SEND, said, Done)
+        await daemon.ask(protocol.CHAT_SEND, said, Ack)
         assert "Agent 'work' is paused" in await bot.reply_in(456, within=15)

@@ -7,7 +7,7 @@ from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import Done, Forgettable
+from orchestrator.control.protocol import Ack, ErasureTarget
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
@@ -15,7 +15,7 @@ from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 pytestmark = pytest.mark.process
-CHAT = Forgettable(channel="telegram", chat="123")
+CHAT = ErasureTarget(channel="telegram", chat="123")
 
 
 def kept(home: Path) -> int:
@@ -27,7 +27,7 @@ def kept(home: Path) -> int:
 
 async def forgotten(daemon: RunningDaemon) -> None:
     """Ask for it."""
-    await daemon.ask(protocol.FORGET, CHAT, Done)
+    await daemon.ask(protocol.FORGET, CHAT, Ack)
 
 
 @pytest.mark.parametrize(("place", "left"), [("before", 2), ("after", 0)])
@@ -63,7 +63,7 @@ async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
     """Each with what to do first."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         with pytest.raises(RpcError, match="take it out first"):
-            await daemon.ask(protocol.FORGET, Forgettable(agent="work"), Done)
+            await daemon.ask(protocol.FORGET, ErasureTarget(agent="work"), Ack)
         with pytest.raises(RpcError, match="nothing of chat telegram:123"):
             await forgotten(daemon)
         go_on = model.hold("take your time")

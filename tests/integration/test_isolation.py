@@ -7,7 +7,7 @@ from fakes.daemon import TOKEN, holds, processes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentName, Done
+from orchestrator.control.protocol import Ack, AgentName
 from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
@@ -73,7 +73,7 @@ async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_wait
         assert home.restarts == 0
         (obstacle / "in the way").rmdir()
         obstacle.rmdir()
-        await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Done)
+        await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
         assert await bot.reply_in(123, within=15) == "work-model: anybody?"
 
 

@@ -238,7 +238,7 @@ async def test_sixty_turns_are_sent_as_the_seed_says(tmp_path: Path) -> None:
 async def answer(daemon: RunningDaemon, message: str, text: str) -> tuple[str, ...]:
     """What a console chat is answered; Telegram would take a message a second."""
     say = ChatSend(chat="123", message=message, text=text, agent="work")
-    await daemon.ask(protocol.CHAT_SEND, say, protocol.Done)
+    await daemon.ask(protocol.CHAT_SEND, say, protocol.Ack)
     wait = ChatWait(message=message, seconds=15)
     return (await daemon.ask(protocol.CHAT_WAIT, wait, ChatOutcome)).texts
 

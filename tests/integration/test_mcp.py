@@ -12,7 +12,7 @@ from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.mcp_config import SERVER, effects, entry
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import Done, PinList, StatusReport, ToolName
+from orchestrator.control.protocol import Ack, PinList, StatusReport, ToolName
 from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
@@ -105,7 +105,7 @@ async def test_tool_that_changes_waits_for_the_operator_who_is_told_in_his_chat(
             assert "orchestrator tools approve wild/add" in await bot.reply_in(7, within=20)
             pins = await daemon.ask(protocol.TOOL_LIST, None, PinList)
             assert [pin.name for pin in pins.tools if pin.changed] == ["wild/add"]
-            await daemon.ask(protocol.TOOL_APPROVE, ToolName(name="wild"), Done)
+            await daemon.ask(protocol.TOOL_APPROVE, ToolName(name="wild"), Ack)
             await daemon.until(lambda report: not any("wild/add" in hint for hint in report.hints))
             bot.user_says(1, '!wild_add {"a": 4, "b": 3}')
             assert await bot.reply_in(1, within=20) == "result: 7"

@@ -25,7 +25,7 @@ from fakes.subagent import (
 )
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import ApprovalList, Done, Word
+from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
 from orchestrator.journal.db.store import reading
 from orchestrator.selftest.fake_telegram import BotApiServer
 
@@ -221,7 +221,9 @@ async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path
         bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
         assert "before I run store_fact" in await bot.reply_in(CHAT, within=15)
         (question,) = (await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)).approvals
-        await daemon.ask(protocol.APPROVAL_DECIDE, Word(code=question.code, granted=True), Done)
+        await daemon.ask(
+            protocol.APPROVAL_DECIDE, ApprovalDecision(code=question.code, granted=True), Ack
+        )
         answer = await bot.reply_in(CHAT, within=15)
         assert answer.startswith("result: result: ")
         assert "id 1)" in answer

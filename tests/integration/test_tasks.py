@@ -8,10 +8,10 @@ from fakes.held_model import HeldModel, held_daemon, said, system, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import Done, Numbered
+from orchestrator.control.protocol import Ack, RowId
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
-from orchestrator.journal.schedule.task_runs import Run
+from orchestrator.journal.schedule.task_runs import TaskRun
 from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
@@ -35,14 +35,14 @@ def write_skill(home: Path, name: str, trigger: str, text: str, more: str = "") 
     (folder / "SKILL.md").write_text(skill, "utf-8")
 
 
-def history(home: Path, name: str) -> list[Run]:
+def history(home: Path, name: str) -> list[TaskRun]:
     """The runs of a task, the newest first; none while there is no such task."""
     with reading(home / "journal.db") as db:
         found = tasks.select(db, "name = ?", name)
         return task_runs.history(db, found[0].id, 10) if found else []
 
 
-async def ended(daemon: RunningDaemon, name: str, state: str) -> Run:
+async def ended(daemon: RunningDaemon, name: str, state: str) -> TaskRun:
     """The newest run of a task, once it has ended so."""
     await daemon.until(lambda _: [r.state for r in history(daemon.home, name)][:1] == [state])
     return history(daemon.home, name)[0]
@@ -95,7 +95,7 @@ async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
             write_skill(tmp_path, "clock", LONG_AGO, "What time is it?", plan)
             assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
             await ended(daemon, "clock", "ran")
-            await daemon.ask(protocol.TASK_RUN, Numbered(id=1), Done)
+            await daemon.ask(protocol.TASK_RUN, RowId(id=1), Ack)
             assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
             await daemon.until(
                 lambda _: [r.state for r in history(tmp_path, "clock")] == ["ran"] * 2

@@ -2,12 +2,12 @@
 
 import anyio
 
-from orchestrator.wakeup import Changes
+from orchestrator.wakeup import Wakeup
 
 
 async def test_change_between_look_and_wait_is_not_missed() -> None:
     """Whoever changes something while another one looks wakes it all the same."""
-    changes, looks = Changes(), 0
+    changes, looks = Wakeup(), 0
 
     async def reached() -> bool:
         nonlocal looks
@@ -22,7 +22,7 @@ async def test_change_between_look_and_wait_is_not_missed() -> None:
 
 async def test_close_lets_go_whoever_waits_and_whoever_comes_later() -> None:
     """The first looked once, the second did not look."""
-    changes, looks = Changes(), 0
+    changes, looks = Wakeup(), 0
 
     async def never() -> bool:
         nonlocal looks
@@ -40,7 +40,7 @@ async def test_close_lets_go_whoever_waits_and_whoever_comes_later() -> None:
 
 async def test_patience_ends() -> None:
     """A wait with a bound ends without the change."""
-    changes, looks = Changes(), 0
+    changes, looks = Wakeup(), 0
 
     async def never() -> bool:
         nonlocal looks

@@ -2,11 +2,11 @@
 
 import pytest
 
-from thinker.budget import Limits, Spent, charged, exceeded, is_last
+from thinker.budget import Spent, TurnLimits, charged, exceeded, is_last
 from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StopReason
 
-LIMITS = Limits(max_steps=3, max_tokens=100, deadline=50.0)
+LIMITS = TurnLimits(max_steps=3, max_tokens=100, deadline=50.0)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_turn_stops_at_the_first_limit_it_reaches(
 
 def test_zero_tokens_are_no_limit() -> None:
     """An agent without a token limit never stops for one."""
-    assert exceeded(Limits(8, 0, 1.0), Spent(1, Usage(prompt=10**9)), 0.0) is None
+    assert exceeded(TurnLimits(8, 0, 1.0), Spent(1, Usage(prompt=10**9)), 0.0) is None
 
 
 def test_steps_and_tokens_add_up() -> None:

@@ -13,7 +13,7 @@ from fakes.scripted import (
     spec,
 )
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, FatalModelError, RetryableModelError
 from thinker.history import RESULT_LIMIT
@@ -23,11 +23,11 @@ from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, To
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
 
-FOREVER = Limits(max_steps=8, max_tokens=0, deadline=1000.0)
+FOREVER = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
 PROMPT = PromptRecord(layers=())
 
 
-def request(*tools: ToolSpec, limits: Limits = FOREVER, stream: bool = False) -> LoopRequest:
+def request(*tools: ToolSpec, limits: TurnLimits = FOREVER, stream: bool = False) -> LoopRequest:
     """A turn that asks for something."""
     said = (UserMessage(content="do it"),)
     return LoopRequest("t1", PROMPT, "You help.", said, tools, limits, 0.4, stream)
@@ -96,7 +96,7 @@ async def test_last_step_may_not_call_tools() -> None:
     """The model is told to answer; a call that it writes all the same is not run."""
     wanted = calls(call("a", "add"))
     model, host = ScriptedModel(wanted, wanted), MemoryHost()
-    result = await run(model, host, request(spec("add"), limits=Limits(2, 0, 1000.0)))
+    result = await run(model, host, request(spec("add"), limits=TurnLimits(2, 0, 1000.0)))
     assert [asked.tool_choice for asked in model.requests] == [AUTO, NO_TOOLS]
     assert result.stop_reason is StopReason.MAX_STEPS
     assert result.text == ENDINGS[StopReason.MAX_STEPS]
@@ -107,7 +107,7 @@ async def test_last_step_may_not_call_tools() -> None:
 async def test_answer_in_the_last_step_is_given_with_its_reason() -> None:
     """A summary that the limit forced is still the answer."""
     model = ScriptedModel(calls(call("a", "add")), says("So far: 1."))
-    asked = request(spec("add"), limits=Limits(2, 0, 1000.0))
+    asked = request(spec("add"), limits=TurnLimits(2, 0, 1000.0))
     result = await run(model, MemoryHost(), asked)
     assert (result.text, result.stop_reason) == ("So far: 1.", StopReason.MAX_STEPS)
 
@@ -115,7 +115,7 @@ async def test_answer_in_the_last_step_is_given_with_its_reason() -> None:
 async def test_turn_of_one_step_that_answers_is_done() -> None:
     """A limit of one step is no shortage when one step was enough."""
     result = await run(
-        ScriptedModel(says("Hi.")), MemoryHost(), request(limits=Limits(1, 0, 1000.0))
+        ScriptedModel(says("Hi.")), MemoryHost(), request(limits=TurnLimits(1, 0, 1000.0))
     )
     assert result.stop_reason is StopReason.DONE
 
@@ -123,7 +123,7 @@ async def test_turn_of_one_step_that_answers_is_done() -> None:
 async def test_token_limit_ends_the_turn_before_the_next_step() -> None:
     """What was used up counts, what is yet to come is not guessed."""
     model = ScriptedModel(calls(call("a", "add")))
-    asked = request(spec("add"), limits=Limits(8, USAGE.total, 1000.0))
+    asked = request(spec("add"), limits=TurnLimits(8, USAGE.total, 1000.0))
     result = await run(model, MemoryHost(), asked)
     assert (result.stop_reason, result.usage) == (StopReason.MAX_TOKENS, USAGE)
     assert result.text == ENDINGS[StopReason.MAX_TOKENS]
@@ -147,7 +147,7 @@ async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
         raise AssertionError
 
     host = MemoryHost()
-    asked = request(limits=Limits(8, 0, 0.01))
+    asked = request(limits=TurnLimits(8, 0, 0.01))
     result = await run(ScriptedModel(hang), host, asked)
     assert (result.text, result.stop_reason) == (
         ENDINGS[StopReason.DEADLINE],

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, Tool, call, calls, says, spec
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelResponse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolCall, ToolResult, ToolSpec
@@ -14,7 +14,7 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.toolcalls.plan import MAX_ARGUMENTS, MAX_CALLS
 
 PURE = SideEffect.PURE
-LIMITS = Limits(max_steps=8, max_tokens=0, deadline=1000.0)
+LIMITS = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
 
 
 async def results(

@@ -4,7 +4,7 @@ import anyio
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.endings import ENDINGS
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
@@ -32,7 +32,7 @@ async def run(
         "You help.",
         (UserMessage(content="do it"),),
         tools,
-        Limits(max_steps=8, max_tokens=0, deadline=1000.0),
+        TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
         tool_choice=choice,
     )
     with anyio.fail_after(5):

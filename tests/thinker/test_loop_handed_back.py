@@ -3,7 +3,7 @@
 import anyio
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.protocol.messages import NO_TOOLS, ToolChoice, ToolSpec, UserMessage
@@ -23,7 +23,7 @@ async def run(
     max_steps: int = 8,
 ) -> TurnResult:
     """A turn with one tool of ours and one of theirs."""
-    limits = Limits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
+    limits = TurnLimits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
     said = (UserMessage(content="do it"),)
     request = LoopRequest("t1", PromptRecord(layers=()), "", said, tools, limits)
     with anyio.fail_after(5):

@@ -3,7 +3,7 @@
 import anyio
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.endings import ENDINGS
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
@@ -33,7 +33,7 @@ async def run(
         "You help.",
         (UserMessage(content="do it"),),
         (spec("add"),),
-        Limits(max_steps=8, max_tokens=0, deadline=1000.0),
+        TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
         contract=answer_contract(lower(SLOTS.prompt(), "test")),
     )
     with anyio.fail_after(5):

@@ -15,7 +15,7 @@ from fakes.scripted import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.endings import ENDINGS
 from thinker.errors import RetryableModelError
 from thinker.loop import Loop, LoopRequest
@@ -36,7 +36,7 @@ TOOLS = (spec("add", x="number"), spec("look", SideEffect.PURE))
 STEP = calls(call("a", "add", x=1), call("b", "look"), call("c", "rm"), call("d", "look"))
 
 
-def turn(limits: Limits, past: tuple[Message, ...] = ()) -> LoopRequest:
+def turn(limits: TurnLimits, past: tuple[Message, ...] = ()) -> LoopRequest:
     """A turn with both tools."""
     said = (*past, UserMessage(content="do it"))
     return LoopRequest("t1", PROMPT, "", said, TOOLS, limits)
@@ -46,10 +46,10 @@ async def go_on(
     model: ScriptedModel,
     host: MemoryHost,
     recorded: tuple[RecordedStep, ...],
-    limits: Limits | None = None,
+    limits: TurnLimits | None = None,
 ) -> TurnResult:
     """Run the rest of a turn."""
-    asked = turn(limits or Limits(8, 0, 1000.0))
+    asked = turn(limits or TurnLimits(8, 0, 1000.0))
     with anyio.fail_after(5):
         return await Loop(asked, model, host, lambda: 0.0).run(recorded)
 
@@ -57,7 +57,7 @@ async def go_on(
 async def stopped(*script: ModelResponse) -> MemoryHost:
     """The host of a turn whose process ended after its script."""
     host = MemoryHost(drain_after=len(script))
-    await Loop(turn(Limits(8, 0, 1000.0)), ScriptedModel(*script), host, lambda: 0.0).run()
+    await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(*script), host, lambda: 0.0).run()
     return host
 
 
@@ -99,7 +99,7 @@ async def test_recorded_answer_ends_the_turn_at_once(
 ) -> None:
     """A process that died between the last commit and its result is not missed."""
     before = MemoryHost()
-    await Loop(turn(Limits(8, 0, 1000.0)), ScriptedModel(last), before, lambda: 0.0).run()
+    await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(last), before, lambda: 0.0).run()
     recorded = before.recorded()
     result = await go_on(ScriptedModel(), before.resumed(recorded), recorded)
     assert (result.text, result.stop_reason, result.steps) == (text, reason, 1)
@@ -109,7 +109,7 @@ async def test_model_error_and_crash_resume_alike() -> None:
     """The steps before a failed model call are kept (seed 002, retry context)."""
     before = MemoryHost()
     failing = ScriptedModel(STEP, RetryableModelError("overloaded"))
-    await Loop(turn(Limits(8, 0, 1000.0)), failing, before, lambda: 0.0).run()
+    await Loop(turn(TurnLimits(8, 0, 1000.0)), failing, before, lambda: 0.0).run()
     recorded = before.recorded()
     host, model = before.resumed(recorded), ScriptedModel(says("done"))
     result = await go_on(model, host, recorded)
@@ -129,7 +129,7 @@ async def test_limits_count_the_steps_of_earlier_processes() -> None:
     before = await stopped(STEP)
     recorded = before.recorded()
     host = before.resumed(recorded)
-    result = await go_on(ScriptedModel(), host, recorded, Limits(1, 0, 1000.0))
+    result = await go_on(ScriptedModel(), host, recorded, TurnLimits(1, 0, 1000.0))
     assert (result.stop_reason, result.tools_used) == (
         StopReason.MAX_STEPS,
         ("add", "look", "rm"),
@@ -140,10 +140,10 @@ async def test_unfinished_call_of_a_tool_that_is_gone_still_runs() -> None:
     """The journal decides what may run; the offer may have changed with the version."""
     before = MemoryHost(drain_after=1)
     asked = calls(call("a", "add", x=1))
-    await Loop(turn(Limits(8, 0, 1000.0)), ScriptedModel(asked), before, lambda: 0.0).run()
+    await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(asked), before, lambda: 0.0).run()
     recorded = before.recorded(lambda _: False)
     host = before.resumed(recorded)
-    bare = LoopRequest("t1", PROMPT, "", (), (), Limits(8, 0, 1000.0))
+    bare = LoopRequest("t1", PROMPT, "", (), (), TurnLimits(8, 0, 1000.0))
     result = await Loop(bare, ScriptedModel(says("done")), host, lambda: 0.0).run(recorded)
     assert (result.text, host.ran) == ("done", [2])
 
@@ -184,7 +184,7 @@ def test_model_always_sees_a_well_formed_transcript(
     """Whatever the model wrote, and wherever the process died, each call has its one result."""
     cut = data.draw(st.integers(0, len(script)), label="steps before the crash")
     survived = data.draw(st.sets(st.integers(1, 200)), label="results that were stored")
-    asked = turn(Limits(8, 0, 1000.0), past)
+    asked = turn(TurnLimits(8, 0, 1000.0), past)
 
     async def run() -> None:
         end = says("done")

@@ -4,7 +4,7 @@ import anyio
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
-from thinker.budget import Limits
+from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
@@ -24,7 +24,7 @@ async def run(
     steer: bool = True,
 ) -> TurnResult:
     """A turn with one tool."""
-    limits = Limits(8, 0, 1000.0)
+    limits = TurnLimits(8, 0, 1000.0)
     tools = (spec("add", x="number"),)
     asked = LoopRequest("t1", PromptRecord(layers=()), "", (FIRST,), tools, limits, steer=steer)
     with anyio.fail_after(5):

@@ -37,7 +37,7 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.peer import CANCELLED, FENCED, INVALID_PARAMS, Peer, RpcError
 from thinker.protocol.prompt_record import PromptRecord
-from thinker.server import Server
+from thinker.server import WorkerServer
 
 BEAT = 0.01  # seconds; how fast it beats does not matter, only that it does
 
@@ -77,7 +77,7 @@ async def serving(
 ) -> AsyncIterator[tuple[Peer, Supervisor]]:
     """A worker that serves, and the supervisor's peer."""
     other = supervisor or Supervisor()
-    server = Server(Agent(ThinkerSettings(), model))
+    server = WorkerServer(Agent(ThinkerSettings(), model))
     requests = {methods.STEP_COMMIT: other.commit, methods.TOOL_CALL: other.call_tool}
     ours = memory_pair(requests, server.requests, server.notifications)
     with anyio.fail_after(5):

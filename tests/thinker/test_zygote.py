@@ -13,7 +13,7 @@ from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until
 from fakes.daemon import holds
 
 from orchestrator.processes.worker import started
-from orchestrator.processes.zygotes import Zygote, Zygotes
+from orchestrator.processes.zygotes import ZygoteClient, Zygotes
 from orchestrator.selftest.process_tree import children
 from thinker.protocol import methods
 
@@ -29,7 +29,7 @@ def _sockets(pid: int) -> list[str]:
     return [link for link in found if link.startswith("socket:")]
 
 
-async def spare_of(zygote: Zygote, *workers: int) -> int:
+async def spare_of(zygote: ZygoteClient, *workers: int) -> int:
     """The process in stock; the zygote answers when it has one."""
     await zygote.peer.request(methods.PING, timeout=20)
     (spare,) = {*children(zygote.pid)} - {*workers}
@@ -37,7 +37,7 @@ async def spare_of(zygote: Zygote, *workers: int) -> int:
 
 
 @asynccontextmanager
-async def stocked() -> AsyncIterator[tuple[Zygotes, Zygote, int]]:
+async def stocked() -> AsyncIterator[tuple[Zygotes, ZygoteClient, int]]:
     """A zygote, its keeper, and the process that it has in stock."""
     with anyio.fail_after(60):
         async with zygotes() as keeper:

@@ -8,7 +8,7 @@ from vector_runner.schedules import ms
 
 from orchestrator.agentsfile import CostControls
 from orchestrator.spending import budgets
-from orchestrator.spending.budgets import Verdict
+from orchestrator.spending.budgets import BudgetVerdict
 
 MINUTE = 60_000
 
@@ -40,7 +40,7 @@ class _Meter:
                     self.pause = (reason, self.now)
             self.now += (op.get("thenAdvanceMin", 0) + op.get("advanceMin", 0)) * MINUTE
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> BudgetVerdict:
         """What the detector sees now."""
         return budgets.assess(self.buckets, self.now, self.controls)
 

@@ -17,7 +17,13 @@ from thinker.formats.prompts.definition import IMAGES_KEPT, PromptDefinition
 from thinker.formats.prompts.problem import CircularIncludeError, UnknownPromptError
 from thinker.formats.prompts.registry import AgentKind, Registry
 from thinker.formats.prompts.sources import Source
-from thinker.formats.prompts.subprompt import RanTool, as_tool, opening, result_text, with_defaults
+from thinker.formats.prompts.subprompt import (
+    SubpromptCall,
+    as_tool,
+    opening,
+    result_text,
+    with_defaults,
+)
 from thinker.formats.prompts.tooluse import SubpromptUse, ToolEntry
 from thinker.prompt.render.layouts import markdown
 from thinker.prompt.render.lower import lower
@@ -151,7 +157,7 @@ def _subprompt(given: Any) -> dict[str, Any]:
         text, attached = opening(use, given["arguments"])
         return {"init_user_message": text, "attachments": list(attached)}
     ran = (
-        RanTool(tool["name"], tool["arguments"], tool["result"], tool["status"] == "error")
+        SubpromptCall(tool["name"], tool["arguments"], tool["result"], tool["status"] == "error")
         for tool in given["run"]["tool_calls"]
     )
     return {"text": result_text(use, given["run"]["text"], ran)}

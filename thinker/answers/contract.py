@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
 from thinker.answers.paths import Style, missing
-from thinker.answers.verdict import Accepted, Objection
+from thinker.answers.verdict import AnswerAccepted, AnswerRejected
 from thinker.protocol.messages import JsonObject
 
 MAX_PROBLEMS = 8  # named to the model; mending those shows the next
@@ -43,29 +43,31 @@ class AnswerContract:
         """The bracket that an answer begins with, for `AnswerStream`."""
         return "[" if self._is_list() else "{"
 
-    def judge(self, text: str, *, whole: bool = True) -> Accepted | Objection:
+    def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
         """The answer in this text, or what is wrong with it.
 
         ``whole`` is false for a text that the provider cut: half of an answer is none.
         """
         answer = parse(text, self._keys())
         if answer.value is None:
-            return Objection(("it holds no JSON",))
+            return AnswerRejected(("it holds no JSON",))
         if answer.repair == "truncated" and not whole:
-            return Objection(("it was cut off at the length limit; make it shorter",))
+            return AnswerRejected(("it was cut off at the length limit; make it shorter",))
         value: JsonValue = answer.value
         if isinstance(value, list) and self._is_list():
             value = {"list": value}
         try:
             checked = self.model.model_validate(value)
         except ValidationError as error:
-            return Objection(tuple(_problem(detail) for detail in error.errors()[:MAX_PROBLEMS]))
+            return AnswerRejected(
+                tuple(_problem(detail) for detail in error.errors()[:MAX_PROBLEMS])
+            )
         said = checked.model_dump(mode="json", by_alias=True, exclude_unset=True)
         lacking = missing(said, self.ensure_keys, self.style)
         if lacking:
-            return Objection(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
+            return AnswerRejected(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
         value = _OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))
-        return Accepted(value, answer.repaired)
+        return AnswerAccepted(value, answer.repaired)
 
     def _keys(self) -> tuple[str, ...]:
         fields = self.model.model_fields.items()

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from thinker.answers.complete import complete
 from thinker.answers.locate import blocks
-from thinker.answers.reader import AnswerSyntaxError, Reader, loads
+from thinker.answers.reader import AnswerReader, AnswerSyntaxError, loads
 from thinker.jsontext import mended
 
 Release: TypeAlias = Literal["4.0.7"]  # of Agently, whose choice among several objects is wanted
@@ -25,7 +25,7 @@ THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ParsedAnswer:
     """What was found: the text of it, the same closed, its value, and what had to be mended."""
 
     located: str | None = None
@@ -39,7 +39,7 @@ class Answer:
         return self.repair is not None
 
 
-def parse(text: str, keys: Collection[str], compat: Release | None = None) -> Answer:
+def parse(text: str, keys: Collection[str], compat: Release | None = None) -> ParsedAnswer:
     """The answer with these keys at its root; without a value when there is none.
 
     Of several structures the one with most of the keys wins, and of equal ones the last, which is
@@ -50,7 +50,7 @@ def parse(text: str, keys: Collection[str], compat: Release | None = None) -> An
         return _as_upstream(text, keys)
     thinking = THINKING.match(text)
     candidates = _candidates(text[thinking.end() :] if thinking else text)
-    best, most = Answer(), -1
+    best, most = ParsedAnswer(), -1
     for candidate in candidates:
         answer = _read(candidate)
         fitting = _fitting(answer, keys)
@@ -62,7 +62,7 @@ def parse(text: str, keys: Collection[str], compat: Release | None = None) -> An
     return best
 
 
-def _fitting(answer: Answer, keys: Collection[str]) -> int:
+def _fitting(answer: ParsedAnswer, keys: Collection[str]) -> int:
     return len(set(keys) & set(answer.value)) if isinstance(answer.value, dict) else 0
 
 
@@ -84,26 +84,26 @@ def _candidates(text: str) -> list[str]:
     return [*inner, *fenced, *outer][-MAX_CANDIDATES:]
 
 
-def _read(text: str) -> Answer:
+def _read(text: str) -> ParsedAnswer:
     completed = complete(text)
     try:
-        return Answer(text, completed, loads(text))
+        return ParsedAnswer(text, completed, loads(text))
     except AnswerSyntaxError:
         pass
     try:
-        reader = Reader()
+        reader = AnswerReader()
         reader.feed(text)
         reader.close()
-        return Answer(text, completed, reader.value, "truncated")
+        return ParsedAnswer(text, completed, reader.value, "truncated")
     except AnswerSyntaxError:
         pass
-    return Answer(text, completed)
+    return ParsedAnswer(text, completed)
 
 
-def _mending(text: str) -> Answer:
+def _mending(text: str) -> ParsedAnswer:
     """What a lenient reader makes of a structure that is no JSON."""
     text = WIDE.sub(lambda match: NARROW.get(match[0], match[0]), text)
-    return Answer(text, complete(text), mended(text), "syntax")
+    return ParsedAnswer(text, complete(text), mended(text), "syntax")
 
 
 def first_fitting(text: str, keys: Collection[str]) -> str | None:
@@ -114,16 +114,16 @@ def first_fitting(text: str, keys: Collection[str]) -> str | None:
     )
 
 
-def _as_upstream(text: str, keys: Collection[str]) -> Answer:
+def _as_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:
     located = first_fitting(text, keys)
     if located is None:
-        return Answer()
+        return ParsedAnswer()
     completed = complete(located)
     try:
         value = loads(completed)
     except AnswerSyntaxError:
-        return Answer(located, completed)
-    return Answer(located, completed, value, "truncated" if completed > located else None)
+        return ParsedAnswer(located, completed)
+    return ParsedAnswer(located, completed, value, "truncated" if completed > located else None)
 
 
 def _shares(block: str, keys: Collection[str]) -> bool:

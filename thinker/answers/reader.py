@@ -36,7 +36,7 @@ class AnswerSyntaxError(ValueError):
 
 
 @dataclass(frozen=True)
-class Event:
+class JsonEvent:
     """Something became known at ``path`` (``a.b[0]``): more of a string, or a value as a whole.
 
     A ``delta`` carries the new end of a string, ``done`` the value.
@@ -68,7 +68,7 @@ class _Frame:
             self.container[self.key] = value
 
 
-class Reader:
+class AnswerReader:
     """Reads one value. ``value`` is what is known of it, ``done`` whether that is all of it."""
 
     def __init__(self) -> None:
@@ -83,9 +83,9 @@ class Reader:
         self._comment = ""  # what ends the comment that is being read
         self._string: list[str] = []
         self._shown = 0  # pieces of the string that were given as deltas
-        self._events: list[Event] = []
+        self._events: list[JsonEvent] = []
 
-    def feed(self, text: str, *, last: bool = False) -> tuple[list[Event], str]:
+    def feed(self, text: str, *, last: bool = False) -> tuple[list[JsonEvent], str]:
         """What became known with this piece, and the text behind the value when it is done.
 
         Raises:
@@ -101,13 +101,13 @@ class Reader:
         self._rest, self._read = text[at:], self._read + at
         return self.known(), self._rest if self.done else ""
 
-    def known(self) -> list[Event]:
+    def known(self) -> list[JsonEvent]:
         """What became known since this was last said, also when the next character was an error."""
         self._show()
         events, self._events = self._events, []
         return events
 
-    def close(self) -> list[Event]:
+    def close(self) -> list[JsonEvent]:
         """What is known now that the text has ended in the middle of the value.
 
         Raises:
@@ -256,7 +256,7 @@ class Reader:
     def _add(self, value: JsonValue) -> None:
         self._expect = "comma"
         if self._frames:
-            self._events.append(Event(self._frames[-1].place(), "done", value=value))
+            self._events.append(JsonEvent(self._frames[-1].place(), "done", value=value))
             self._frames[-1].put(value)
         else:
             self.value, self.done = value, True
@@ -266,7 +266,7 @@ class Reader:
             new = "".join(self._string[self._shown :])
             self._shown = len(self._string)
             if new:
-                self._events.append(Event(self._frames[-1].place(), "delta", delta=new))
+                self._events.append(JsonEvent(self._frames[-1].place(), "delta", delta=new))
 
     def _need(self, *expected: str, at: int) -> None:
         if self._expect not in expected:
@@ -282,7 +282,7 @@ def loads(text: str) -> JsonValue:
     Raises:
         AnswerSyntaxError: it is none, or ends before it is complete.
     """
-    reader = Reader()
+    reader = AnswerReader()
     _, behind = reader.feed(text, last=True)
     if not reader.done or not BEHIND.fullmatch(behind):
         raise AnswerSyntaxError("more or less than one value", len(text))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from thinker.answers.reader import AnswerSyntaxError, Event, Reader
+from thinker.answers.reader import AnswerReader, AnswerSyntaxError, JsonEvent
 
 OPENING = re.compile(r"\[OUTPUT\]:?|(?P<start>[{\[])")
 TITLE = "[OUTPUT]"
@@ -29,16 +29,16 @@ class AnswerStream:
 
     def __init__(self, opening: Literal["{", "["] = "{") -> None:
         self._opening = opening
-        self._reader: Reader | None = None
+        self._reader: AnswerReader | None = None
         self._finished = False
         self._before = ""  # the end of the prose, which may be half a title
         self.value: JsonValue = None
 
-    def feed(self, piece: str) -> tuple[Event, ...]:
+    def feed(self, piece: str) -> tuple[JsonEvent, ...]:
         """What became known with this piece."""
         return tuple(self._feed(piece))
 
-    def finish(self) -> tuple[Event, ...]:
+    def finish(self) -> tuple[JsonEvent, ...]:
         """What is known when nothing more comes; a cut string counts as far as it came."""
         if self._reader is None or self._finished:
             return ()
@@ -49,7 +49,7 @@ class AnswerStream:
         self._take(self._reader)
         return tuple(events)
 
-    def _feed(self, piece: str) -> Iterator[Event]:
+    def _feed(self, piece: str) -> Iterator[JsonEvent]:
         rest: str | None = piece
         while rest is not None and not self._finished:
             if self._reader is None:
@@ -72,13 +72,13 @@ class AnswerStream:
             if match["start"] != self._opening:
                 continue
             if not TITLE.startswith(text[match.start() :]):
-                self._reader, self._before = Reader(), ""
+                self._reader, self._before = AnswerReader(), ""
                 return text[match.start() :]
             self._before = text[match.start() :]
             return None
         self._before = ""
         return None
 
-    def _take(self, reader: Reader) -> None:
+    def _take(self, reader: AnswerReader) -> None:
         if reader.done:
             self.value, self._finished = reader.value, True

@@ -13,7 +13,7 @@ from thinker.protocol.messages import JsonObject
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AnswerAccepted:
     """The answer as a JSON object of the contract; ``repaired`` when the model wrote it broken."""
 
     value: JsonObject
@@ -26,7 +26,7 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Objection:
+class AnswerRejected:
     """Why the answer cannot be taken."""
 
     problems: tuple[str, ...]
@@ -40,7 +40,7 @@ class Objection:
         )
 
 
-class Contract(Protocol):
+class AnswerValidator(Protocol):
     """What an answer must be, and how often the model is asked again for one that is not."""
 
     @property
@@ -51,7 +51,7 @@ class Contract(Protocol):
     def schema(self) -> JsonObject | None:
         """The JSON Schema of the answer; None when there is none."""
 
-    def judge(self, text: str, *, whole: bool = True) -> Accepted | Objection:
+    def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
         """The answer in this text, or what is wrong with it.
 
         ``whole`` is false for a text that the provider cut: half of an answer is none.

@@ -14,7 +14,7 @@ from urllib.request import getproxies
 import h11
 import httpx
 
-from thinker.http.connections import Address, Connection, Connections
+from thinker.http.connections import Connection, Connections, HostAddress
 
 HttpClient = httpx.AsyncClient
 HttpTransport = httpx.AsyncBaseTransport
@@ -55,7 +55,7 @@ def open_client(
     )
 
 
-class Answer(Protocol):
+class StreamedResponse(Protocol):
     """An answer whose body has yet to be read; whoever gets it closes it."""
 
     @property
@@ -77,10 +77,10 @@ class Answer(Protocol):
         """Read no more."""
 
 
-class Poster(Protocol):
+class JsonPoster(Protocol):
     """Posts JSON to one address, time after time, over connections that are kept alive."""
 
-    async def post(self, body: bytes) -> Answer:
+    async def post(self, body: bytes) -> StreamedResponse:
         """Ask.
 
         Raises:
@@ -98,7 +98,7 @@ def open_poster(
     connect: float,
     read: float,
     transport: HttpTransport | None = None,
-) -> Poster:
+) -> JsonPoster:
     """A poster that says what a client says; timeouts in seconds, redirects not followed.
 
     It asks the server itself, in a third of the time that a client takes; what needs a client (a
@@ -110,33 +110,36 @@ def open_poster(
     if transport is None and at.scheme in PORTS and not (at.userinfo or getproxies()):
         tls = tls_context() if at.scheme == "https" else None
         host, port = at.raw_host.decode("ascii"), at.port or PORTS[at.scheme]
-        return _Straight(template, Address(host, port, tls, connect, read))
-    return _ByClient(template, open_client(connect=connect, read=read, transport=transport))
+        return DirectPoster(template, HostAddress(host, port, tls, connect, read))
+    return HttpxPoster(template, open_client(connect=connect, read=read, transport=transport))
 
 
-class _ByClient:
+class HttpxPoster:
     """Asks with all that a client can do."""
 
     def __init__(self, template: httpx.Request, client: HttpClient) -> None:
         self._url, self._headers = template.url, template.headers
         self._client = client
 
-    async def post(self, body: bytes) -> Answer:
+    async def post(self, body: bytes) -> StreamedResponse:
+        """Send a body; return the response before its body was read."""
         request = httpx.Request("POST", self._url, headers=self._headers, content=body)
         return await self._client.send(request, stream=True)
 
     async def aclose(self) -> None:
+        """Close every connection."""
         await self._client.aclose()
 
 
-class _Straight:
+class DirectPoster:
     """Asks the server itself."""
 
-    def __init__(self, template: httpx.Request, address: Address) -> None:
+    def __init__(self, template: httpx.Request, address: HostAddress) -> None:
         self._target, self._headers = template.url.raw_path, template.headers.raw
         self._connections = Connections(address)
 
-    async def post(self, body: bytes) -> Answer:
+    async def post(self, body: bytes) -> StreamedResponse:
+        """Send a body; return the response before its body was read."""
         headers = [*self._headers, (b"content-length", b"%d" % len(body))]
         request = h11.Request(method="POST", target=self._target, headers=headers)
         with _as_of_httpx(httpx.ConnectTimeout, httpx.ConnectError):
@@ -147,16 +150,17 @@ class _Straight:
         except BaseException:
             self._connections.give_back(connection)
             raise
-        answer = _StraightAnswer(head, connection, self._connections)
+        answer = _DirectResponse(head, connection, self._connections)
         if "content-encoding" not in answer.headers:
             return answer
         return httpx.Response(head.status_code, headers=answer.headers, stream=answer)
 
     async def aclose(self) -> None:
+        """Close every connection."""
         self._connections.close()
 
 
-class _StraightAnswer(httpx.AsyncByteStream):
+class _DirectResponse(httpx.AsyncByteStream):
     """An answer of the server itself; compressed, it is what a client's answer is read from."""
 
     def __init__(
@@ -178,6 +182,7 @@ class _StraightAnswer(httpx.AsyncByteStream):
         return self.aiter_bytes()
 
     async def aclose(self) -> None:
+        """Close every connection."""
         self._connections.give_back(self._connection)
 
 

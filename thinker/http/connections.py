@@ -19,7 +19,7 @@ NEXT_ADDRESS = 0.25  # seconds until a host's next address is tried, too; RFC 83
 
 
 @dataclass(frozen=True)
-class Address:
+class HostAddress:
     """Where to connect; without ``tls`` as it is. Timeouts are in seconds.
 
     ``connect`` is for all that it takes to have a connection, ``read`` for each wait after that.
@@ -124,7 +124,7 @@ class Connection(asyncio.Protocol):
 class Connections:
     """The connections to one address; those that are idle are used again."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: HostAddress) -> None:
         self._address = address
         self._idle: dict[Connection, asyncio.TimerHandle] = {}
 

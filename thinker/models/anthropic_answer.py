@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import tool_call, unique_ids
-from thinker.models.growing import Growing
+from thinker.models.growing import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 
 FINISH: Mapping[str, Literal["done", "length", "refused"]] = {
@@ -77,7 +77,7 @@ class _OpenCall:
 
     id: str
     name: str
-    arguments: Growing = field(default_factory=Growing)
+    arguments: TextBuffer = field(default_factory=TextBuffer)
 
 
 @dataclass
@@ -87,8 +87,8 @@ class AnthropicAnswer:
     provider: str
     model: str
     finished: bool = False
-    _said: Growing = field(default_factory=Growing)
-    _thinking: Growing = field(default_factory=Growing)
+    _said: TextBuffer = field(default_factory=TextBuffer)
+    _thinking: TextBuffer = field(default_factory=TextBuffer)
     _calls: dict[int, _OpenCall] = field(default_factory=dict)
     _stop: str = ""
     _id: str = ""

@@ -87,7 +87,7 @@ class Model(Protocol):
         """Close connections."""
 
 
-class Around(ABC):
+class ModelWrapper(ABC):
     """A model around another one, which changes what that is asked or what it answers."""
 
     def __init__(self, model: Model) -> None:

@@ -12,7 +12,7 @@ import anyio
 import structlog
 
 from thinker.errors import CircuitOpenError, ModelError, RetryableModelError
-from thinker.models.base import Around, Model, ModelRequest, ModelResponse
+from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 
 THRESHOLD = 5  # failures in a row; reference/annabelle.md §4, as is the next
 COOLDOWN = 60.0  # seconds until one request may try again
@@ -67,7 +67,7 @@ class Breaker:
         return max(0.0, (self._until or now) - now)
 
 
-class Guarded(Around):
+class CircuitBreakerModel(ModelWrapper):
     """A model whose requests go through the breaker of its endpoint."""
 
     def __init__(

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 
-from thinker.errors import ConfigError
+from thinker.errors import WorkerConfigError
 from thinker.http.client import HttpTransport
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
-from thinker.models.breaker import Breaker, Guarded
+from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import Fallback, Retrying
-from thinker.models.structured import Structured
+from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import with_tools
-from thinker.models.vision import Sighted, sees
+from thinker.models.vision import VisionFilter, sees
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
 
@@ -51,7 +51,7 @@ def choose(
     models = []
     for provider, name in wanted:
         model = _seeing(settings, environ, provider, name, transport)
-        models.append(Retrying(model if alone else Guarded(model, breakers[provider])))
+        models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
     return Fallback(models)
 
 
@@ -93,7 +93,7 @@ def choose_embeddings(
     name, own_url = settings.embeddings_provider, settings.embeddings_base_url
     provider = PROVIDERS.get(name) if name else Provider(CUSTOM, "openai")
     if provider is None or provider.wire != "openai" or not (name or own_url):
-        raise ConfigError(
+        raise WorkerConfigError(
             f"{agent} cannot have embeddings of {name!r}; use openai, openrouter, ollama, "
             "lmstudio or a baseUrl"
         )
@@ -120,7 +120,7 @@ def _seeing(
 ) -> Model:
     """One model, which is shown pictures if it sees them."""
     found = _model(settings, environ, provider, model, transport)
-    return Sighted(found, sees=sees(model, settings.vision))
+    return VisionFilter(found, sees=sees(model, settings.vision))
 
 
 def _model(
@@ -134,11 +134,11 @@ def _model(
     provider = PROVIDERS.get(provider_name)
     if provider is None:
         known = ", ".join(sorted(PROVIDERS))
-        raise ConfigError(
+        raise WorkerConfigError(
             f"{agent} has the unknown llmProvider {provider_name!r}; use one of {known}"
         )
     if not model:
-        raise ConfigError(f'{agent} has no model for {provider_name}; set "model"')
+        raise WorkerConfigError(f'{agent} has no model for {provider_name}; set "model"')
     if provider.wire == "demo":
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
@@ -148,7 +148,7 @@ def _model(
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     found = adapter(provider, model, url, key, transport, timeouts)
     beside_tools = provider.output_beside_tools and not own_url
-    structured = Structured(found, settings.structured_output, beside_tools=beside_tools)
+    structured = StructuredOutput(found, settings.structured_output, beside_tools=beside_tools)
     return with_tools(structured, settings.tool_calls)
 
 
@@ -156,7 +156,7 @@ def _address(agent: str, url: str) -> str:
     try:
         return str(URL.validate_python(url))
     except ValidationError as error:
-        raise ConfigError(
+        raise WorkerConfigError(
             f"{agent} has the baseUrl {url!r}; write it like http://127.0.0.1:8000/v1"
         ) from error
 
@@ -166,7 +166,9 @@ def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: 
         return ""
     key = environ.get(provider.key_var, "").strip()
     if not key and needed:
-        raise ConfigError(f"{agent} uses {provider.name} without a key; set {provider.key_var}")
+        raise WorkerConfigError(
+            f"{agent} uses {provider.name} without a key; set {provider.key_var}"
+        )
     if not re.fullmatch(r"[!-~]*", key):  # what an HTTP header can carry, without blanks
-        raise ConfigError(f"{agent}: {provider.key_var} is no key; set it again")
+        raise WorkerConfigError(f"{agent}: {provider.key_var} is no key; set it again")
     return key

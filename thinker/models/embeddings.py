@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from thinker import budget
 from thinker.http.client import HttpTransport
 from thinker.models.base import ModelResponse
-from thinker.models.endpoint import Endpoint, ModelTimeouts
+from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embedded
 from thinker.protocol.messages import AssistantMessage, JsonObject, Usage
@@ -78,7 +78,7 @@ class EmbeddingModel:
         account = Account(provider, model, api_key)
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         url = f"{base_url.rstrip('/')}/embeddings"
-        self._endpoint = Endpoint(account, url, headers, transport, TIMEOUTS)
+        self._endpoint = ModelEndpoint(account, url, headers, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions

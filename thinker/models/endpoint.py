@@ -13,7 +13,7 @@ import anyio
 import orjson
 
 from thinker.errors import RetryableModelError
-from thinker.http.client import Answer, HttpError, HttpTransport, Poster, open_poster
+from thinker.http.client import HttpError, HttpTransport, JsonPoster, StreamedResponse, open_poster
 from thinker.models.base import ModelRequest, ModelResponse, OnText
 from thinker.models.events import EventReader
 from thinker.models.failures import (
@@ -73,7 +73,7 @@ class Collector(Protocol):
 
 
 @dataclass
-class Endpoint:
+class ModelEndpoint:
     """Where and how to post; remembers when the model takes no temperature."""
 
     account: Account
@@ -85,7 +85,7 @@ class Endpoint:
     _takes_temperature: bool = field(default=True, init=False)
 
     @cached_property
-    def poster(self) -> Poster:
+    def poster(self) -> JsonPoster:
         """Made when it is first needed: an agent may wait long for that."""
         timeouts = self.timeouts
         return open_poster(
@@ -147,7 +147,7 @@ class Endpoint:
         headers = response.headers
         return collector.response(headers.get("x-request-id") or headers.get("request-id") or "")
 
-    async def _read_whole(self, response: Answer, collector: Collector) -> None:
+    async def _read_whole(self, response: StreamedResponse, collector: Collector) -> None:
         data = await self._read(response)
         self._take(collector, data)
         if not collector.finished:
@@ -155,7 +155,7 @@ class Endpoint:
 
     async def _read_stream(
         self,
-        response: Answer,
+        response: StreamedResponse,
         collector: Collector,
         on_text: OnText | None,
         scope: anyio.CancelScope,
@@ -183,14 +183,14 @@ class Endpoint:
         """Take events in order; true at the one after which nothing follows."""
         return any(self._take(collector, data) for data in events if data)
 
-    async def _read(self, response: Answer) -> bytes:
+    async def _read(self, response: StreamedResponse) -> bytes:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
             self._checked(len(body))
         return bytes(body)
 
-    async def _failure(self, response: Answer, deadline: float) -> Exception:
+    async def _failure(self, response: StreamedResponse, deadline: float) -> Exception:
         try:
             with self._within(deadline):
                 body = await self._read(response)
@@ -259,7 +259,7 @@ class ProviderModel(ABC):
         url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")
-        self._endpoint = Endpoint(self._account, url, headers, transport, timeouts)
+        self._endpoint = ModelEndpoint(self._account, url, headers, transport, timeouts)
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """A text that comes piece by piece."""
 
 
-class Growing:
+class TextBuffer:
     """Adding a piece costs as much as the piece is long, whatever came before."""
 
     def __init__(self) -> None:

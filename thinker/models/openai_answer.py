@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import tool_call, unique_ids
-from thinker.models.growing import Growing
+from thinker.models.growing import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 
 
@@ -84,7 +84,7 @@ class _OpenCall:
     index: int
     id: str = ""
     name: str = ""
-    arguments: Growing = field(default_factory=Growing)
+    arguments: TextBuffer = field(default_factory=TextBuffer)
 
 
 @dataclass
@@ -94,9 +94,9 @@ class OpenAIAnswer:
     provider: str
     model: str
     finished: bool = False
-    _said: Growing = field(default_factory=Growing)
-    _reasoning: Growing = field(default_factory=Growing)
-    _refusal: Growing = field(default_factory=Growing)
+    _said: TextBuffer = field(default_factory=TextBuffer)
+    _reasoning: TextBuffer = field(default_factory=TextBuffer)
+    _refusal: TextBuffer = field(default_factory=TextBuffer)
     _finish: str = ""
     _id: str = ""
     _usage: Usage = field(default_factory=Usage)

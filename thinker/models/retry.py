@@ -8,7 +8,7 @@ import anyio
 import structlog
 
 from thinker.errors import AccountError, ContextOverflowError, ModelError, RetryableModelError
-from thinker.models.base import Around, Model, ModelRequest, ModelResponse
+from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
 from thinker.models.textonly import text_only
 
@@ -30,7 +30,7 @@ def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> 
     return backoff * (0.5 + rng() / 2)
 
 
-class Retrying(Around):
+class Retrying(ModelWrapper):
     """Asks a model again when that may help.
 
     It gives up after ``attempts``, when the provider asks to wait for longer than

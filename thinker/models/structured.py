@@ -10,16 +10,16 @@ from typing import Literal
 import orjson
 import structlog
 
-from thinker.models.base import Around, Model, ModelRequest, ModelResponse
+from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import OutputRefusedError, headline
 from thinker.protocol.messages import JsonObject
 
-StructuredOutput = Literal["native", "text", "auto"]
+Way = Literal["native", "text", "auto"]
 MAX_REFUSED = 4  # schemas; a model that refused so many takes none
 log = structlog.get_logger()
 
 
-class Structured(Around):
+class StructuredOutput(ModelWrapper):
     """A model that is sent the schema of its answer where that does no harm.
 
     ``auto`` asks without the schema once the model has refused it, and sends none ``beside_tools``
@@ -27,7 +27,7 @@ class Structured(Around):
     no tool. ``native`` sends it always, and a refusal is an error; ``text`` never does.
     """
 
-    def __init__(self, model: Model, way: StructuredOutput, *, beside_tools: bool) -> None:
+    def __init__(self, model: Model, way: Way, *, beside_tools: bool) -> None:
         super().__init__(model)
         self._way = way
         self._beside_tools = beside_tools

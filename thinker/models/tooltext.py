@@ -13,7 +13,7 @@ import orjson
 import structlog
 
 from thinker.jsontext import mended
-from thinker.models.base import Around, Model, ModelRequest, ModelResponse, OnText
+from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper, OnText
 from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
@@ -51,7 +51,7 @@ def tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
     return developer_instructions(block(tools, choice, internal=internal), RESULTS)
 
 
-class TextTools(Around):
+class TextTools(ModelWrapper):
     """A model that is given its tools as text, whatever it can do itself."""
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
@@ -76,7 +76,7 @@ class TextTools(Around):
         return replace(response, message=message, tool_block=told)
 
 
-class AutoTools(Around):
+class AutoTools(ModelWrapper):
     """A model that is given its tools natively, and as text after it has refused them."""
 
     def __init__(self, model: Model) -> None:

@@ -8,7 +8,7 @@ import structlog
 
 from thinker.errors import ContextOverflowError, FatalModelError
 from thinker.history import described
-from thinker.models.base import Around, Model, ModelRequest, ModelResponse
+from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
 
 log = structlog.get_logger()
@@ -28,7 +28,7 @@ def sees(model: str, setting: Literal["auto", "on", "off"]) -> bool:
     return SEES.search(model) is not None if setting == "auto" else setting == "on"
 
 
-class Sighted(Around):
+class VisionFilter(ModelWrapper):
     """A model that is shown pictures, or descriptions in their place if it sees none.
 
     One that refuses a request with pictures is asked again without: a guess by name may be wrong,

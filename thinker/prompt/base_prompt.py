@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from thinker.answers.verdict import Contract
+from thinker.answers.verdict import AnswerValidator
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Reasoning
 from thinker.protocol.methods import TurnRun
@@ -46,7 +46,7 @@ class Applied:
     base: BasePrompt
     parallel: bool = True
     recent_images: int | None = None
-    contract: Contract | None = None
+    contract: AnswerValidator | None = None
     reasoning: Reasoning | None = None
     hooks: tuple[str, ...] | None = None
 

@@ -38,7 +38,7 @@ class Extract(Frozen):
     known: tuple[str, ...] = ()
 
 
-class Asked(Frozen):
+class MeteredResult(Frozen):
     """What a model call took, and what was wrong with its answer, if anything."""
 
     model: str
@@ -46,7 +46,7 @@ class Asked(Frozen):
     problem: str = ""
 
 
-class Compacted(Asked):
+class Compacted(MeteredResult):
     """The new summary; empty when there is a problem."""
 
     summary: str = ""
@@ -60,7 +60,7 @@ class ExtractedFact(Frozen):
     confidence: Annotated[float, Field(ge=0, le=1)]
 
 
-class Extracted(Asked):
+class Extracted(MeteredResult):
     """The facts that are worth keeping."""
 
     facts: tuple[ExtractedFact, ...] = ()
@@ -73,7 +73,7 @@ class Embed(Frozen):
     keep: bool = False
 
 
-class Embedded(Asked):
+class Embedded(MeteredResult):
     """A vector for each text; none when the worker keeps them."""
 
     vectors: tuple[Vector, ...] = ()

@@ -113,7 +113,7 @@ class RecordedStep(Frozen):
     entered: tuple[UserMessage, ...] = ()
 
 
-class Asked(Frozen):
+class RequestOptions(Frozen):
     """What a program that asks gives a turn beside the conversation (the HTTP endpoints).
 
     ``instructions`` stand at the end of the system prompt, ``output_schema`` is the JSON Schema of
@@ -166,7 +166,7 @@ class TurnRun(Frozen):
     max_steps: int | None = None
     tool_choice: ToolChoice = AUTO
     vector: Vector = b""
-    asked: Asked = Asked()
+    asked: RequestOptions = RequestOptions()
     stream: bool = False
     steer: bool = False  # between two steps, ask for messages that came meanwhile
     started_at: float

@@ -11,7 +11,7 @@ NOT_KEPT = -32004  # error code: the turn is to be sent whole
 NOTHING = {"prompt": None, "playbooks": (), "skills": (), "tools": ()}
 
 
-class Told:
+class SentTurnCache:
     """What one process was told, as its supervisor knows it."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Told:
         self._parts = []
 
 
-class Kept:
+class ReceivedTurnCache:
     """The same in that process."""
 
     def __init__(self) -> None:

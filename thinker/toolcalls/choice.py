@@ -10,7 +10,7 @@ MAX_MISSES = 2  # answers without the call that is due after which the model is 
 
 
 @dataclass(frozen=True)
-class Demand:
+class ToolChoiceState:
     """What is still asked: a choice is met by the first call that may run, and is then `AUTO`."""
 
     choice: ToolChoice
@@ -27,12 +27,12 @@ class Demand:
         wanted = f"the tool {self.choice.name!r}" if self.choice.name else "a tool"
         return f"(You must call {wanted} before you answer. Call it now.)"
 
-    def after(self, calls: Sequence[PlannedCall]) -> "Demand":
+    def after(self, calls: Sequence[PlannedCall]) -> "ToolChoiceState":
         """What is asked after a response with these calls."""
         if not self.choice.demands:
             return self
         if any(call.rejected is None for call in calls):
-            return Demand(AUTO)
+            return ToolChoiceState(AUTO)
         return replace(self, misses=self.misses + 1)
 
 

@@ -24,9 +24,9 @@ from orchestrator.channels.telegram.bot_api import (
     WebhookInfo,
 )
 from orchestrator.channels.telegram.bot_errors import BotApiError
-from orchestrator.channels.telegram.pacing import Pacer
+from orchestrator.channels.telegram.pacing import RateLimiter
 from orchestrator.channels.telegram.updates import Bot
-from orchestrator.failpoints import boundary
+from orchestrator.failpoints import failpoint
 from thinker.protocol.messages import JsonObject
 
 log = structlog.get_logger()
@@ -67,7 +67,7 @@ class Telegram:
         self._offset: int | None = None
         self._failures = 0
         self._conflict_since: float | None = None
-        self._pacer = Pacer(clock, sleep)
+        self._pacer = RateLimiter(clock, sleep)
 
     @property
     def bot_id(self) -> str:
@@ -93,9 +93,9 @@ class Telegram:
         began, first = self._clock(), self.status.state == "starting"
         # The first poll comes back at once, so that a quiet bot is known to be ready.
         wait = 0 if first else POLL_WAIT
-        boundary("poll:before")
+        failpoint("poll:before")
         received = await self._api.poll(self._offset, updates.KINDS, wait)
-        boundary("poll:after")
+        failpoint("poll:after")
         if received:
             await self._store(received, bot, intake)
         self._succeeded()

@@ -43,7 +43,7 @@ def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
     return Bucket(left, now), max(0.0, -left / rate.per_second)
 
 
-class Pacer:
+class RateLimiter:
     """Delays calls so that neither a chat nor the bot goes over its rate."""
 
     def __init__(

@@ -18,7 +18,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.prompt_memory import Recollection, recollect
+from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.processes import launch
@@ -46,7 +46,7 @@ DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
 class Known:
     """What the journal has for a prompt."""
 
-    recollection: Recollection
+    recollection: PromptMemory
     summary: str | None = None
 
 
@@ -58,10 +58,10 @@ def recall(path: Path, definition: AgentDefinition, chat: ChatRef, text: str, no
     """
     if not path.exists():
         books = playbooks.named(playbooks.defaults(), definition.skills)
-        return Known(Recollection(playbooks=playbooks.records(books)))
+        return Known(PromptMemory(playbooks=playbooks.records(books)))
     with reading(path) as db:
         return Known(
-            recollect(db, definition.agent_id, text, definition.skills),
+            load_prompt_memory(db, definition.agent_id, text, definition.skills),
             _summary(db, definition.agent_id, chat, int(now * 1000)),
         )
 

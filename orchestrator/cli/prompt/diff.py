@@ -40,7 +40,7 @@ Contents = Mapping[str, str]
 Definitions = Mapping[str, PromptDefinition]
 
 
-class Change(CamelModel):
+class PromptChange(CamelModel):
     """Something that is not as it was; None where it is missing. ``diff`` is a unified one."""
 
     what: str
@@ -54,7 +54,7 @@ class DiffReport(CamelModel):
 
     before: str
     after: str
-    changes: tuple[Change, ...]
+    changes: tuple[PromptChange, ...]
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def diff(
     typer.echo(report.model_dump_json(by_alias=True, indent=2) if as_json else _shown(report))
 
 
-def compare(before: Contents, after: Contents) -> tuple[Change, ...]:
+def compare(before: Contents, after: Contents) -> tuple[PromptChange, ...]:
     """Everything that is not the same in both, in its order."""
     return tuple(
-        Change(what=what, before=old, after=new, diff=_unified(old or "", new or ""))
+        PromptChange(what=what, before=old, after=new, diff=_unified(old or "", new or ""))
         for what, old, new in (
             (key, before.get(key), after.get(key)) for key in {**before, **after}
         )

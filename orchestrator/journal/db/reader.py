@@ -11,7 +11,7 @@ from orchestrator.errors import JournalError
 T = TypeVar("T")
 
 
-class Reader:
+class JournalReader:
     """Finds what is on disk, on the spot: a few queries take less than a way to another thread.
 
     It waits for no writer and sees everything whose commit somebody was told of.

@@ -7,7 +7,7 @@ import apsw
 
 
 @contextmanager
-def tolerant(db: apsw.Connection) -> Iterator[None]:
+def savepoint_or_rollback(db: apsw.Connection) -> Iterator[None]:
     """What the block has written is taken back when it fails, and that is all that happens.
 
     Raises:

@@ -19,8 +19,8 @@ import apsw
 import structlog
 
 from orchestrator.errors import ExitCode, JournalError, OrchestratorError
-from orchestrator.failpoints import boundary
-from orchestrator.journal.db.reader import Reader
+from orchestrator.failpoints import failpoint
+from orchestrator.journal.db.reader import JournalReader
 from orchestrator.journal.migrations import migrate
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
@@ -87,7 +87,7 @@ class Store:
         self._closed = False
         self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._db = open_database(path)
-        self.read = Reader(path)
+        self.read = JournalReader(path)
         self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
         self._thread.start()
 
@@ -285,7 +285,7 @@ def _pass(group: list[_Job[Any]], side: str) -> None:
     """A boundary for each function that has written."""
     for job in group:
         if job.wrote:
-            boundary(f"{job.work.__name__.lstrip('_')}:{side}")
+            failpoint(f"{job.work.__name__.lstrip('_')}:{side}")
 
 
 def _translated(error: apsw.Error) -> JournalError:

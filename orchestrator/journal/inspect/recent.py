@@ -15,7 +15,7 @@ FEW = (  # messages that an index finds; an update is claimed by a turn that is 
 
 
 @dataclass(frozen=True)
-class Glance:
+class TurnSummary:
     """A turn in a list; ``ms`` from its start to its reply, None while it is open."""
 
     id: str
@@ -36,7 +36,7 @@ def counts(db: apsw.Connection) -> dict[str, int]:
     return states | {"done": every - sum(states.values())}
 
 
-def turns(db: apsw.Connection, limit: int) -> list[Glance]:
+def turns(db: apsw.Connection, limit: int) -> list[TurnSummary]:
     """The newest first."""
     rows = db.execute(
         "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at FROM turn"
@@ -44,6 +44,6 @@ def turns(db: apsw.Connection, limit: int) -> list[Glance]:
         (limit,),
     )
     return [
-        Glance(turn, agent, chat, state, stop, steps.tools_of(db, turn), ms)
+        TurnSummary(turn, agent, chat, state, stop, steps.tools_of(db, turn), ms)
         for turn, agent, chat, state, stop, ms in list(rows)
     ]

@@ -23,7 +23,7 @@ class _Camel(Frozen):
     )
 
 
-class Event(_Camel):
+class TraceEvent(_Camel):
     """One change of state; ``at`` in milliseconds since the epoch.
 
     ``number`` is the inbox or outbox id or the step's; ``ms`` is the time since the row's last
@@ -44,7 +44,7 @@ class Trace(_Camel):
 
     messages: tuple[int, ...]
     turns: tuple[str, ...]
-    events: tuple[Event, ...]
+    events: tuple[TraceEvent, ...]
 
 
 class RecordedPrompt(_Camel):
@@ -143,7 +143,7 @@ def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trac
         key = (kind, number, turn_id if kind in {"turn", "step"} else None)
         details = _details(db, kind, number, turn_id, state)
         events.append(
-            Event(
+            TraceEvent(
                 at=at,
                 kind=kind,
                 number=number,

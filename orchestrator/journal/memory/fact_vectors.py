@@ -14,7 +14,7 @@ COMPARED = 100  # of those: the ones whose vectors are compared number by number
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Embedding:
     """What a text means to a model: vectors of others cannot be compared with it."""
 
     model: str
@@ -22,7 +22,7 @@ class Meaning:
 
 
 def nearest(
-    db: apsw.Connection, agent_id: str, meaning: Meaning, limit: int, until: int
+    db: apsw.Connection, agent_id: str, meaning: Embedding, limit: int, until: int
 ) -> dict[int, float]:
     """The facts known at a time (milliseconds) that mean nearly the same, and how near they are.
 
@@ -49,7 +49,7 @@ def nearest(
     return {number: 1 / (1 + _distance(near)) for number, near in best if near >= RELEVANT}
 
 
-def discard(db: apsw.Connection, agent_id: str, meaning: Meaning) -> None:
+def discard(db: apsw.Connection, agent_id: str, meaning: Embedding) -> None:
     """Forget an agent's vectors that cannot be compared with the ones that its model makes now."""
     db.execute(
         "DELETE FROM fact_vector WHERE agent_id = ? AND (model <> ? OR dimensions <> ?)",

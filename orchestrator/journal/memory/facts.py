@@ -8,7 +8,7 @@ import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.memory import fact_vectors, fulltext
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.secret_filter import secret_in
 from thinker.protocol.background import Category
 
@@ -130,7 +130,7 @@ def find(
     text: str,
     limit: int,
     until: int = FOREVER,
-    meaning: Meaning | None = None,
+    meaning: Embedding | None = None,
 ) -> list[Fact]:
     """The facts known at a time (milliseconds) that best fit a text, best first.
 

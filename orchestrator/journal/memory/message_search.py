@@ -11,7 +11,7 @@ NEWEST = 2000  # messages that are looked through for words of two characters
 
 
 @dataclass(frozen=True)
-class Said:
+class MessageHit:
     """A message of a person (``user``) or of the agent (``assistant``); ``at`` in milliseconds."""
 
     id: int
@@ -21,7 +21,7 @@ class Said:
     chat_key: str
 
 
-def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[Said]:
+def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[MessageHit]:
     """The messages of all of an agent's chats that best fit a query, best first."""
     pool = 3 * limit
     words = _match(db, "message_words", agent_id, fulltext.words(query), pool)
@@ -33,12 +33,12 @@ def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[S
     return _load(db, [number for number, _ in fulltext.hybrid_rank(words, parts)[:limit]])
 
 
-def _load(db: apsw.Connection, ids: Iterable[int]) -> list[Said]:
+def _load(db: apsw.Connection, ids: Iterable[int]) -> list[MessageHit]:
     query = (
         "SELECT said.id, at, role, text, chat_key FROM said JOIN session ON session.id = session_id"
         " WHERE said.id = ?"
     )
-    return [Said(*row) for number in ids for row in db.execute(query, (number,))]
+    return [MessageHit(*row) for number in ids for row in db.execute(query, (number,))]
 
 
 def _match(

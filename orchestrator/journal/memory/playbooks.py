@@ -32,7 +32,7 @@ class PlaybookError(OrchestratorError):
 
 
 @dataclass(frozen=True)
-class Playbook:
+class StoredPlaybook:
     """A playbook or skill; ``keywords`` are lower case, times in milliseconds.
 
     ``id`` means nothing until it is stored. ``source`` is "seed" or who made or last changed it.
@@ -63,11 +63,11 @@ _SEEDS = TypeAdapter(tuple[_Seed, ...])
 
 
 @lru_cache
-def defaults() -> tuple[Playbook, ...]:
+def defaults() -> tuple[StoredPlaybook, ...]:
     """The playbooks that every agent begins with."""
     seeds = _SEEDS.validate_json((bundled("prompts") / "playbooks.json").read_bytes())
     return tuple(
-        Playbook(
+        StoredPlaybook(
             id=number,
             name=seed.name,
             description=seed.description,
@@ -98,7 +98,9 @@ def state(db: apsw.Connection, agent_id: str) -> bytes | None:
     return found
 
 
-def every(db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)) -> list[Playbook]:
+def every(
+    db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)
+) -> list[StoredPlaybook]:
     """What an agent has, or will have at its next turn, by name, if a glob names it."""
     rows = db.execute(f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ?", (agent_id,))
     stored = [_read(row) for row in rows]
@@ -107,19 +109,19 @@ def every(db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)) -> 
     return sorted(named(stored + coming, globs), key=lambda playbook: playbook.name)
 
 
-def named(playbooks: Iterable[Playbook], globs: Sequence[str]) -> list[Playbook]:
+def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[StoredPlaybook]:
     """Those that a glob names."""
     return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
 
 
-def get(db: apsw.Connection, agent_id: str, name: str) -> Playbook | None:
+def get(db: apsw.Connection, agent_id: str, name: str) -> StoredPlaybook | None:
     """An agent's playbook or skill by its name."""
     query = f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ? AND name = ?"
     row = db.execute(query, (agent_id, name)).fetchone()
     return _read(row) if row else None
 
 
-def add(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> None:
+def add(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
     """Store a new one.
 
     Raises:
@@ -131,7 +133,7 @@ def add(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> Non
     _check_size(db, agent_id)
 
 
-def update(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> None:
+def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
     """Write one anew, found by its id.
 
     Raises:
@@ -163,7 +165,7 @@ def delete(db: apsw.Connection, agent_id: str, name: str) -> bool:
     return db.changes() == 1
 
 
-def records(playbooks: Iterable[Playbook]) -> tuple[JsonObject, ...]:
+def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
     """Those that are enabled and have keywords, as the worker reads them."""
     return tuple(
         {
@@ -179,7 +181,7 @@ def records(playbooks: Iterable[Playbook]) -> tuple[JsonObject, ...]:
     )
 
 
-def listed(playbooks: Iterable[Playbook]) -> tuple[ListedSkill, ...]:
+def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
     """Those that are enabled and have no keywords."""
     return tuple(
         ListedSkill(name=item.name, description=item.description)
@@ -200,13 +202,13 @@ def missing_tools(db: apsw.Connection, turns: int) -> list[tuple[str, str, str]]
     return [(str(agent), str(playbook), str(tool)) for agent, playbook, tool in rows]
 
 
-def _unseen(db: apsw.Connection, agent_id: str) -> list[Playbook]:
+def _unseen(db: apsw.Connection, agent_id: str) -> list[StoredPlaybook]:
     rows = db.execute("SELECT name FROM playbook_seed WHERE agent_id = ?", (agent_id,))
     seen = {name for (name,) in rows}
     return [playbook for playbook in defaults() if playbook.name not in seen]
 
 
-def _insert(db: apsw.Connection, agent_id: str, playbook: Playbook, now: int) -> None:
+def _insert(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
     fields = asdict(playbook) | {
         "agent_id": agent_id,
         "keywords": orjson.dumps(playbook.keywords).decode(),
@@ -235,9 +237,9 @@ def _check_size(db: apsw.Connection, agent_id: str) -> None:
         )
 
 
-def _read(row: tuple[Any, ...]) -> Playbook:
+def _read(row: tuple[Any, ...]) -> StoredPlaybook:
     number, name, description, instructions, keywords, priority, tools, enabled, source, at = row
-    return Playbook(
+    return StoredPlaybook(
         id=number,
         name=name,
         description=description,

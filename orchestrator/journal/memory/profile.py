@@ -34,7 +34,7 @@ class ProfileError(OrchestratorError):
 
 
 @dataclass(frozen=True)
-class Change:
+class ProfileChange:
     """One change of a field: its JSON before and after (None: nothing), who, when (ms)."""
 
     path: str
@@ -150,14 +150,14 @@ def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
     db.execute("UPDATE profile SET body = ? WHERE agent_id = ?", (body, agent_id))
 
 
-def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[Change]:
+def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[ProfileChange]:
     """The last changes, newest first."""
     rows = db.execute(
         "SELECT path, before, after, source, at FROM profile_change WHERE agent_id = ?"
         " ORDER BY id DESC LIMIT ?",
         (agent_id, limit),
     )
-    return [Change(*row) for row in rows]
+    return [ProfileChange(*row) for row in rows]
 
 
 def system_prompt(db: apsw.Connection, agent_id: str) -> str | None:

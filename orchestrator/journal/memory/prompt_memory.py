@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal.memory import facts, playbooks, profile
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
 
@@ -32,7 +32,7 @@ _offers: dict[str, _Offer] = {}  # by agent
 
 
 @dataclass(frozen=True)
-class Recollection:
+class PromptMemory:
     """Fields of `TurnRun` of the same names."""
 
     memories: tuple[Memory, ...] = ()
@@ -41,14 +41,14 @@ class Recollection:
     skills: tuple[ListedSkill, ...] = ()
 
 
-def recollect(
+def load_prompt_memory(
     db: apsw.Connection,
     agent_id: str,
     text: str,
     globs: Sequence[str],
     until: int = facts.FOREVER,
-    meaning: Meaning | None = None,
-) -> Recollection:
+    meaning: Embedding | None = None,
+) -> PromptMemory:
     """What an agent knew at a time (milliseconds) that bears on a text.
 
     ``globs`` are the agent's skills. The time is the turn's start: when a turn is resumed, what it
@@ -57,7 +57,7 @@ def recollect(
     """
     offer = _offer(db, agent_id, tuple(globs), until)
     found = facts.find(db, agent_id, text, MEMORIES, until, meaning)
-    return Recollection(
+    return PromptMemory(
         memories=tuple(Memory(fact=fact.fact, category=fact.category) for fact in found),
         profile_prompt=profile.system_prompt(db, agent_id),
         playbooks=offer.playbooks,

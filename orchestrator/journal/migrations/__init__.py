@@ -5,7 +5,7 @@ from importlib import resources
 import apsw
 
 from orchestrator.errors import JournalError
-from orchestrator.failpoints import boundary
+from orchestrator.failpoints import failpoint
 
 
 def scripts() -> dict[int, str]:
@@ -38,5 +38,5 @@ def migrate(db: apsw.Connection) -> None:
         for number in range(version + 1, newest + 1):
             db.execute(known[number])
         db.execute(f"PRAGMA user_version={newest:d}")
-        boundary("migrate:before")
-    boundary("migrate:after")
+        failpoint("migrate:before")
+    failpoint("migrate:after")

@@ -25,7 +25,7 @@ TOO_MANY = "nobody was there; so were later ones, which are too many to list"
 
 
 @dataclass(frozen=True)
-class Run:
+class TaskRun:
     """One instant at which a task was due."""
 
     task_id: int
@@ -189,7 +189,7 @@ def realign(db: apsw.Connection, now: int) -> None:
         db.execute("UPDATE task SET next_at = ? WHERE id = ?", (next_at, task.id))
 
 
-def history(db: apsw.Connection, task_id: int, limit: int) -> list[Run]:
+def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
     """The newest runs of a task first."""
     rows = db.execute(
         "SELECT task_id, scheduled_at, task_run.state, note, result, turn_id, task_run.ended_at"
@@ -197,7 +197,7 @@ def history(db: apsw.Connection, task_id: int, limit: int) -> list[Run]:
         " ORDER BY scheduled_at DESC LIMIT ?",
         (task_id, limit),
     )
-    return [Run(*row) for row in rows]
+    return [TaskRun(*row) for row in rows]
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Task:

@@ -26,7 +26,7 @@ from thinker.protocol.messages import (
     Usage,
     UserMessage,
 )
-from thinker.protocol.methods import Asked, StopReason, TurnResult
+from thinker.protocol.methods import RequestOptions, StopReason, TurnResult
 
 CHANNEL = "api"
 LANE = "api/"  # begins the line of a conversation
@@ -41,7 +41,7 @@ class Body(Frozen):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = AUTO
-    asked: Asked = Asked()
+    asked: RequestOptions = RequestOptions()
     stream: bool = False
     store: bool = False
 

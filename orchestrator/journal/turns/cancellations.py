@@ -9,7 +9,7 @@ import apsw
 import orjson
 
 from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns, usage
-from orchestrator.journal.turns.subagents import Run
+from orchestrator.journal.turns.subagents import SubagentRun
 from orchestrator.journal.turns.turns import STOPPED
 
 
@@ -80,7 +80,9 @@ def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
     return [str(turn_id) for (turn_id,) in rows]
 
 
-def _cancel_work(db: apsw.Connection, runs: Iterable[Run], reason: str, now: int) -> list[str]:
+def _cancel_work(
+    db: apsw.Connection, runs: Iterable[SubagentRun], reason: str, now: int
+) -> list[str]:
     """The turns that were ended."""
     ended = []
     for run in runs:

@@ -204,7 +204,7 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
     return [_row(row) for row in rows]
 
 
-def take_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
+def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
     """The direct messages of a chat that may or may not have arrived; telling settles them."""
     sql = "SELECT id, body FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
     told = list(db.execute(sql, (chat_key,)))
@@ -256,7 +256,9 @@ def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: in
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
 
 
-def doubt(db: apsw.Connection, row_id: int, error: str, now: int, not_before: int) -> None:
+def mark_unconfirmed(
+    db: apsw.Connection, row_id: int, error: str, now: int, not_before: int
+) -> None:
     """A direct message may have arrived: it is not repeated, unless that does no harm."""
     db.execute("UPDATE outbox SET again = again - 1 WHERE id = ? AND again > 0", (row_id,))
     if db.changes() == 1:
@@ -291,7 +293,7 @@ def recover(db: apsw.Connection, now: int) -> None:
     )
     stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
     for (row_id,) in list(db.execute(stuck)):
-        doubt(db, row_id, "the process stopped while sending", now, now)
+        mark_unconfirmed(db, row_id, "the process stopped while sending", now, now)
 
 
 def _row(values: Sequence[object]) -> OutboxRow:

@@ -17,7 +17,7 @@ TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
 
 
 @dataclass(frozen=True)
-class Ingredients:
+class PromptSources:
     """A `PromptBundle` in JSON, None without one, and every tool that the agent could be offered.
 
     Both are None where an older version has written the prompt.
@@ -40,7 +40,7 @@ def record(db: apsw.Connection, turn_id: str, prompt: PromptRecord, now: int) ->
     return changed
 
 
-def keep(db: apsw.Connection, turn_id: str, at: int, made_of: Ingredients) -> None:
+def keep(db: apsw.Connection, turn_id: str, at: int, made_of: PromptSources) -> None:
     """What the prompt that a turn was sent at a time (milliseconds) was made of."""
     definition = None if made_of.definition is None else orjson.dumps(made_of.definition)
     tools = None if made_of.tools is None else TOOLS.dump_json(made_of.tools)
@@ -50,7 +50,7 @@ def keep(db: apsw.Connection, turn_id: str, at: int, made_of: Ingredients) -> No
     )
 
 
-def ingredients(db: apsw.Connection, turn_id: str, at: int) -> Ingredients:
+def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
     """What the prompt that a turn was sent at a time was made of."""
     ((definition, tools),) = db.execute(
         "SELECT (SELECT body FROM prompt_part WHERE digest = definition),"
@@ -58,7 +58,7 @@ def ingredients(db: apsw.Connection, turn_id: str, at: int) -> Ingredients:
         " FROM turn_prompt WHERE turn_id = ? AND at = ?",
         (turn_id, at),
     )
-    return Ingredients(
+    return PromptSources(
         None if definition is None else orjson.loads(definition),
         None if tools is None else TOOLS.validate_json(tools),
     )

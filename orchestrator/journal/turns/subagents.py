@@ -52,7 +52,7 @@ class Spec(Frozen):
 
 
 @dataclass(frozen=True)
-class Run:
+class SubagentRun:
     """One piece of work: whose it is, the call it belongs to, its message, and how it ended."""
 
     subagent_id: str
@@ -129,7 +129,7 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
     tell(db, run, f"{run.turn_id}:{run.seq}", told, now)
 
 
-def tell(db: apsw.Connection, run: Run, message_id: str, text: str, now: int) -> None:
+def tell(db: apsw.Connection, run: SubagentRun, message_id: str, text: str, now: int) -> None:
     """Put something that a subagent's work has come to into its parent's chat, once."""
     news = Note(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
     notes.post(db, inbox.load(db, run.inbox_id).address(), news, now)
@@ -152,37 +152,37 @@ def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
     )
 
 
-def of_call(db: apsw.Connection, turn_id: str, seq: int) -> Run | None:
+def of_call(db: apsw.Connection, turn_id: str, seq: int) -> SubagentRun | None:
     """The work that a call has begun."""
     return next(iter(_select(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)), None)
 
 
-def working_turn(db: apsw.Connection, run: Run) -> str:
+def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
     """The turn in which a piece of work was done."""
     return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
 
 
-def of_turn(db: apsw.Connection, turn_id: str) -> Run:
+def of_turn(db: apsw.Connection, turn_id: str) -> SubagentRun:
     """The work that a subagent's turn does."""
     return _select(db, "inbox.turn_id = ?", turn_id)[0]
 
 
-def by_turn(db: apsw.Connection, turn_id: str) -> Run | None:
+def by_turn(db: apsw.Connection, turn_id: str) -> SubagentRun | None:
     """The work that a turn does, if it is a subagent's."""
     return next(iter(_select(db, "inbox.turn_id = ?", turn_id)), None)
 
 
-def of_message(db: apsw.Connection, inbox_id: int) -> Run:
+def of_message(db: apsw.Connection, inbox_id: int) -> SubagentRun:
     """The work that a message in a subagent's line is."""
     return _select(db, "inbox_id = ?", inbox_id)[0]
 
 
-def begun_by(db: apsw.Connection, turn_id: str) -> list[Run]:
+def begun_by(db: apsw.Connection, turn_id: str) -> list[SubagentRun]:
     """The work of a turn's calls that is not over."""
     return _select(db, f"subagent_run.turn_id = ? AND {OPEN}", turn_id)
 
 
-def in_chat(db: apsw.Connection, chat_key: str) -> list[Run]:
+def in_chat(db: apsw.Connection, chat_key: str) -> list[SubagentRun]:
     """The work begun in a chat that is not over."""
     return _select(db, f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ?", chat_key)
 
@@ -212,11 +212,11 @@ def open_count(db: apsw.Connection, agent_id: str) -> int:
     return len(_select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))
 
 
-def _select(db: apsw.Connection, where: str, *values: object) -> list[Run]:
+def _select(db: apsw.Connection, where: str, *values: object) -> list[SubagentRun]:
     # The plus keeps SQLite from walking in that order through all work that ever was.
     rows = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where} ORDER BY +inbox_id", values)
     return [
-        Run(
+        SubagentRun(
             subagent_id=name,
             agent_id=agent_id,
             spec=Spec.model_validate_json(spec),

@@ -46,7 +46,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Admission:
+class TurnAdmission:
     """What T2 needs to open a turn; ``minutes`` bounds its wall clock."""
 
     turn_id: str
@@ -96,7 +96,7 @@ def boot(db: apsw.Connection, now: int) -> int:
     return epoch
 
 
-def admit(db: apsw.Connection, row: InboxRow, admission: Admission, now: int) -> Turn | None:
+def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
     """T2: open a turn for the message that is next in line; None if the chat has one open."""
     session_id = sessions.current(db, admission.agent_id, row.chat_key, now)
     allowed = round(admission.minutes * 60_000)
@@ -212,7 +212,7 @@ def reply(
         sessions.append(db, turn.session_id, turn.id, said, now)
 
 
-def bury(db: apsw.Connection, turn: Turn, reason: str, notice: str | None, now: int) -> None:
+def dead_letter(db: apsw.Connection, turn: Turn, reason: str, notice: str | None, now: int) -> None:
     """Dead-letter a turn that keeps killing its worker: its chat is told, if any, and goes on.
 
     Raises:

@@ -22,7 +22,7 @@ KNOWN = 30  # facts that an extraction is told of; annabelle.md §8
 
 
 @dataclass(frozen=True)
-class Older:
+class CompactionInput:
     """The part of a session that is to be summarised: messages after ``after``, up to ``upto``."""
 
     session_id: int
@@ -34,7 +34,7 @@ class Older:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class MessageRange:
     """Turns of a session that nobody looked through, up to message ``upto``."""
 
     session_id: int
@@ -55,7 +55,7 @@ def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str
     return [row for row in rows if row[2] > limits.get(row[1], facts.FOREVER)]
 
 
-def older(db: apsw.Connection, session_id: int, keep_turns: int) -> Older | None:
+def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionInput | None:
     """The turns before the newest ``keep_turns``; None when there are too few, or no session."""
     found = db.execute(
         "SELECT agent_id, summary, summary_upto FROM session WHERE id = ?", (session_id,)
@@ -75,10 +75,10 @@ def older(db: apsw.Connection, session_id: int, keep_turns: int) -> Older | None
             break
         messages += added
         upto = last
-    return Older(session_id, agent_id, after, upto, tuple(messages), summary)
+    return CompactionInput(session_id, agent_id, after, upto, tuple(messages), summary)
 
 
-def compacted(db: apsw.Connection, part: Older, summary: str) -> bool:
+def compacted(db: apsw.Connection, part: CompactionInput, summary: str) -> bool:
     """The summary takes the place of what it was made from; False when another did before."""
     rest = _messages(db, part.session_id, part.upto, facts.FOREVER)
     db.execute(
@@ -112,7 +112,7 @@ def quiet(
     return due, min(upcoming, default=None)
 
 
-def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> Stretch | None:
+def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange | None:
     """The first turns that nobody looked through; None when too little was said in them.
 
     The session then waits until more is said. None as well of one that is gone.
@@ -134,11 +134,11 @@ def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> Stretch | No
     newest = facts.newest(db, agent_id, None, facts.FOREVER, KNOWN)
     known = tuple(dict.fromkeys(fact.fact for fact in (*best, *newest)))[:KNOWN]
     names = tuple(turn for turn, _ in turns)
-    return Stretch(session_id, agent_id, after, upto, names, tuple(messages), known)
+    return MessageRange(session_id, agent_id, after, upto, names, tuple(messages), known)
 
 
 def extracted(
-    db: apsw.Connection, stretch: Stretch, extracted: Sequence[ExtractedFact], now: int
+    db: apsw.Connection, stretch: MessageRange, extracted: Sequence[ExtractedFact], now: int
 ) -> int:
     """Keep the facts of a stretch and mark it as looked through; how many were new.
 

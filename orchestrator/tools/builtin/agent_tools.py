@@ -33,7 +33,7 @@ ATTACHMENTS: JsonObject = PATHS | {"description": "Paths of files; [] when there
 
 
 @dataclass(frozen=True)
-class Helper:
+class SubagentTool:
     """An agent as a definition has it work: its entry, what is said of it, how long it may take."""
 
     use: SubagentUse
@@ -52,7 +52,7 @@ class Helper:
         return self.use.immediate if isinstance(self.use.immediate, Immediate) else Immediate()
 
 
-def subagent(helper: Helper) -> DelegatingTool:
+def subagent(helper: SubagentTool) -> DelegatingTool:
     """The tool that an agent is whose every call is a new subagent."""
     asked = helper.use.init_user_message_property or "task"
     use = helper.use.model_copy(update={"init_user_message_property": asked})
@@ -68,7 +68,7 @@ def subagent(helper: Helper) -> DelegatingTool:
     return DelegatingTool(_tool(use.name, helper.description, helper.schema or own), begun, outcome)
 
 
-def create_tool(helpers: Mapping[str, Helper]) -> DelegatingTool:
+def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
     """``subagent_create`` for the resumable agents of a definition."""
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
@@ -103,7 +103,7 @@ def create_tool(helpers: Mapping[str, Helper]) -> DelegatingTool:
     return DelegatingTool(_tool(SUBAGENT_CREATE, about, schema), begun, outcome)
 
 
-def message_tool(helpers: Mapping[str, Helper]) -> DelegatingTool:
+def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
     """``subagent_message``: more work for one that was created in this chat."""
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
@@ -135,7 +135,7 @@ def _create(
     db: apsw.Connection,
     context: ToolContext,
     call: Call,
-    helper: Helper,
+    helper: SubagentTool,
     name: str,
     told: str,
 ) -> str | None:
@@ -159,7 +159,7 @@ def _begin(
     db: apsw.Connection,
     context: ToolContext,
     call: Call,
-    helper: Helper,
+    helper: SubagentTool,
     subagent_id: str,
     name: str,
     told: str,
@@ -170,7 +170,7 @@ def _begin(
     return None if wait else INITIATED.format(name=name, id=subagent_id)
 
 
-def _room(db: apsw.Connection, context: ToolContext, helper: Helper) -> None:
+def _room(db: apsw.Connection, context: ToolContext, helper: SubagentTool) -> None:
     """An agent may have so many instances in a chat."""
     most = None if helper.resumable is None else helper.resumable.max_instances
     known = subagents.living(db, context.agent_id, context.address.chat_key)

@@ -14,7 +14,7 @@ import apsw
 from pydantic import JsonValue
 
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.environments import Environments
@@ -44,7 +44,7 @@ class ToolContext:
     split: Callable[[str, str], tuple[str, ...]]
     mode: Callable[[Address], str]
     store: Store
-    meaning: Callable[[str], Awaitable[Meaning | None]]
+    meaning: Callable[[str], Awaitable[Embedding | None]]
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
 

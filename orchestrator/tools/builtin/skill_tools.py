@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.playbooks import Playbook, PlaybookError
+from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
     JournalTool,
@@ -115,7 +115,7 @@ def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> 
     new = _valid(_New, arguments)
     if not _allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" leaves this name out; choose another')
-    playbook = Playbook(
+    playbook = StoredPlaybook(
         id=0,
         name=new.name,
         description=new.description,
@@ -155,14 +155,14 @@ def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
     return f"Deleted the skill {old.name}."
 
 
-async def _known(context: ToolContext) -> tuple[list[SkillFile], list[Playbook]]:
+async def _known(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlaybook]]:
     """The skills of files and of the journal that the agent's globs leave it."""
     files, _ = await to_thread.run_sync(scan, context.skill_directories)
     stored = await context.store.transact(playbooks.every, context.agent_id, context.skills)
     return [skill for skill in files if _allowed(context.skills, skill.name)], stored
 
 
-def _stored(db: apsw.Connection, context: ToolContext, name: str) -> Playbook:
+def _stored(db: apsw.Connection, context: ToolContext, name: str) -> StoredPlaybook:
     found = playbooks.get(db, context.agent_id, name)
     if found is None:
         raise ToolFailure(f"no stored skill {name!r}; see list_skills (files cannot be changed)")

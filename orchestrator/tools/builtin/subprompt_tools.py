@@ -7,13 +7,13 @@ import orjson
 
 from orchestrator.journal.turns import subagents, transcript
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Run, Spec
+from orchestrator.journal.turns.subagents import Spec, SubagentRun
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
 from orchestrator.tools.builtin.spawn_subagent import begun, room_for_one
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.subprompt import (
     NO_INPUTS,
-    RanTool,
+    SubpromptCall,
     as_tool,
     failure_text,
     first_message,
@@ -55,10 +55,10 @@ def _begin(
     subagents.begin(db, call, subagent_id, context.address, told, context.now, wait=True)
 
 
-def _ran(db: apsw.Connection, run: Run) -> Iterator[RanTool]:
+def _ran(db: apsw.Connection, run: SubagentRun) -> Iterator[SubpromptCall]:
     """The calls of a run, in their order."""
     for step in transcript.recorded(db, subagents.working_turn(db, run)):
         for call, made in zip(step.response.tool_calls, step.calls, strict=True):
             if made.result is not None:
                 arguments = orjson.dumps(call.arguments).decode()
-                yield RanTool(call.name, arguments, made.result.content, made.result.is_error)
+                yield SubpromptCall(call.name, arguments, made.result.content, made.result.is_error)

@@ -24,7 +24,7 @@ from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.wire import (
-    Accepted,
+    RequestAccepted,
     ServerSpec,
     ServersSet,
     ServerState,
@@ -188,12 +188,12 @@ class ToolServers:
         while True:
             delay = restarts.wait(self._history, self._clock()) if self._servers else None
             if delay == 0.0:
-                await self._incarnate()
+                await self._run_worker()
                 continue
             with anyio.move_on_after(delay):
                 await self._news.wait()
 
-    async def _incarnate(self) -> None:
+    async def _run_worker(self) -> None:
         """From the start of a process to its end."""
         self._history = restarts.starting(self._history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
@@ -202,7 +202,7 @@ class ToolServers:
                 self._history = restarts.ready(self._history)
                 child.peer.notifications |= {wire.SERVER_STATE: self._hear}
                 self._unset = True
-                await self._tend(child)
+                await self._monitor(child)
             kind = restarts.classify(child.code, asked=child.asked, hung=child.hung, oom=False)
             reason = f"the tool host ended with exit code {child.code}"
         except (WorkerError, RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
@@ -217,7 +217,7 @@ class ToolServers:
                 self._states[name] = state.model_copy(update={"state": "failed", "error": reason})
         self._notify()
 
-    async def _tend(self, child: Child) -> None:
+    async def _monitor(self, child: Child) -> None:
         """Tell it of changes; end it when it hangs or is not needed any more."""
         beats = [self._clock()]
         child.on_beat = lambda: beats.__setitem__(0, self._clock())
@@ -235,7 +235,9 @@ class ToolServers:
                 self._unset = False
                 servers = tuple(_spec(name, server) for name, server in self._servers.items())
                 message = ServersSet(servers=servers)
-                await child.peer.call(wire.SERVERS_SET, message, Accepted, timeout=SET_TIMEOUT)
+                await child.peer.call(
+                    wire.SERVERS_SET, message, RequestAccepted, timeout=SET_TIMEOUT
+                )
                 self._child = child
                 self._notify()
             if await self.pins.read():

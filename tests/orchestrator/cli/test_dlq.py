@@ -9,7 +9,7 @@ from fakes.control_server import Answer, ask, command, serving
 from fakes.golden import restore
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import Done
+from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
 from orchestrator.journal.db.store import open_database, reading
 from thinker.protocol.peer import FAILED, RpcError
@@ -81,7 +81,7 @@ def test_message_that_is_not_dead_is_left_alone(home: Path) -> None:
 async def test_running_daemon_is_asked(home: Path) -> None:
     """It has the journal, and has to wake its dispatcher."""
     refusal = RpcError(FAILED, "no such letter")
-    answers: dict[str, Answer] = {protocol.DLQ_RETRY: Done(), protocol.DLQ_DROP: refusal}
+    answers: dict[str, Answer] = {protocol.DLQ_RETRY: Ack(), protocol.DLQ_DROP: refusal}
     async with serving(home, answers) as server:
         retried = await ask(home, "dlq", "retry", "10")
         dropped = await ask(home, "dlq", "drop", "11")

@@ -8,7 +8,7 @@ from fakes.control_server import ask, command, serving
 from fakes.journal import job, opened, receive, update
 from fakes.lived import Life
 
-from orchestrator.control.protocol import FORGET, Done
+from orchestrator.control.protocol import FORGET, Ack
 from orchestrator.errors import ExitCode
 from orchestrator.journal.turns import turns
 from orchestrator.settings import Paths
@@ -81,7 +81,7 @@ def test_nothing_is_removed_without_a_yes(home: Path) -> None:
 
 async def test_running_daemon_forgets_itself_and_may_refuse(home: Path) -> None:
     """It is the only one who writes; its reason is the operator's."""
-    async with serving(home, {FORGET: Done()}) as server:
+    async with serving(home, {FORGET: Ack()}) as server:
         done = await ask(home, "forget", "chat", "telegram:4711", "--yes")
         assert done.exit_code == 0
         asked = {"agent": None, "channel": "telegram", "chat": "4711"}

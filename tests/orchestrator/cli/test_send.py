@@ -10,11 +10,11 @@ from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import (
+    Ack,
     ChatOutcome,
     ChatSend,
     ChatView,
     ChatWait,
-    Done,
     StatusReport,
 )
 from orchestrator.errors import ExitCode
@@ -42,7 +42,7 @@ def sent(server: ControlServer) -> list[ChatSend]:
 async def test_reply_is_printed_part_by_part(tmp_path: Path) -> None:
     """The chat is the agent's own, unless one is named."""
     async with serving(
-        tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
+        tmp_path, {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: ANSWERED}
     ) as server:
         first = await ask(tmp_path, "send", "work", "hi there")
         await ask(tmp_path, "send", "work", "--chat", "c", "hi")
@@ -57,7 +57,7 @@ async def test_reply_is_printed_part_by_part(tmp_path: Path) -> None:
 
 async def test_text_that_looks_like_an_option_goes_after_two_dashes(tmp_path: Path) -> None:
     """As in any other program."""
-    answers: dict[str, Answer] = {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
+    answers: dict[str, Answer] = {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: ANSWERED}
     async with serving(tmp_path, answers) as server:
         done = await ask(tmp_path, "send", "work", "--", "-5 + 3")
     assert done.exit_code == 0
@@ -67,7 +67,7 @@ async def test_text_that_looks_like_an_option_goes_after_two_dashes(tmp_path: Pa
 async def test_dash_reads_the_text_from_stdin(tmp_path: Path) -> None:
     """Whole, with its line ends."""
     async with serving(
-        tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
+        tmp_path, {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: ANSWERED}
     ) as server:
         await ask(tmp_path, "send", "work", "-", said="a\nb\n")
     assert [said.text for said in sent(server)] == ["a\nb\n"]
@@ -76,7 +76,7 @@ async def test_dash_reads_the_text_from_stdin(tmp_path: Path) -> None:
 async def test_outcome_as_json(tmp_path: Path) -> None:
     """One line, also for a message that was given up."""
     dead = ChatOutcome(state="dead", error="it failed three times")
-    async with serving(tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: dead}):
+    async with serving(tmp_path, {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: dead}):
         done = await ask(tmp_path, "send", "work", "hi", "--json")
     assert done.exit_code == ExitCode.FAILED
     assert json.loads(done.stdout) == {
@@ -89,7 +89,7 @@ async def test_outcome_as_json(tmp_path: Path) -> None:
 async def test_message_that_got_no_reply_is_exit_1_with_the_reason(tmp_path: Path) -> None:
     """What the chat was told is still printed."""
     refused = ChatOutcome(state="cancelled", texts=("sorry",), error="no agent is bound")
-    async with serving(tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: refused}):
+    async with serving(tmp_path, {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: refused}):
         done = await ask(tmp_path, "send", "work", "hi")
     assert (done.exit_code, done.stdout, done.stderr) == (1, "sorry\n", "no agent is bound\n")
 
@@ -99,7 +99,7 @@ async def test_wait_ends_after_the_timeout_and_says_that_the_message_is_kept(
 ) -> None:
     """The daemon still answers it."""
     answers: dict[str, Answer] = {
-        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_SEND: Ack(),
         protocol.CHAT_WAIT: lambda _: anyio.sleep_forever(),
     }
     async with serving(tmp_path, answers):
@@ -116,7 +116,7 @@ async def test_message_is_asked_for_again_while_it_is_pending(tmp_path: Path) ->
         del params
         return next(outcomes)
 
-    async with serving(tmp_path, {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: wait}) as server:
+    async with serving(tmp_path, {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: wait}) as server:
         done = await ask(tmp_path, "send", "work", "hi")
     assert done.stdout == "one\ntwo\n"
     assert len(server.params(protocol.CHAT_WAIT)) == 3
@@ -137,7 +137,7 @@ async def test_restart_of_the_daemon_is_waited_out_with_the_same_message(tmp_pat
         replies.append(await ask(tmp_path, "send", "work", "hi"))
         replied.set()
 
-    answers: dict[str, Answer] = {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: wait}
+    answers: dict[str, Answer] = {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: wait}
     async with anyio.create_task_group() as tasks:
         async with serving(tmp_path, answers) as first:
             tasks.start_soon(run)
@@ -160,7 +160,7 @@ async def test_each_line_of_stdin_is_a_message_of_one_chat(tmp_path: Path) -> No
     """Empty lines are none, /quit ends; the prompt is not printed into a pipe."""
     answers: dict[str, Answer] = {
         protocol.STATUS: STATUS,
-        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_SEND: Ack(),
         protocol.CHAT_WAIT: ANSWERED,
     }
     async with serving(tmp_path, answers) as server:
@@ -174,7 +174,7 @@ async def test_chat_without_an_agent_leaves_the_choice_to_the_bindings(tmp_path:
     """The last line needs no line end."""
     answers: dict[str, Answer] = {
         protocol.STATUS: STATUS,
-        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_SEND: Ack(),
         protocol.CHAT_WAIT: ANSWERED,
     }
     async with serving(tmp_path, answers) as server:
@@ -193,7 +193,7 @@ async def test_chat_goes_on_after_a_message_that_failed(tmp_path: Path) -> None:
 
     answers: dict[str, Answer] = {
         protocol.STATUS: STATUS,
-        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_SEND: Ack(),
         protocol.CHAT_WAIT: wait,
     }
     async with serving(tmp_path, answers):
@@ -223,7 +223,7 @@ async def test_terminal_sees_the_answer_grow_and_then_rendered(tmp_path: Path) -
 
     answers: dict[str, Answer] = {
         protocol.STATUS: STATUS,
-        protocol.CHAT_SEND: Done(),
+        protocol.CHAT_SEND: Ack(),
         protocol.CHAT_WAIT: wait,
     }
     async with serving(tmp_path, answers) as server:
@@ -244,7 +244,7 @@ def test_chat_without_a_daemon_says_so_before_it_asks_anything(tmp_path: Path) -
 
 async def test_bytes_on_stdin_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     """In the program itself, which sets up its own streams."""
-    answers: dict[str, Answer] = {protocol.CHAT_SEND: Done(), protocol.CHAT_WAIT: ANSWERED}
+    answers: dict[str, Answer] = {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: ANSWERED}
     program = [sys.executable, "-m", "orchestrator", "send", "--home", str(tmp_path), "work", "-"]
     async with serving(tmp_path, answers) as server:
         with anyio.fail_after(30):

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import (
+    Ack,
     AgentName,
     AgentReport,
     ChannelReport,
     ConfigProblem,
-    Done,
     PairedChat,
     PairingList,
     PairingReport,
@@ -114,7 +114,7 @@ async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path
 
 async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
     """The daemon is asked to resume the one that was named."""
-    answers = {protocol.STATUS: REPORT, protocol.AGENT_RESUME: Done()}
+    answers = {protocol.STATUS: REPORT, protocol.AGENT_RESUME: Ack()}
     async with serving(tmp_path, answers) as server:
         listed = await ask(tmp_path, "agents", "list")
         as_json = await ask(tmp_path, "agents", "list", "--json")
@@ -167,7 +167,7 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
     answers = {
         protocol.PAIR_LIST: PairingList(pairings=(asked,)),
         protocol.PAIR_APPROVE: PairedChat(channel="telegram", chat_id="5"),
-        protocol.PAIR_REVOKE: Done(),
+        protocol.PAIR_REVOKE: Ack(),
     }
     async with serving(tmp_path, answers) as server:
         listed = await ask(tmp_path, "pair", "list")

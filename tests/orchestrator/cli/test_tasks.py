@@ -8,7 +8,7 @@ import pytest
 from fakes.control_server import Answer, ask, command, serving
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import Done
+from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.journal.schedule import task_runs, tasks
@@ -81,7 +81,7 @@ def test_unknown_task_is_refused(home: Path) -> None:
 async def test_running_daemon_is_asked(home: Path) -> None:
     """It has the journal, and has to wake its scheduler."""
     answers: dict[str, Answer] = {
-        protocol.TASK_RUN: Done(),
+        protocol.TASK_RUN: Ack(),
         protocol.TASK_DISABLE: RpcError(FAILED, "task 1 does not run"),
     }
     async with serving(home, answers) as server:

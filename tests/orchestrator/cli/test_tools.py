@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fakes.control_server import ask, serving
 
-from orchestrator.control.protocol import TOOL_APPROVE, TOOL_LIST, Done, PinList, PinReport
+from orchestrator.control.protocol import TOOL_APPROVE, TOOL_LIST, Ack, PinList, PinReport
 from orchestrator.errors import ExitCode
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -36,7 +36,7 @@ async def test_no_tools_are_said_to_be_none(tmp_path: Path) -> None:
 
 async def test_approval_reaches_the_daemon_and_its_refusal_the_operator(tmp_path: Path) -> None:
     """The daemon's sentence, and an exit code."""
-    async with serving(tmp_path, {TOOL_APPROVE: Done()}) as server:
+    async with serving(tmp_path, {TOOL_APPROVE: Ack()}) as server:
         done = await ask(tmp_path, "tools", "approve", "files/write")
         assert done.stdout == "approved\n"
         assert server.params(TOOL_APPROVE) == [{"name": "files/write"}]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.http_api.error_response import Problem
-from orchestrator.http_api.request_body import Question, read_chat, read_responses
+from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.request_body import ParsedRequest, read_chat, read_responses
 from thinker.protocol.messages import AssistantMessage, Image, ToolResult, UserMessage
 
 HELLO: Any = [{"role": "user", "content": "hello"}]
@@ -35,11 +35,11 @@ JSON: Any = st.recursive(
 )
 
 
-def attempt(read: Callable[[Any], Question], body: Any) -> Question | Problem:
+def attempt(read: Callable[[Any], ParsedRequest], body: Any) -> ParsedRequest | ApiProblem:
     """What becomes of a body."""
     try:
         return read(body)
-    except Problem as problem:
+    except ApiProblem as problem:
         return problem
 
 
@@ -49,7 +49,7 @@ def test_any_body_is_read_or_refused(body: dict[str, Any], items: list[Any]) -> 
     for read in (read_chat, read_responses):
         for given_body in (body, {**body, "model": "work", "messages": items, "input": items}):
             outcome = attempt(read, given_body)
-            if isinstance(outcome, Problem):
+            if isinstance(outcome, ApiProblem):
                 assert outcome.status == 400
             else:
                 assert outcome.body.messages
@@ -111,7 +111,7 @@ def test_tools_are_the_clients_to_run() -> None:
 )
 def test_what_is_wrong_is_named_as_the_client_wrote_it(fields: Any, param: str) -> None:
     """Messages by their own numbers."""
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ApiProblem) as refused:
         read_chat({"model": "work", "messages": HELLO, **fields})
     assert refused.value.param == param
 
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_named_as_the_client_wrote_it(fields: Any, param: str) 
 def test_response_goes_on_from_one_thing_alone() -> None:
     """A conversation by its name or as an object; another response by its id."""
 
-    def read(**fields: Any) -> Question:
+    def read(**fields: Any) -> ParsedRequest:
         return read_responses({"model": "work", "input": "hello", **fields})
 
     assert read(conversation={"id": "trip"}).conversation == "trip"
@@ -127,5 +127,5 @@ def test_response_goes_on_from_one_thing_alone() -> None:
     assert read(previous_response_id="resp_").previous_id == ""  # which there is none of
     assert read().body.store
     assert not read(store=False).body.store
-    with pytest.raises(Problem):
+    with pytest.raises(ApiProblem):
         read(conversation="trip", previous_response_id="resp_1")

@@ -8,7 +8,7 @@ from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.admission import (
     CODE_ALPHABET,
     Access,
-    Verdict,
+    AdmissionDecision,
     decide,
     pairing_code,
     pairing_text,
@@ -25,7 +25,7 @@ def verdict(
     bound: tuple[str, ...] = (),
     allowed: tuple[str, ...] = (),
     paired: tuple[str, ...] = (),
-) -> Verdict:
+) -> AdmissionDecision:
     """The verdict alone."""
     return decide(
         message, access=access, bound_chats=bound, allowlist=allowed, paired=paired
@@ -36,51 +36,51 @@ def verdict(
 def test_local_channels_are_admitted(channel: str) -> None:
     """What is reached on this host with a token needs no second gate."""
     message = InboundMessage(channel, "", "main", "1", "operator")
-    assert verdict(message, "allowlist") is Verdict.ADMIT
+    assert verdict(message, "allowlist") is AdmissionDecision.ADMIT
 
 
 def test_an_unknown_chat_is_told_its_code_in_pairing_mode() -> None:
     """The default lets nobody in, and tells how to get in."""
-    assert verdict(PRIVATE) is Verdict.PAIR
-    assert verdict(GROUP) is Verdict.PAIR
+    assert verdict(PRIVATE) is AdmissionDecision.PAIR
+    assert verdict(GROUP) is AdmissionDecision.PAIR
 
 
 def test_an_empty_allowlist_is_nobody() -> None:
     """Empty never means everybody (CVE-2026-28480)."""
     decided = decide(PRIVATE, access="allowlist", bound_chats=(), allowlist=(), paired=())
-    assert decided.verdict is Verdict.REFUSE
+    assert decided.verdict is AdmissionDecision.REFUSE
     assert "allow-list" in decided.reason
 
 
 def test_open_access_admits_everybody_with_a_chat() -> None:
     """Open is the operator's explicit word."""
-    assert verdict(PRIVATE, "open") is Verdict.ADMIT
-    assert verdict(GROUP, "open") is Verdict.ADMIT
+    assert verdict(PRIVATE, "open") is AdmissionDecision.ADMIT
+    assert verdict(GROUP, "open") is AdmissionDecision.ADMIT
 
 
 @pytest.mark.parametrize("access", ["pairing", "allowlist"])
 def test_a_chat_that_a_binding_names_is_admitted(access: Access) -> None:
     """Whoever wrote the chat's number into agents.json has decided."""
-    assert verdict(PRIVATE, access, bound=("7",)) is Verdict.ADMIT
-    assert verdict(GROUP, access, bound=("-100",)) is Verdict.ADMIT
+    assert verdict(PRIVATE, access, bound=("7",)) is AdmissionDecision.ADMIT
+    assert verdict(GROUP, access, bound=("-100",)) is AdmissionDecision.ADMIT
 
 
 def test_a_wildcard_binding_admits_nobody() -> None:
     """Routing everything to an agent does not let everybody in."""
-    assert verdict(PRIVATE, "allowlist", bound=("*",)) is Verdict.REFUSE
+    assert verdict(PRIVATE, "allowlist", bound=("*",)) is AdmissionDecision.REFUSE
 
 
 def test_a_known_sender_is_admitted_in_a_group_and_others_are_not() -> None:
     """In a group the sender counts when the group itself is unknown."""
-    assert verdict(GROUP, "allowlist", allowed=("7",)) is Verdict.ADMIT
-    assert verdict(GROUP, "allowlist", allowed=("8",)) is Verdict.REFUSE
-    assert verdict(GROUP, "pairing", paired=("7",)) is Verdict.ADMIT
+    assert verdict(GROUP, "allowlist", allowed=("7",)) is AdmissionDecision.ADMIT
+    assert verdict(GROUP, "allowlist", allowed=("8",)) is AdmissionDecision.REFUSE
+    assert verdict(GROUP, "pairing", paired=("7",)) is AdmissionDecision.ADMIT
 
 
 def test_a_pairing_counts_only_while_pairing_is_on() -> None:
     """Switching to the allow-list closes what pairing had opened."""
-    assert verdict(PRIVATE, "pairing", paired=("7",)) is Verdict.ADMIT
-    assert verdict(PRIVATE, "allowlist", paired=("7",)) is Verdict.REFUSE
+    assert verdict(PRIVATE, "pairing", paired=("7",)) is AdmissionDecision.ADMIT
+    assert verdict(PRIVATE, "allowlist", paired=("7",)) is AdmissionDecision.REFUSE
 
 
 def test_operators_are_the_people_whom_the_configuration_or_a_pairing_names() -> None:
@@ -108,14 +108,16 @@ def test_operators_are_the_people_whom_the_configuration_or_a_pairing_names() ->
 def test_a_name_on_the_allowlist_opens_nothing() -> None:
     """Usernames change hands; a message that carries one as its id is refused."""
     named = InboundMessage("telegram", "1", "@ada", "1", "ada")
-    assert verdict(named, "allowlist", allowed=("@ada", "ada")) is Verdict.REFUSE
+    assert verdict(named, "allowlist", allowed=("@ada", "ada")) is AdmissionDecision.REFUSE
     anonymous = InboundMessage("telegram", "1", "9", "1", sender_id="")
-    assert verdict(anonymous, "allowlist", allowed=("",)) is Verdict.REFUSE
+    assert verdict(anonymous, "allowlist", allowed=("",)) is AdmissionDecision.REFUSE
 
 
 def test_an_update_without_a_chat_is_refused_even_when_open() -> None:
     """An unreadable update is recorded, and nobody is told anything."""
-    assert verdict(InboundMessage("telegram", "1", "", "u5", ""), "open") is Verdict.REFUSE
+    assert (
+        verdict(InboundMessage("telegram", "1", "", "u5", ""), "open") is AdmissionDecision.REFUSE
+    )
 
 
 @given(st.binary(min_size=8, max_size=8))

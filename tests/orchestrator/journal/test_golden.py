@@ -13,7 +13,7 @@ from orchestrator.journal.inspect import invariants, recent, trace
 from orchestrator.journal.migrations import scripts
 from orchestrator.journal.turns import inbox, outbox, steps, turns
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from thinker.protocol.messages import ToolResult
 
 NOW = 1_800_000_000_000
@@ -61,7 +61,7 @@ def test_journal_of_every_release_is_finished_by_this_version(golden: Path, tmp_
             with job(db):
                 if turn is None and row is not None:
                     number += 1
-                    admission = Admission(f"new-{number}", "work", epoch, 15, "2")
+                    admission = TurnAdmission(f"new-{number}", "work", epoch, 15, "2")
                     turn = turns.admit(db, row, admission, NOW)
                 assert turn is not None
                 finish(db, turn, epoch)

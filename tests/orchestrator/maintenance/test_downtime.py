@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from orchestrator.journal.db.store import Store
-from orchestrator.maintenance.downtime import HOUR, KEPT, Downtime
+from orchestrator.maintenance.downtime import HOUR, KEPT, DowntimeMonitor
 
 
 def noted(db: apsw.Connection) -> str | None:
@@ -18,7 +18,7 @@ def noted(db: apsw.Connection) -> str | None:
 
 async def hints(store: Store, now: int) -> tuple[str, ...]:
     """What a daemon that starts at ``now`` tells."""
-    downtime = Downtime(store, lambda: now)
+    downtime = DowntimeMonitor(store, lambda: now)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(downtime.run)
         with anyio.fail_after(5):

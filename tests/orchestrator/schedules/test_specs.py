@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.schedules.normalize import normalise
-from orchestrator.schedules.specs import Notify, Step, TaskSpec, from_fields, skill_fields
+from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, from_fields, skill_fields
 from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
 from thinker.formats.skill_file import parse
 from thinker.protocol.messages import JsonObject
@@ -81,7 +81,7 @@ def test_three_ways_to_tools() -> None:
 def test_plan_of_one_call_needs_no_model() -> None:
     """One of several is for the model, which gets the tools that it names."""
     one = spec(execution_plan=[{"id": "s", "toolName": "get_time", "parameters": {"a": 1}}])
-    assert one.direct == Step(tool="get_time", parameters={"a": 1})
+    assert one.direct == ToolStep(tool="get_time", parameters={"a": 1})
     assert TaskSpec.model_validate_json(one.model_dump_json()) == one
     steps = [{"toolName": "a"}, {"toolName": "b"}, {"toolName": "a"}]
     several = spec(execution_plan=steps, required_tools=["c"])

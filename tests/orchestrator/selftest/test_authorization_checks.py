@@ -7,23 +7,31 @@ import pytest
 
 from orchestrator.selftest import timetable
 from orchestrator.selftest.authorization_checks import allowed, fired
-from orchestrator.selftest.evidence import Approval, Death, Evidence, Journal, Run, Step, Task
-from orchestrator.selftest.ledger import Event
+from orchestrator.selftest.evidence import (
+    ApprovalRow,
+    Death,
+    Evidence,
+    Journal,
+    RunRow,
+    StepRow,
+    TaskRow,
+)
+from orchestrator.selftest.ledger import LedgerEvent
 from orchestrator.selftest.scenario import Script, scenario
 
 NOW = 1_800_000_000.0  # seconds
 SCHEDULE = timetable.expression(NOW)
 FIRST, SECOND, THIRD = timetable.instants(SCHEDULE)
-PLAN = Step(
+PLAN = StepRow(
     "t", 2, "tool", "schedule_task", "local_tx",
     json.dumps({"name": "two", "schedule": SCHEDULE}), "t:2", "done", "{}", None, 1, 15, 30,
 )  # fmt: skip
 RUNS = (
-    Run("two", FIRST, "ran", 3, FIRST + 5, FIRST + 90),
-    Run("two", SECOND, "missed", None, THIRD + 5, THIRD + 5),
-    Run("two", THIRD, "ran", 4, THIRD + 5, THIRD + 90),
+    RunRow("two", FIRST, "ran", 3, FIRST + 5, FIRST + 90),
+    RunRow("two", SECOND, "missed", None, THIRD + 5, THIRD + 5),
+    RunRow("two", THIRD, "ran", 4, THIRD + 5, THIRD + 90),
 )
-SHOWN = (Event("shown", "two#1 done", 3, 101), Event("shown", "two#1 done", 4, 101))
+SHOWN = (LedgerEvent("shown", "two#1 done", 3, 101), LedgerEvent("shown", "two#1 done", 4, 101))
 TASK = Evidence(
     scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101)),
     Journal(steps=(PLAN,), runs=RUNS),
@@ -32,8 +40,8 @@ TASK = Evidence(
 CALL = replace(
     PLAN, name="selftest_effect", side_effect="non_idempotent", args='{"name":"one.0.effect"}'
 )
-USED = Approval("t", 2, "used")
-EFFECT = Event("effect", "one.0.effect", at=20)
+USED = ApprovalRow("t", 2, "used")
+EFFECT = LedgerEvent("effect", "one.0.effect", at=20)
 WORD = Evidence(
     scenario(Script("one", 101, (("selftest_effect",),), word="approve")),
     Journal(steps=(CALL,), approvals=(USED,)),
@@ -42,12 +50,12 @@ WORD = Evidence(
 )
 
 
-def with_runs(*runs: Run) -> Evidence:
+def with_runs(*runs: RunRow) -> Evidence:
     """The task with other runs."""
     return replace(TASK, journal=replace(TASK.journal, runs=runs))
 
 
-def with_word(word: str, step: Step, approval: str, *events: Event) -> Evidence:
+def with_word(word: str, step: StepRow, approval: str, *events: LedgerEvent) -> Evidence:
     """The call with another answer, end and approval."""
     rows = (replace(USED, state=approval),) if approval else ()
     script = Script("one", 101, (("selftest_effect",),), word=word)
@@ -78,7 +86,7 @@ def test_what_was_fired_and_allowed_as_it_should_is_no_violation() -> None:
         with_runs(*RUNS, replace(RUNS[2], scheduled_at=THIRD + 1)),
         with_runs(RUNS[0], replace(RUNS[1], inbox_id=9), replace(RUNS[2], inbox_id=None)),
         replace(TASK, events=SHOWN[:1]),
-        replace(TASK, events=(*SHOWN, Event("shown", "two#1 done", 5, 101))),
+        replace(TASK, events=(*SHOWN, LedgerEvent("shown", "two#1 done", 5, 101))),
     ],
     ids=["instant lost", "instant of nobody", "older one ran", "not seen", "seen twice"],
 )
@@ -89,10 +97,10 @@ def test_task_that_fired_too_often_or_not_at_all_is_named(evidence: Evidence) ->
 
 def test_instant_that_passed_before_the_planning_is_not_missed() -> None:
     """A plan may be made late; from then on every instant counts."""
-    late = replace(TASK.journal, runs=RUNS[1:], tasks=(Task("two", "done", FIRST + 1),))
+    late = replace(TASK.journal, runs=RUNS[1:], tasks=(TaskRow("two", "done", FIRST + 1),))
     shown = replace(TASK, journal=late, events=SHOWN[1:])
     assert list(fired(shown)) == []
-    early = replace(late, tasks=(Task("two", "done", FIRST - 1),))
+    early = replace(late, tasks=(TaskRow("two", "done", FIRST - 1),))
     assert list(fired(replace(shown, journal=early))) != []
 
 

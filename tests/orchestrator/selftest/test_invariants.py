@@ -10,27 +10,27 @@ from orchestrator.selftest.evidence import (
     Inbox,
     Journal,
     Out,
-    Step,
-    Turn,
+    StepRow,
+    TurnRow,
     marks_of,
 )
 from orchestrator.selftest.invariants import check
-from orchestrator.selftest.ledger import Event
+from orchestrator.selftest.ledger import LedgerEvent
 from orchestrator.selftest.scenario import Script, scenario
 
-SAID = Event("said", "one", 7, 101)
-SHOWN = Event("shown", "one#1 done", 3, 101)
-EFFECT = Event("effect", "one.0.effect", at=20)
+SAID = LedgerEvent("said", "one", 7, 101)
+SHOWN = LedgerEvent("shown", "one#1 done", 3, 101)
+EFFECT = LedgerEvent("effect", "one.0.effect", at=20)
 INBOX = Inbox(1, 7, "101", "one", "done", "t", 0)
-TURN = Turn(1, "t", "k", "closed", 1, "done")
-MODEL = Step("t", 1, "model", "m", "pure", None, None, "done", "{}", "{}", 1, None, 10)
-CALL = Step(
+TURN = TurnRow(1, "t", "k", "closed", 1, "done")
+MODEL = StepRow("t", 1, "model", "m", "pure", None, None, "done", "{}", "{}", 1, None, 10)
+CALL = StepRow(
     "t", 2, "tool", "effect", "non_idempotent", '{"name":"one.0.effect"}', "t:2", "done", "{}",
     None, 1, 15, 30,
 )  # fmt: skip
 OUT = Out(1, "t", "101", "edit", "one#1 done", 1, "delivered")
 JOURNAL = Journal((INBOX,), (TURN,), (MODEL, CALL), (OUT,), offset=8, epoch=1)
-EVENTS = (SAID, Event("confirm", number=8), Event("asked", "one", 0), EFFECT, SHOWN)
+EVENTS = (SAID, LedgerEvent("confirm", number=8), LedgerEvent("asked", "one", 0), EFFECT, SHOWN)
 WELL = Evidence(scenario(Script("one", 101, (("effect",),))), JOURNAL, EVENTS)
 UNKNOWN = replace(CALL, state="unknown", result="may or may not have happened")
 
@@ -40,7 +40,7 @@ def with_journal(**changes: object) -> Evidence:
     return replace(WELL, journal=replace(JOURNAL, **changes))  # type: ignore[arg-type]  # by name
 
 
-def with_events(*events: Event) -> Evidence:
+def with_events(*events: LedgerEvent) -> Evidence:
     """The good evidence with further events."""
     return replace(WELL, events=(*EVENTS, *events))
 
@@ -57,20 +57,20 @@ def test_history_that_went_well_has_no_violation() -> None:
         ("lost", with_journal(inbox=(replace(INBOX, state="claimed"),))),
         ("lost", with_journal(inbox=(replace(INBOX, state="dead", claims=2),))),
         ("lost", replace(WELL, events=EVENTS[:-1])),
-        ("lost", with_events(Event("shown", "one#1 d …", 3, 101))),
-        ("duplicate (12)", with_events(Event("shown", "one#1 done", 4, 101))),
-        ("re-run (5)", with_events(Event("effect", "one.0.effect", at=40))),
+        ("lost", with_events(LedgerEvent("shown", "one#1 d …", 3, 101))),
+        ("duplicate (12)", with_events(LedgerEvent("shown", "one#1 done", 4, 101))),
+        ("re-run (5)", with_events(LedgerEvent("effect", "one.0.effect", at=40))),
         ("double effect (6)", with_events(replace(EFFECT, at=21))),
-        ("intent (7)", with_events(Event("effect", "nobody", at=21))),
+        ("intent (7)", with_events(LedgerEvent("effect", "nobody", at=21))),
         ("intent (7)", with_journal(steps=(MODEL, replace(CALL, t_intent=21)))),
-        ("strays", with_events(Event("shown", "…", 4, 101))),
+        ("strays", with_events(LedgerEvent("shown", "…", 4, 101))),
         ("confirmed (1)", with_journal(inbox=())),
         ("calls (8)", with_journal(steps=(MODEL, replace(CALL, state="planned")))),
         ("calls (8)", with_journal(steps=(MODEL,))),
-        ("transcript (9)", with_events(Event("broken", "call x has no result"))),
+        ("transcript (9)", with_events(LedgerEvent("broken", "call x has no result"))),
         ("outbox (11)", with_journal(outbox=(replace(OUT, state="sending"),))),
         ("outbox (11)", with_journal(outbox=(replace(OUT, state="failed_permanent"),))),
-        ("model calls (13)", with_events(Event("asked", "one", 0))),
+        ("model calls (13)", with_events(LedgerEvent("asked", "one", 0))),
         ("model calls (13)", with_journal(steps=(replace(MODEL, usage=None), CALL))),
         ("starts (14)", replace(WELL, boots=2)),
         ("claims", replace(WELL, worker_deaths=1)),
@@ -98,9 +98,9 @@ def test_replies_out_of_order_are_a_violation() -> None:
     two = scenario(Script("one", 101), Script("two", 101))
     events = (
         SAID,
-        Event("said", "two", 8, 101),
-        Event("shown", "two#1 done", 4, 101),
-        Event("shown", "one#1 done", 3, 101),
+        LedgerEvent("said", "two", 8, 101),
+        LedgerEvent("shown", "two#1 done", 4, 101),
+        LedgerEvent("shown", "one#1 done", 3, 101),
     )
     found = check(replace(WELL, scenario=two, events=events))
     assert "order (4)" in [violation.check for violation in found]
@@ -108,7 +108,7 @@ def test_replies_out_of_order_are_a_violation() -> None:
 
 def test_unknown_call_that_was_told_is_no_violation() -> None:
     """The model has the note, the user has the line."""
-    told = Event(
+    told = LedgerEvent(
         "shown", "one#1 done\n\n⚠️ I couldn't confirm whether this happened: effect.", 3, 101
     )
     evidence = replace(WELL, journal=replace(JOURNAL, steps=(MODEL, UNKNOWN)))

@@ -20,7 +20,7 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
-from orchestrator.spending.spending_guard import Gate
+from orchestrator.spending.spending_guard import SpendingGuard
 from thinker.protocol.messages import Usage
 
 MINUTE = 60_000
@@ -38,7 +38,7 @@ class Bench:
         self.now = NOON
         self.file = AgentsFile.model_construct(agents=())
         self.store = Store(path)
-        self.gate = Gate(self.store, lambda: self.file, {"TZ": "UTC"}, lambda: self.now)
+        self.gate = SpendingGuard(self.store, lambda: self.file, {"TZ": "UTC"}, lambda: self.now)
 
     def configure(self, **fields: Any) -> None:
         """The agent ``work`` has these fields."""
@@ -124,7 +124,7 @@ def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench)
     bench.answers(turn, 10_000, "read")
     with job(bench.db):
         turns.boot(bench.db, bench.now)
-    reborn = Gate(bench.store, lambda: bench.file, {}, lambda: bench.now)
+    reborn = SpendingGuard(bench.store, lambda: bench.file, {}, lambda: bench.now)
     with job(bench.db):
         assert reborn.holds(bench.db, turn) is not None
         assert reborn.resume(bench.db, "work", "operator") is None

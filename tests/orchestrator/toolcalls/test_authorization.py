@@ -16,8 +16,8 @@ from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
-from orchestrator.toolcalls.approvals import Desk
-from orchestrator.toolcalls.authorization import Caller, ToolJournal
+from orchestrator.toolcalls.approvals import ApprovalQueue
+from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
 from orchestrator.tools.mcp.servers import ToolServers
@@ -29,21 +29,21 @@ class Bench:
     """The turn ``t1``, and who decides of its calls."""
 
     db: apsw.Connection
-    journal: ToolJournal
+    journal: CallAuthorizer
     context: ToolContext
 
-    def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> Caller:
+    def caller(self, handed_back: frozenset[str] = frozenset(), **fields: object) -> CallContext:
         """The agent ``work`` with these fields."""
         (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
-        return Caller(agent, self.context, 1, handed_back)
+        return CallContext(agent, self.context, 1, handed_back)
 
-    def make(
-        self, caller: Caller, *names: str, arguments: JsonObject | None = None
+    def run_local(
+        self, caller: CallContext, *names: str, arguments: JsonObject | None = None
     ) -> Mapping[int, ToolResult]:
         """T3 of calls of these tools, with no arguments or these."""
         calls = planned(self.db, "t1", *names, arguments=arguments or {})
         with job(self.db):
-            return self.journal.make(self.db, caller, [made.seq for made in calls])
+            return self.journal.run_local(self.db, caller, [made.seq for made in calls])
 
     def states(self) -> list[str]:
         """The states of all calls."""
@@ -58,7 +58,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         open_turn(db)
         store, settings = Store(tmp_path / "journal.db"), Settings(home=tmp_path)
         servers = ToolServers(settings, {}, (), silent_pins(store))
-        journal = ToolJournal(servers, PromptLibrary(settings), Desk(store, lambda: 5), lambda: 5)
+        journal = CallAuthorizer(
+            servers, PromptLibrary(settings), ApprovalQueue(store, lambda: 5), lambda: 5
+        )
         yield Bench(db, journal, tool_context(store, tmp_path))
         store.close()
 
@@ -66,7 +68,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None:
     """Each with its intent, its end and its result; asked for again they are not made again."""
     caller = bench.caller()
-    made = bench.make(caller, "list_facts", "get_profile")
+    made = bench.run_local(caller, "list_facts", "get_profile")
     assert [(seq, result.is_error) for seq, result in made.items()] == [(2, False), (3, False)]
     times = "SELECT t_intent, t_end FROM step WHERE kind = 'tool'"
     assert list(bench.db.execute(times)) == [(5, 5), (5, 5)]
@@ -77,14 +79,14 @@ def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None
 
 def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> None:
     """Calls keep the model's order."""
-    made = bench.make(bench.caller(), "list_facts", "spawn_subagent", "get_profile")
+    made = bench.run_local(bench.caller(), "list_facts", "spawn_subagent", "get_profile")
     assert list(made) == [2]
     assert bench.states() == ["done", "planned", "planned"]
 
 
 def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
     """As when its worker asks for it."""
-    made = bench.make(bench.caller(deniedTools=["list_*"]), "list_facts", "get_profile")
+    made = bench.run_local(bench.caller(deniedTools=["list_*"]), "list_facts", "get_profile")
     assert [result.is_error for result in made.values()] == [True, False]
     assert bench.states() == ["failed", "done"]
     assert "denied list_facts" in bench.db.execute("SELECT act FROM audit").get
@@ -93,7 +95,7 @@ def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
 def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
     """Its worker is told when it asks, and nothing after it happens first."""
     caller = bench.caller(approvals=["get_profile"])
-    assert list(bench.make(caller, "list_facts", "get_profile", "list_facts")) == [2]
+    assert list(bench.run_local(caller, "list_facts", "get_profile", "list_facts")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     with job(bench.db):
         assert isinstance(bench.journal.begin(bench.db, caller, 3), Approval)
@@ -102,7 +104,7 @@ def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
 
 def test_tool_of_whoever_asked_is_not_made_by_ours_of_its_name(bench: Bench) -> None:
     """It is handed back, and runs there."""
-    assert bench.make(bench.caller(frozenset({"list_facts"})), "list_facts") == {}
+    assert bench.run_local(bench.caller(frozenset({"list_facts"})), "list_facts") == {}
     assert bench.states() == ["planned"]
 
 
@@ -110,7 +112,7 @@ def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
     """The worker knows of it, as it rejected it."""
     with job(bench.db):
         rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
-        assert bench.journal.make(bench.db, bench.caller(), rejected.call_seqs) == {}
+        assert bench.journal.run_local(bench.db, bench.caller(), rejected.call_seqs) == {}
     assert call(bench.db, "t1", 2).state == "failed"
 
 
@@ -126,7 +128,7 @@ def test_fault_of_a_tool_leaves_nothing_behind(
 
     broken = JournalTool(TOOLS["list_facts"].spec, effect)
     monkeypatch.setitem(TOOLS, "list_facts", broken)
-    assert list(bench.make(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
+    assert list(bench.run_local(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     assert bench.db.execute("SELECT count(*) FROM meta WHERE k = 'half'").get == 0
 
@@ -166,5 +168,5 @@ def test_unknown_arguments_are_refused_before_an_operator_is_asked(bench: Bench)
 def test_other_names_of_an_argument_are_no_unknown_arguments(bench: Bench) -> None:
     """schedule_task also takes what models know from the format of skills."""
     task: JsonObject = {"name": "brief", "instructions": "Brief me.", "cron": "0 8 * * *"}
-    made = bench.make(bench.caller(), "schedule_task", arguments=task)
+    made = bench.run_local(bench.caller(), "schedule_task", arguments=task)
     assert [result.is_error for result in made.values()] == [False]

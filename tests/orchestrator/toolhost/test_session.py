@@ -14,7 +14,7 @@ from fakes.mcp_config import SERVER, effects
 from mcp_types import Tool
 
 from orchestrator.processes.reaper import members
-from orchestrator.toolhost.session import Server, _digest
+from orchestrator.toolhost.session import McpSession, _digest
 from orchestrator.toolhost.wire import (
     LOST,
     NOT_SENT,
@@ -59,12 +59,12 @@ def test_digest_covers_all_that_a_model_or_we_go_by_and_nothing_else() -> None:
 
 
 class Watched:
-    """A running `Server` and what it reported."""
+    """A running `McpSession` and what it reported."""
 
     def __init__(self, spec: ServerSpec) -> None:
         self.states: list[ServerState] = []
         self._news = anyio.Event()
-        self.server = Server(spec, self._hear, lambda: 0.0)
+        self.server = McpSession(spec, self._hear, lambda: 0.0)
 
     def _hear(self, state: ServerState) -> None:
         self.states.append(state)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from thinker.answers.reader import AnswerSyntaxError, Reader, loads
+from thinker.answers.reader import AnswerReader, AnswerSyntaxError, loads
 
 VALUES = st.recursive(
     st.none()
@@ -121,7 +121,7 @@ def test_every_character_alone_gives_the_same_events(value: JsonValue) -> None:
 
 def test_a_cut_text_is_what_came_of_it() -> None:
     """Open strings and containers are closed where they end."""
-    reader = Reader()
+    reader = AnswerReader()
     reader.feed('{"a": "hel', last=False)
     events = reader.close()
     assert reader.value == {"a": "hel"}
@@ -130,7 +130,7 @@ def test_a_cut_text_is_what_came_of_it() -> None:
 
 def _outcome(parts: list[str]) -> object:
     """Value or error, the events of whole values, and each string as its deltas give it."""
-    reader = Reader()
+    reader = AnswerReader()
     done: list[object] = []
     said: dict[str, str] = {}
     try:

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.answers.reader import Event
+from thinker.answers.reader import JsonEvent
 from thinker.answers.snapshots import Snapshots
 from thinker.answers.stream import AnswerStream
 
@@ -18,7 +18,7 @@ def test_any_pieces_give_the_whole(cuts: list[int]) -> None:
     """The value at the end, each value once, and strings that their deltas add up to."""
     at = sorted(cuts)
     stream = AnswerStream()
-    events: list[Event] = []
+    events: list[JsonEvent] = []
     for start, end in zip([0, *at], [*at, len(TEXT)], strict=True):
         events += stream.feed(TEXT[start:end])
     events += stream.finish()
@@ -42,9 +42,9 @@ def test_any_pieces_give_the_whole(cuts: list[int]) -> None:
 def test_a_cut_stream_gives_what_came() -> None:
     """The open string is done with the stream; nothing is said twice."""
     stream = AnswerStream()
-    assert stream.feed('{"a": "he') == (Event("a", "delta", delta="he"),)
-    assert stream.feed("y") == (Event("a", "delta", delta="y"),)
-    assert stream.finish() == (Event("a", "done", value="hey"),)
+    assert stream.feed('{"a": "he') == (JsonEvent("a", "delta", delta="he"),)
+    assert stream.feed("y") == (JsonEvent("a", "delta", delta="y"),)
+    assert stream.finish() == (JsonEvent("a", "done", value="hey"),)
     assert stream.finish() == ()
     assert stream.value == {"a": "hey"}
 

@@ -11,7 +11,7 @@ import h11
 import pytest
 
 from thinker.http import connections
-from thinker.http.connections import Address, Connection, Connections
+from thinker.http.connections import Connection, Connections, HostAddress
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"
@@ -62,7 +62,7 @@ async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connecti
     """Connections to a server, bounded; all of them are gone at the end."""
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
-        found = Connections(Address("127.0.0.1", port, None, 5.0, read))
+        found = Connections(HostAddress("127.0.0.1", port, None, 5.0, read))
         with anyio.fail_after(5):
             yield found
             found.close()
@@ -179,7 +179,7 @@ async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
 async def test_whoever_is_not_there_cannot_be_asked() -> None:
     """An error of the connection, before anything is sent."""
     with pytest.raises(ConnectionRefusedError):
-        await Connections(Address("127.0.0.1", 1, None, 5.0, 5.0)).take()
+        await Connections(HostAddress("127.0.0.1", 1, None, 5.0, 5.0)).take()
 
 
 async def test_a_connection_that_was_ended_asks_nobody() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from thinker.errors import CircuitOpenError, FatalModelError, ModelError, RetryableModelError
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.breaker import COOLDOWN, THRESHOLD, Breaker, Guarded
+from thinker.models.breaker import COOLDOWN, THRESHOLD, Breaker, CircuitBreakerModel
 from thinker.models.retry import Fallback, Retrying
 from thinker.protocol.messages import UserMessage
 
@@ -81,7 +81,7 @@ async def test_fallback_answers_at_once_while_the_first_is_left_alone() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    guarded = Guarded(first, Breaker(), lambda: 0.0)
+    guarded = CircuitBreakerModel(first, Breaker(), lambda: 0.0)
     model = Fallback([Retrying(guarded, sleep=sleep, clock=lambda: 0.0), second])
     answers = [(await model.complete(REQUEST)).message.content for _ in range(3)]
     assert answers == ["one", "two", "three"]
@@ -95,7 +95,7 @@ async def test_fallback_answers_at_once_while_the_first_is_left_alone() -> None:
 async def test_refusal_is_an_answer(error: ModelError, state: str) -> None:
     """Only an endpoint that does not answer is in trouble."""
     breaker = opened()
-    model = Guarded(ScriptedModel(error), breaker, lambda: COOLDOWN)
+    model = CircuitBreakerModel(ScriptedModel(error), breaker, lambda: COOLDOWN)
     with pytest.raises(type(error)):
         await model.complete(REQUEST)
     assert breaker.state(COOLDOWN) == state
@@ -103,7 +103,7 @@ async def test_refusal_is_an_answer(error: ModelError, state: str) -> None:
 
 async def test_open_circuit_says_for_how_long() -> None:
     """The message is for the operator."""
-    model = Guarded(ScriptedModel(), opened(), lambda: 18.0)
+    model = CircuitBreakerModel(ScriptedModel(), opened(), lambda: 18.0)
     with pytest.raises(CircuitOpenError, match="failed too often; left alone for 42"):
         await model.complete(REQUEST)
 
@@ -116,7 +116,7 @@ async def test_cancelled_request_frees_the_try() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    model = Guarded(ScriptedModel(hang), breaker, lambda: COOLDOWN)
+    model = CircuitBreakerModel(ScriptedModel(hang), breaker, lambda: COOLDOWN)
     with anyio.move_on_after(0.01):
         await model.complete(REQUEST)
     assert breaker.admit(COOLDOWN)

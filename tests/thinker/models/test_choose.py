@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fakes.scripted import spec
 
-from thinker.errors import ConfigError
+from thinker.errors import WorkerConfigError
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose
 from thinker.models.retry import Fallback
@@ -143,7 +143,7 @@ def test_what_is_missing_is_named_with_its_mend(
     chosen: ThinkerSettings, environ: dict[str, str], message: str
 ) -> None:
     """The worker stops at its start, not at its first message."""
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(WorkerConfigError) as caught:
         choose(chosen, environ)
     assert message in str(caught.value)
 

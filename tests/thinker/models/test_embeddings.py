@@ -7,7 +7,7 @@ import pytest
 from fakes.embeddings_api import EmbeddingsApi, vector
 from fakes.model_api import PROMPT_TOKENS, Reply
 
-from thinker.errors import ConfigError, ModelError
+from thinker.errors import ModelError, WorkerConfigError
 from thinker.models.choose import choose_embeddings
 from thinker.models.embeddings import EmbeddingModel
 from thinker.protocol.background import LONGEST
@@ -146,7 +146,7 @@ def test_what_cannot_be_asked_is_a_configuration_error(
     fields: dict[str, str], problem: str
 ) -> None:
     """It says what to mend."""
-    with pytest.raises(ConfigError, match=problem):
+    with pytest.raises(WorkerConfigError, match=problem):
         choose_embeddings(settings(**fields), {})
 
 

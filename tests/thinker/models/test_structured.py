@@ -14,7 +14,7 @@ from thinker.models.choose import choose
 from thinker.models.failures import Account, Complaint, OutputRefusedError, failure
 from thinker.models.openai_chat import request_body as openai_body
 from thinker.models.retry import Fallback
-from thinker.models.structured import MAX_REFUSED, Structured
+from thinker.models.structured import MAX_REFUSED, StructuredOutput
 from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import NO_TOOLS, JsonObject, UserMessage
@@ -65,7 +65,7 @@ async def test_refusal_is_followed_by_words_and_remembered() -> None:
     """For this schema; another one is sent."""
     refused = OutputRefusedError("openai does not take the schema: bad words")
     inner = ScriptedModel(refused, says("1"), says("2"), says("3"))
-    model = Structured(inner, "auto", beside_tools=True)
+    model = StructuredOutput(inner, "auto", beside_tools=True)
     with capture_logs() as logs:
         for request in (ASKED, ASKED, replace(ASKED, output=TOLD)):
             await model.complete(request)
@@ -78,7 +78,7 @@ async def test_model_that_refuses_every_schema_is_sent_no_more() -> None:
     refused = OutputRefusedError("no")
     script = [entry for n in range(MAX_REFUSED) for entry in (refused, says(str(n)))]
     inner = ScriptedModel(refused, RetryableModelError("busy"), *script, says("end"))
-    model = Structured(inner, "auto", beside_tools=True)
+    model = StructuredOutput(inner, "auto", beside_tools=True)
     with pytest.raises(RetryableModelError):
         await model.complete(ASKED)
     for number in range(MAX_REFUSED + 1):
@@ -89,15 +89,15 @@ async def test_model_that_refuses_every_schema_is_sent_no_more() -> None:
 async def test_servers_whose_models_would_call_no_tool_are_sent_it_without_tools_alone() -> None:
     """Where the choice is none, or there are none; ``native`` insists."""
     inner = ScriptedModel(*(says("x") for _ in range(5)))
-    model = Structured(inner, "auto", beside_tools=False)
+    model = StructuredOutput(inner, "auto", beside_tools=False)
     for request in (WITH_TOOLS, replace(WITH_TOOLS, tool_choice=NO_TOOLS), ASKED):
         await model.complete(request)
-    await Structured(inner, "native", beside_tools=False).complete(WITH_TOOLS)
-    await Structured(inner, "text", beside_tools=True).complete(ASKED)
+    await StructuredOutput(inner, "native", beside_tools=False).complete(WITH_TOOLS)
+    await StructuredOutput(inner, "text", beside_tools=True).complete(ASKED)
     assert sent(inner) == [False, True, True, True, False]
     refusing = ScriptedModel(OutputRefusedError("no"))
     with pytest.raises(OutputRefusedError):
-        await Structured(refusing, "native", beside_tools=False).complete(ASKED)
+        await StructuredOutput(refusing, "native", beside_tools=False).complete(ASKED)
 
 
 async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
@@ -130,7 +130,7 @@ async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
     """A grammar of tools that cannot be read costs the tools, not the answer."""
     refused = failure(OPENAI, 500, Complaint("Failed to parse grammar"))
     inner = ScriptedModel(refused, says("in words"))
-    model = Fallback([Structured(inner, "auto", beside_tools=True)])
+    model = Fallback([StructuredOutput(inner, "auto", beside_tools=True)])
     answer = await model.complete(replace(WITH_TOOLS, output=None))
     assert answer.message.content == "in words"
     assert [len(request.tools) for request in inner.requests] == [1, 0]

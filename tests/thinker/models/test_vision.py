@@ -5,7 +5,7 @@ from fakes.scripted import ScriptedModel, says
 
 from thinker.errors import ContextOverflowError, FatalModelError
 from thinker.models.base import ModelRequest
-from thinker.models.vision import Sighted, sees
+from thinker.models.vision import VisionFilter, sees
 from thinker.protocol.messages import Image, Message, UserMessage
 
 LOOK = UserMessage(content="look", images=(Image(media_type="image/png", data="QUJD"),))
@@ -51,18 +51,18 @@ async def test_model_that_sees_nothing_is_told_what_there_is() -> None:
     """One that sees is shown it."""
     for can, sent in ((True, LOOK), (False, DESCRIBED)):
         model = ScriptedModel(says("ok"))
-        await Sighted(model, sees=can).complete(request(LOOK))
+        await VisionFilter(model, sees=can).complete(request(LOOK))
         assert [asked.messages for asked in model.requests] == [(sent,)]
 
 
 async def test_refused_picture_does_not_end_the_conversation() -> None:
     """The model is asked once more, without; other failures are what they are."""
     model = ScriptedModel(FatalModelError("400: cannot process image"), says("ok"))
-    response = await Sighted(model, sees=True).complete(request(LOOK))
+    response = await VisionFilter(model, sees=True).complete(request(LOOK))
     assert response.message.content == "ok"
     assert [asked.messages for asked in model.requests] == [(LOOK,), (DESCRIBED,)]
     for error, sent in ((FatalModelError("401"), DESCRIBED), (ContextOverflowError("long"), LOOK)):
         refusing = ScriptedModel(error)
         with pytest.raises(type(error)):
-            await Sighted(refusing, sees=True).complete(request(sent))
+            await VisionFilter(refusing, sees=True).complete(request(sent))
         assert len(refusing.requests) == 1

@@ -5,7 +5,7 @@ from fakes.scripted import spec, turn_run
 
 from thinker.protocol.methods import ListedSkill, TurnRun
 from thinker.protocol.peer import RpcError
-from thinker.protocol.turn_cache import NOT_KEPT, Kept, Told
+from thinker.protocol.turn_cache import NOT_KEPT, ReceivedTurnCache, SentTurnCache
 
 SKILL = ListedSkill(name="s", description="d")
 
@@ -29,7 +29,7 @@ def same(one: TurnRun, other: TurnRun) -> bool:
 
 def test_what_stays_is_sent_once_and_every_turn_is_whole() -> None:
     """The same objects, even, so that what was made of them can be kept as well."""
-    told, kept = Told(), Kept()
+    told, kept = SentTurnCache(), ReceivedTurnCache()
     first, second = (crossed(told.shortened(run(text))) for text in ("one", "two"))
     assert (first.tools, second.tools) == ((spec("a"),), ())
     whole = [kept.whole(turn) for turn in (first, second)]
@@ -42,14 +42,14 @@ def test_what_stays_is_sent_once_and_every_turn_is_whole() -> None:
 def test_what_changed_is_sent_again(field: str) -> None:
     """Even to nothing, and back."""
     without: dict[str, object] = {field: None if field == "prompt" else ()}
-    told, kept = Told(), Kept()
+    told, kept = SentTurnCache(), ReceivedTurnCache()
     for turn in (run(), run("hello", **without), run(), run()):
         assert same(kept.whole(crossed(told.shortened(turn))), turn)
 
 
 def test_a_process_that_was_never_told_says_so() -> None:
     """And is told then."""
-    told, kept = Told(), Kept()
+    told, kept = SentTurnCache(), ReceivedTurnCache()
     told.shortened(run())
     with pytest.raises(RpcError) as refused:
         kept.whole(told.shortened(run()))
@@ -60,7 +60,7 @@ def test_a_process_that_was_never_told_says_so() -> None:
 
 def test_an_older_edition_is_not_taken_for_the_newest() -> None:
     """A turn that was on its way when it changed is asked for whole."""
-    told, kept = Told(), Kept()
+    told, kept = SentTurnCache(), ReceivedTurnCache()
     kept.whole(told.shortened(run()))
     late = told.shortened(run())
     kept.whole(told.shortened(run(skills=())))
@@ -71,4 +71,4 @@ def test_an_older_edition_is_not_taken_for_the_newest() -> None:
 def test_a_turn_that_keeps_nothing_is_as_it_is() -> None:
     """As a person or a test writes it."""
     turn = run()
-    assert Kept().whole(turn) is turn
+    assert ReceivedTurnCache().whole(turn) is turn

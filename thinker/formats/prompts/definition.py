@@ -29,7 +29,7 @@ from thinker.formats.prompts.fields import (
     Tokens,
     Words,
 )
-from thinker.formats.prompts.problem import Problem
+from thinker.formats.prompts.problem import DefinitionProblem
 from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import ToolEntry
 
@@ -60,7 +60,7 @@ class Variable(Definition):
     description: StrictStr
 
 
-class Reasoning(Definition):
+class ReasoningSettings(Definition):
     """Extended thinking: how much, whether it is returned, whether history keeps it."""
 
     effort: Literal["low", "medium", "high"] | None = None
@@ -97,12 +97,12 @@ class PromptDefinition(Definition):
     tools: Tools | None = None  # None: whatever the agent may use
     variables: tuple[Variable, ...] = ()
     env: Environment = Field(default_factory=dict)
-    reasoning: Reasoning | None = None
+    reasoning: ReasoningSettings | None = None
     recent_image_threshold: Positive = IMAGES_KEPT
     hooks: Names | None = None
 
 
-def read(value: Any) -> tuple[PromptDefinition | None, tuple[Problem, ...]]:  # noqa: ANN401 - any JSON
+def read(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON
     """The definition that a JSON value is, or everything that is wrong with its form."""
     try:
         return PromptDefinition.model_validate(value, by_alias=True, by_name=False), ()
@@ -110,11 +110,11 @@ def read(value: Any) -> tuple[PromptDefinition | None, tuple[Problem, ...]]:  # 
         return None, tuple(_problem(detail) for detail in error.errors(include_url=False))
 
 
-def _problem(detail: ErrorDetails) -> Problem:
+def _problem(detail: ErrorDetails) -> DefinitionProblem:
     # Marks of unions stand in angle brackets; they are no part of the file.
     path = tuple(part for part in detail["loc"] if not str(part).startswith("<"))
     kind = detail["type"]
     if kind == "discriminator":
         path = (*path, "type")
     message = detail["msg"].replace("Input should", "must").replace("Field required", "is missing")
-    return Problem(path, RULES.get(kind, kind), message)
+    return DefinitionProblem(path, RULES.get(kind, kind), message)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from thinker.formats import plain_yaml
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
-from thinker.formats.prompts.problem import DefinitionError, Problem
+from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
 from thinker.protocol.messages import JsonObject
 
 ENDINGS = (".md", ".yaml", ".yml", ".json")
@@ -31,7 +31,7 @@ class DefinitionFile:
 
     path: Path
     definition: PromptDefinition | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DefinitionProblem, ...] = ()
 
 
 def scan(directories: Sequence[Path]) -> dict[str, DefinitionFile]:
@@ -54,10 +54,10 @@ def load(path: Path) -> DefinitionFile:
     try:
         definition, problems = read(_fields(path))
     except (DefinitionError, YamlError) as error:
-        return DefinitionFile(path, None, (Problem((), "file", str(error)),))
+        return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
         wrong = f"{definition.name!r} is not the file's name; set it to {path.stem!r}"
-        return DefinitionFile(path, None, (Problem(("name",), "file_name", wrong),))
+        return DefinitionFile(path, None, (DefinitionProblem(("name",), "file_name", wrong),))
     return DefinitionFile(path, definition, problems)
 
 
@@ -73,7 +73,7 @@ def _paths(directory: Path) -> Iterator[Path]:
 
 def _twice(first: DefinitionFile, path: Path) -> DefinitionFile:
     wrong = f"{path.name} has the same name; remove or rename one of them"
-    problem = Problem((), "file_name", wrong)
+    problem = DefinitionProblem((), "file_name", wrong)
     return DefinitionFile(first.path, first.definition, (*first.problems, problem))
 
 

@@ -31,7 +31,7 @@ class PromptTooLargeError(DefinitionError):
 
 
 @dataclass(frozen=True)
-class Problem:
+class DefinitionProblem:
     """One finding in a definition. ``path`` leads to the part at fault, ``rule`` names it."""
 
     path: tuple[str | int, ...]

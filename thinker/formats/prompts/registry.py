@@ -9,7 +9,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
-from thinker.formats.prompts.problem import CircularIncludeError, Problem, UnknownPromptError
+from thinker.formats.prompts.problem import (
+    CircularIncludeError,
+    DefinitionProblem,
+    UnknownPromptError,
+)
 from thinker.formats.prompts.sources import EnvPart, IncludePart, Source, included, parts_of
 from thinker.formats.prompts.substitution import named
 from thinker.formats.prompts.tooluse import (
@@ -44,12 +48,12 @@ class Registry:
     agents: Mapping[str, AgentKind] = field(default_factory=dict)
     hooks: frozenset[str] = frozenset()
 
-    def validate(self, value: object) -> tuple[Problem, ...]:
+    def validate(self, value: object) -> tuple[DefinitionProblem, ...]:
         """Everything that is wrong with a definition as JSON, form and names together."""
         definition, problems = read(value)
         return problems if definition is None else self.check(definition)
 
-    def check(self, definition: PromptDefinition) -> tuple[Problem, ...]:
+    def check(self, definition: PromptDefinition) -> tuple[DefinitionProblem, ...]:
         """What is wrong with the names in a definition whose form is right."""
         return (
             *self._model(definition),
@@ -76,80 +80,82 @@ class Registry:
             return SubagentUse if self.agents[name].dual else HandoffUse
         return None if self.tools is not None else ToolUse
 
-    def _model(self, definition: PromptDefinition) -> Iterator[Problem]:
+    def _model(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         if definition.model != INHERIT and definition.model not in self.models:
             known = ", ".join(sorted({INHERIT, *self.models}))
-            yield Problem(
+            yield DefinitionProblem(
                 ("model",),
                 "defined_model",
                 f"there is no model {definition.model!r}; "
                 f'add it to "models" in agents.json or use one of: {known}',
             )
 
-    def _includes(self, definition: PromptDefinition) -> Iterator[Problem]:
+    def _includes(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         known = {**self.prompts, definition.name: definition.prompt}
         for path, name in _include_places(definition.prompt):
             if name not in known:
-                yield Problem(path, "known_prompt", f"there is no prompt {name!r}; mend the name")
+                yield DefinitionProblem(
+                    path, "known_prompt", f"there is no prompt {name!r}; mend the name"
+                )
         try:
             include_order(known, definition.name)
         except CircularIncludeError as error:
-            yield Problem(("prompt",), "circular_include", str(error))
+            yield DefinitionProblem(("prompt",), "circular_include", str(error))
         except UnknownPromptError as error:
             if error.by != definition.name:
-                yield Problem(("prompt",), "known_prompt", str(error))
+                yield DefinitionProblem(("prompt",), "known_prompt", str(error))
 
-    def _variables(self, definition: PromptDefinition) -> Iterator[Problem]:
+    def _variables(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         declared = {variable.name: variable for variable in definition.variables}
         for part in parts_of(definition.prompt):
             if isinstance(part, EnvPart):
                 variable = declared.get(part.property)
                 if variable is None or variable.type == "secret":
-                    yield Problem(
+                    yield DefinitionProblem(
                         ("prompt",),
                         "text_variable",
                         f"{part.property!r} may stand in the text only when it is declared in "
                         '"variables" with type "text"',
                     )
 
-    def _tools(self, entries: Sequence[ToolEntry]) -> Iterator[Problem]:
+    def _tools(self, entries: Sequence[ToolEntry]) -> Iterator[DefinitionProblem]:
         seen: set[str] = set()
         for number, entry in enumerate(entries):
             place: tuple[str | int, ...] = ("tools", number)
             named = place if entry.bare else (*place, "name")
             if entry.name in seen:
-                yield Problem(
+                yield DefinitionProblem(
                     (*place, "name"), "unique_tool_name", f"{entry.name!r} stands twice; remove one"
                 )
             seen.add(entry.name)
             kind = self._kind(entry)
             if kind is None:
-                yield Problem(
+                yield DefinitionProblem(
                     named, "known_tool", f"there is no tool, prompt or agent {entry.name!r}"
                 )
             else:
                 if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
-                    yield Problem(named, "tool_name", _UNCALLABLE.format(name=entry.name))
+                    yield DefinitionProblem(named, "tool_name", _UNCALLABLE.format(name=entry.name))
                 yield from self._agent(entry, kind, (*place, "name"))
                 yield from _foreign(entry, kind, place)
 
     def _agent(
         self, entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
-    ) -> Iterator[Problem]:
+    ) -> Iterator[DefinitionProblem]:
         hidden = kind is SubagentUse and not self.agents[entry.name].exposed
         wrong = kind is HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
         if hidden or wrong:
-            yield Problem(
+            yield DefinitionProblem(
                 place,
                 "exposed_dual_ai_agent",
                 f"agent {entry.name!r} cannot work as a subagent; "
                 + ("remove its subagent options" if wrong else "expose it as a tool"),
             )
 
-    def _hooks(self, definition: PromptDefinition) -> Iterator[Problem]:
+    def _hooks(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         for number, hook in enumerate(definition.hooks or ()):
             if hook not in self.hooks:
-                yield Problem(
+                yield DefinitionProblem(
                     ("hooks", number),
                     "known_hook",
                     f"there is no hook {hook!r}; add hooks/{hook}.py",
@@ -194,31 +200,33 @@ def _include_places(source: Source) -> Iterator[tuple[tuple[str | int, ...], str
             yield ("prompt",), name
 
 
-def _foreign(entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]) -> Iterator[Problem]:
+def _foreign(
+    entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
+) -> Iterator[DefinitionProblem]:
     foreign = entry.foreign(kind)
     if kind is HandoffUse:  # said already, as what is wrong with the agent
         options = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
         foreign = [name for name in foreign if name not in options]
     if foreign:
-        yield Problem(
+        yield DefinitionProblem(
             place,
             "options_not_applicable",
             f"{entry.name!r} is a {kind.kind}, which has no {', '.join(foreign)}; remove that",
         )
 
 
-def _unset(definition: PromptDefinition) -> Iterator[Problem]:
+def _unset(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
     """Variables in options that nobody could set."""
     known = {*definition.env, *(variable.name for variable in definition.variables)}
     for number, entry in enumerate(definition.tools or ()):
         for name in named(entry.options):
             if name not in known | (entry.env or {}).keys():
                 text = f'{name!r} is not declared; add it to "variables", or to "env" of the entry'
-                yield Problem(("tools", number, "options"), "known_variable", text)
+                yield DefinitionProblem(("tools", number, "options"), "known_variable", text)
 
 
-def _choice(definition: PromptDefinition) -> Iterator[Problem]:
+def _choice(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
     if definition.tool_choice == "required" and definition.tools == ():
-        yield Problem(
+        yield DefinitionProblem(
             ("toolChoice",), "required_needs_tools", '"required" needs at least one tool in "tools"'
         )

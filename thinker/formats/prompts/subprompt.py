@@ -21,7 +21,7 @@ FAILED = "The prompt failed."
 
 
 @dataclass(frozen=True)
-class RanTool:
+class SubpromptCall:
     """A call that a sub-prompt made, its arguments as JSON text, and what came of it."""
 
     name: str
@@ -85,7 +85,7 @@ def first_message(use: Opened, arguments: JsonObject) -> str:
     return with_attached(told, paths)
 
 
-def result_text(use: SubpromptUse, text: str, ran: Iterable[RanTool]) -> str:
+def result_text(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> str:
     """Everything of a run that the caller asked for, as one string: text, calls, errors."""
     calls, errors = [], []
     for tool in ran:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from thinker.formats.prompts.definition import Variable as Declared
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.prompt.render.sections import Section, Text, Variable
+from thinker.prompt.render.sections import Section, Text, VariablePart
 
 
 def for_text(values: Mapping[str, str], declared: Iterable[Declared]) -> dict[str, str]:
@@ -25,7 +25,7 @@ def bind(sections: Sequence[Section], values: Mapping[str, str]) -> tuple[Sectio
     """
     return tuple(
         _bound(section, section.body.name, values)
-        if isinstance(section.body, Variable)
+        if isinstance(section.body, VariablePart)
         else section
         for section in sections
     )

@@ -10,15 +10,15 @@ from thinker.prompt.render.requirement import requirement
 from thinker.prompt.render.sections import (
     Body,
     Bullets,
+    ContentParts,
     Contract,
     Conversation,
     Included,
-    Parts,
     Section,
     Structured,
     Text,
     ToolTable,
-    Variable,
+    VariablePart,
 )
 
 Layout: TypeAlias = Callable[[Sequence[Section]], str]
@@ -45,7 +45,7 @@ def written(body: Body) -> str:
     match body:
         case Text(text):
             return text
-        case Variable(name) | Included(name):
+        case VariablePart(name) | Included(name):
             return f"<{name}>"
         case Bullets(items):
             return "\n".join("- " + "\n  ".join(item.splitlines()) for item in items)
@@ -53,15 +53,15 @@ def written(body: Body) -> str:
             return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
         case ToolTable():
             return _table(body)
-        case Conversation() | Parts() | Contract():
+        case Conversation() | ContentParts() | Contract():
             return _slot(body)
 
 
-def _slot(body: Conversation | Parts | Contract) -> str:
+def _slot(body: Conversation | ContentParts | Contract) -> str:
     match body:
         case Conversation(messages):
             return "\n".join(f"[{message.role}]: {message.content}" for message in messages)
-        case Parts(items):
+        case ContentParts(items):
             return "\n".join(part.text for part in items if isinstance(part, TextMessageContent))
         case Contract(output, "json"):
             return f"Answer with JSON of this structure:\n{requirement(read(output))}"

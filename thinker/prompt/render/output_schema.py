@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from thinker.answers.parse import parse
-from thinker.answers.verdict import Accepted, Objection
+from thinker.answers.verdict import AnswerAccepted, AnswerRejected
 from thinker.formats.prompts.slots import MAX_RETRIES
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.methods import Asked
+from thinker.protocol.methods import RequestOptions
 from thinker.toolcalls.arguments import validate
 
 
@@ -17,20 +17,20 @@ class SchemaContract:
     schema: JsonObject
     max_retries: int = MAX_RETRIES
 
-    def judge(self, text: str, *, whole: bool = True) -> Accepted | Objection:
+    def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
         """The answer in this text, or what is wrong with it; half of an answer is none."""
         properties = self.schema.get("properties")
         answer = parse(text, tuple(properties) if isinstance(properties, dict) else ())
         if not isinstance(answer.value, dict):
-            return Objection(("it holds no JSON object",))
+            return AnswerRejected(("it holds no JSON object",))
         if answer.repair == "truncated" and not whole:
-            return Objection(("it was cut off at the length limit; make it shorter",))
+            return AnswerRejected(("it was cut off at the length limit; make it shorter",))
         problem = validate(answer.value, self.schema)
         if problem is not None:
-            return Objection(tuple(problem.split("; ")))
-        return Accepted(answer.value, answer.repaired)
+            return AnswerRejected(tuple(problem.split("; ")))
+        return AnswerAccepted(answer.value, answer.repaired)
 
 
-def requested(asked: Asked) -> SchemaContract | None:
+def requested(asked: RequestOptions) -> SchemaContract | None:
     """What a program wants the answer to be, which comes before what the definition wants."""
     return None if asked.output_schema is None else SchemaContract(asked.output_schema)

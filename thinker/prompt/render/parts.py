@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from thinker.formats.prompts.sources import IncludePart, Part, TextPart
-from thinker.prompt.render.sections import Included, Role, Section, Text, Variable
+from thinker.prompt.render.sections import Included, Role, Section, Text, VariablePart
 
 Sizes = Mapping[str, int]  # of what can be included, in sections; complete when a front end asks
 
@@ -29,7 +29,7 @@ def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
         return lower_text(name, part.content)
     if isinstance(part, IncludePart):
         return (Section("include", Included(part.prompt), name),) if sizes[part.prompt] else ()
-    return (Section("variable", Variable(part.property), name),)
+    return (Section("variable", VariablePart(part.property), name),)
 
 
 def in_role(section: Section, role: Role) -> Section:

@@ -23,7 +23,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Variable:
+class VariablePart:
     """The value of a variable, not yet known; `bind` turns it into text."""
 
     name: str
@@ -80,7 +80,7 @@ class Conversation:
 
 
 @dataclass(frozen=True)
-class Parts:
+class ContentParts:
     """What comes with the user's message: text, pictures, files."""
 
     items: tuple[MessageContent, ...]
@@ -101,7 +101,15 @@ class Contract:
 
 
 Body: TypeAlias = (
-    Text | Variable | Included | Bullets | Structured | ToolTable | Conversation | Parts | Contract
+    Text
+    | VariablePart
+    | Included
+    | Bullets
+    | Structured
+    | ToolTable
+    | Conversation
+    | ContentParts
+    | Contract
 )
 
 

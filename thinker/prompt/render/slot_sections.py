@@ -16,9 +16,9 @@ from thinker.prompt.render.parts import Sizes, in_role, lower_part
 from thinker.prompt.render.requirement import requirement
 from thinker.prompt.render.sections import (
     Body,
+    ContentParts,
     Contract,
     Conversation,
-    Parts,
     Role,
     Section,
     Structured,
@@ -103,7 +103,7 @@ def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
         case "chat_history":
             return Conversation(tuple(prompt.chat_history))
         case "attachment":
-            return Parts(tuple(prompt.attachment))
+            return ContentParts(tuple(prompt.attachment))
         case "tools":
             return ToolTable(tuple(_row(tool) for tool in prompt.tools or ()))
         case "output":

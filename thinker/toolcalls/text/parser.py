@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from thinker.toolcalls.text.cursor import JsonCursor
-from thinker.toolcalls.text.payload import ParserRules, Payload, Problem, read_payload
+from thinker.toolcalls.text.payload import ParserRules, Payload, PayloadProblem, read_payload
 
 OPEN = "<tool_call>"
 CLOSE = "</tool_call>"
 SLICE = 4096  # characters
-UNCLOSED = Problem("unclosed_tag", "unterminated tool_call block", strict=None)
-RECOVERED = Problem("unclosed_tag_recovered", "unterminated tool_call block recovered", strict=None)
+UNCLOSED = PayloadProblem("unclosed_tag", "unterminated tool_call block", strict=None)
+RECOVERED = PayloadProblem(
+    "unclosed_tag_recovered", "unterminated tool_call block recovered", strict=None
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ToolCallProblem:
     what could be read of it, and ``shown`` the text that a client without strict tools is to see.
     """
 
-    problem: Problem
+    problem: PayloadProblem
     raw: str
     offset: int
     fatal: bool = False

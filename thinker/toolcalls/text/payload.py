@@ -55,7 +55,7 @@ def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
 
 
 @dataclass(frozen=True)
-class Problem:
+class PayloadProblem:
     """What is wrong with a payload; ``strict`` is None where strictness plays no part."""
 
     kind: ProblemKind
@@ -74,7 +74,7 @@ class Payload:
     arguments: str = ""
     runs: bool = False
     repaired: bool = False
-    problem: Problem | None = None
+    problem: PayloadProblem | None = None
 
 
 def read_payload(raw: str, limits: ParserRules) -> Payload:
@@ -82,14 +82,16 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     value, repaired = _parsed(raw.strip())
     if not isinstance(value, dict | list):
         return Payload(
-            problem=Problem("invalid_json", "invalid tool_call payload", limits.strict_default)
+            problem=PayloadProblem(
+                "invalid_json", "invalid tool_call payload", limits.strict_default
+            )
         )
     given = value if isinstance(value, dict) else {}
     name = given.get("name")
     name = name.strip() if isinstance(name, str) else ""
     strict = limits.is_strict(name)
     if not name:
-        return Payload(problem=Problem("missing_name", "tool_call name is required", strict))
+        return Payload(problem=PayloadProblem("missing_name", "tool_call name is required", strict))
     # Some models were taught to write "parameters".
     arguments = given.get("arguments", given.get("parameters", {}))
     text = arguments if isinstance(arguments, str) else _as_text(arguments)
@@ -99,15 +101,15 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
 
 
-def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> Problem | None:
+def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> PayloadProblem | None:
     """The rule that a call breaks; ``arguments`` is None when they were not written as text."""
     strict = limits.is_strict(name)
     if limits.allowed and name not in limits.allowed:
-        return Problem("unknown_tool", f"unknown tool: {name}", strict)
+        return PayloadProblem("unknown_tool", f"unknown tool: {name}", strict)
     if arguments is None:
-        return Problem("arguments_coerced", "arguments coerced to string", strict)
+        return PayloadProblem("arguments_coerced", "arguments coerced to string", strict)
     mismatch = _mismatch(arguments, limits.schemas.get(name, {})) if strict else None
-    return None if mismatch is None else Problem("schema_mismatch", mismatch, strict)
+    return None if mismatch is None else PayloadProblem("schema_mismatch", mismatch, strict)
 
 
 def _parsed(text: str) -> tuple[JsonValue, bool]:

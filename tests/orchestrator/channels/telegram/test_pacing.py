@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram.pacing import BOT, CHAT, GROUP, Bucket, Pacer, Rate, take
+from orchestrator.channels.telegram.pacing import BOT, CHAT, GROUP, Bucket, Rate, RateLimiter, take
 
 
 class Time:
@@ -26,7 +26,7 @@ class Time:
 async def test_a_chat_may_have_a_short_burst_then_one_call_a_second() -> None:
     """Four calls at once, then each waits its second."""
     time = Time()
-    pacer = Pacer(time, time.sleep)
+    pacer = RateLimiter(time, time.sleep)
     for _ in range(CHAT.burst + 3):
         await pacer.wait("1", group=False)
     assert time.slept == [1.0, 1.0, 1.0]
@@ -35,7 +35,7 @@ async def test_a_chat_may_have_a_short_burst_then_one_call_a_second() -> None:
 async def test_a_group_gets_twenty_calls_a_minute() -> None:
     """After the burst a call comes every three seconds."""
     time = Time()
-    pacer = Pacer(time, time.sleep)
+    pacer = RateLimiter(time, time.sleep)
     for _ in range(GROUP.burst + 2):
         await pacer.wait("-1", group=True)
     assert [round(slept, 6) for slept in time.slept] == [3.0, 3.0]
@@ -44,7 +44,7 @@ async def test_a_group_gets_twenty_calls_a_minute() -> None:
 async def test_many_chats_share_the_rate_of_the_bot() -> None:
     """Each chat is within its own rate, and the bot slows them all together."""
     time = Time()
-    pacer = Pacer(time, time.sleep)
+    pacer = RateLimiter(time, time.sleep)
     for chat in range(BOT.burst + 30):
         await pacer.wait(str(chat), group=False)
     assert round(time.now - 1000.0, 6) == 1.0

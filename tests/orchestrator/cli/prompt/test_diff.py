@@ -11,7 +11,7 @@ from fakes.journal import CLASSES, open_turn, opened, step
 from orchestrator.cli.prompt.diff import compare
 from orchestrator.errors import ExitCode
 from orchestrator.journal.turns import prompt_records, steps
-from orchestrator.journal.turns.prompt_records import Ingredients
+from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import AUTO, JsonObject, LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 
@@ -43,7 +43,7 @@ def tool(parameters: JsonObject) -> ToolSpec:
     return ToolSpec(name="look", description="Looks", parameters=parameters)
 
 
-def sent(db: apsw.Connection, base: str, heat: float, made_of: Ingredients) -> None:
+def sent(db: apsw.Connection, base: str, heat: float, made_of: PromptSources) -> None:
     """The turn's model is asked once more, with this base prompt and temperature."""
     settings = ModelSettings(model="demo/demo", temperature=heat, tool_choice=AUTO, parallel=True)
     layers = (LayerRecord(name="base", text=base), LayerRecord(name="chat", text="chat_id: 7"))
@@ -82,14 +82,14 @@ def test_two_turns_are_compared_from_the_journal_alone(tmp_path: Path) -> None:
     """Layers, tools with their schemas, settings and fingerprints; what is alike is left out."""
     with opened(home(tmp_path)) as db:
         open_turn(db)
-        sent(db, "You plan.", 0.4, Ingredients(OLD, (tool({"type": "object"}),)))
+        sent(db, "You plan.", 0.4, PromptSources(OLD, (tool({"type": "object"}),)))
         columns = "agent_id, session_id, recipe, state, epoch, deadline, allowed, code_ver"
         db.execute(
             f"INSERT INTO turn(id, chat_key, started_at, {columns})"  # noqa: S608 - of this test
             f" SELECT 't2', 'c', 9, {columns} FROM turn"
         )
         db.execute("UPDATE turn_prompt SET turn_id = 't2'")
-        sent(db, "You plan trips.", 0.3, Ingredients(OLD, (tool({"type": "string"}),)))
+        sent(db, "You plan trips.", 0.3, PromptSources(OLD, (tool({"type": "string"}),)))
     shown = command(tmp_path, "prompt", "diff", "t2", "t1")
     assert shown.exit_code == ExitCode.OK, shown.stderr
     assert shown.stdout.startswith("turn t2 → turn t1: 4 changes\n")
@@ -111,7 +111,7 @@ def test_file_is_compared_with_what_the_last_turn_used(tmp_path: Path) -> None:
     """By the name of the agent or of the definition; sections of includes have their names."""
     with opened(home(tmp_path)) as db:
         open_turn(db)
-        sent(db, "You plan.", 0.4, Ingredients(OLD))
+        sent(db, "You plan.", 0.4, PromptSources(OLD))
     for name in ("work", "planner"):
         shown = command(tmp_path, "prompt", "diff", name).stdout
         assert shown.startswith("turn t1 → prompt planner: 5 changes\n")

@@ -10,7 +10,7 @@ from fakes.embeddings_api import vector
 from fakes.journal import opened
 
 from orchestrator.journal.memory import fact_vectors, facts
-from orchestrator.journal.memory.fact_vectors import Meaning
+from orchestrator.journal.memory.fact_vectors import Embedding
 from thinker.protocol.vectors import packed
 
 FACTS = ("User has a dog called Rex", "User likes tea", "User pays an invoice in May")
@@ -32,9 +32,9 @@ def embed(db: apsw.Connection, model: str = "m") -> None:
     fact_vectors.keep(db, "work", model, [(*fact, packed(vector(fact[1]))) for fact in found])
 
 
-def meaning(text: str, model: str = "m") -> Meaning:
+def meaning(text: str, model: str = "m") -> Embedding:
     """What a text means."""
-    return Meaning(model, packed(vector(text)))
+    return Embedding(model, packed(vector(text)))
 
 
 def found(
@@ -68,7 +68,7 @@ def test_facts_of_later_are_not_found(db: apsw.Connection) -> None:
 def test_vectors_of_another_model_or_length_are_not_compared(db: apsw.Connection) -> None:
     """They are forgotten once the new model has spoken, and made anew."""
     other = meaning("pet", "n")
-    longer = Meaning("m", packed([1.0] * 9))
+    longer = Embedding("m", packed([1.0] * 9))
     for question in (other, longer):
         assert fact_vectors.nearest(db, "work", question, 5, facts.FOREVER) == {}
     fact_vectors.discard(db, "work", meaning("pet"))
@@ -108,5 +108,5 @@ def test_nearest_of_many_is_found(db: apsw.Connection) -> None:
             )
     for number in range(0, 400, 40):
         near = packed([value + rng.gauss(0, 0.5) for value in made[number]])
-        first = next(iter(fact_vectors.nearest(db, "work", Meaning("g", near), 5, facts.FOREVER)))
+        first = next(iter(fact_vectors.nearest(db, "work", Embedding("g", near), 5, facts.FOREVER)))
         assert facts.get(db, "work", first) == facts.find(db, "work", f"{number}", 1)[0]

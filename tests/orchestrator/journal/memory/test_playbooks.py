@@ -10,8 +10,8 @@ from fakes.journal import CLASSES, job, open_turn, opened, step
 from vector_runner.cases import Case, area, fixture
 
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.playbooks import Playbook, PlaybookError
-from orchestrator.journal.memory.prompt_memory import recollect
+from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
+from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.turns import steps
 from orchestrator.tools.builtin.catalog import TOOLS
 from thinker.formats.skill_file import NAME
@@ -21,7 +21,7 @@ from thinker.protocol.methods import ListedSkill
 from thinker.protocol.prompt_record import PromptRecord
 
 ELSEWHERE = {"vercel-deployments", "project-source-linking"}  # services that we do not have
-MINE = Playbook(
+MINE = StoredPlaybook(
     id=0,
     name="tea",
     description="Makes tea.",
@@ -48,7 +48,7 @@ def names(db: apsw.Connection, agent_id: str = "work", *globs: str) -> set[str]:
     return {item.name for item in playbooks.every(db, agent_id, globs or ("*",))}
 
 
-def stored(db: apsw.Connection, name: str) -> Playbook:
+def stored(db: apsw.Connection, name: str) -> StoredPlaybook:
     """One that exists."""
     found = playbooks.get(db, "work", name)
     assert found is not None
@@ -135,7 +135,7 @@ def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: apsw.Connection)
     playbooks.add(db, "work", MINE, 5)
     playbooks.add(db, "work", replace(MINE, name="cellar", keywords=()), 5)
     playbooks.add(db, "work", replace(MINE, name="tea-off", enabled=False), 5)
-    known = recollect(db, "work", "", ("tea*", "cellar"))
+    known = load_prompt_memory(db, "work", "", ("tea*", "cellar"))
     assert known.playbooks == (
         {
             "id": stored(db, "tea").id,
@@ -152,7 +152,7 @@ def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: apsw.Connection)
 def test_resumed_turn_does_not_see_what_it_stored_itself(db: apsw.Connection) -> None:
     """Its prompt must be the one that it began with."""
     playbooks.add(db, "work", MINE, 5)
-    assert recollect(db, "work", "", ("tea",), until=4).playbooks == ()
+    assert load_prompt_memory(db, "work", "", ("tea",), until=4).playbooks == ()
 
 
 def test_missing_tools_of_the_newest_turns_are_told(db: apsw.Connection) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fakes.journal import opened
 
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.prompt_memory import recollect
+from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 
 TEA = replace(
     playbooks.defaults()[0], name="tea", instructions="Boil water.", source="turn t1", created_at=5
@@ -27,7 +27,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def given(db: apsw.Connection, name: str, until: int = 9) -> object:
     """The instructions of a playbook as a turn is given them; None if it is not."""
-    found = recollect(db, "work", "", ("*",), until).playbooks
+    found = load_prompt_memory(db, "work", "", ("*",), until).playbooks
     return next((item["instructions"] for item in found if item["name"] == name), None)
 
 
@@ -67,7 +67,7 @@ def test_globs_of_skills_are_those_of_the_turn(db: apsw.Connection) -> None:
     """They may change while the playbooks do not."""
     playbooks.add(db, "work", TEA, 5)
     assert given(db, "tea") == "Boil water."
-    assert recollect(db, "work", "", ("coffee*",)).playbooks == ()
+    assert load_prompt_memory(db, "work", "", ("coffee*",)).playbooks == ()
 
 
 def test_forgotten_agent_begins_anew(db: apsw.Connection) -> None:

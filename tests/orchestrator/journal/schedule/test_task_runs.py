@@ -13,7 +13,7 @@ from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.journal.turns import inbox, outbox, steps, turns
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.journal.turns.turns import Admission
+from orchestrator.journal.turns.turns import TurnAdmission
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.messages import AssistantMessage
 from thinker.protocol.methods import StepCommit
@@ -70,7 +70,7 @@ def end(db: apsw.Connection, now: int, error: str | None = None, epoch: int = 1)
         if turn is None:
             row = inbox.oldest_new(db, lane)
             assert row is not None
-            admission = Admission(f"turn-{now}", "work", epoch, 15, "1", "proactive")
+            admission = TurnAdmission(f"turn-{now}", "work", epoch, 15, "1", "proactive")
             turn = turns.admit(db, row, admission, now)
         assert turn is not None
         said = StepCommit(turn_id=turn.id, response=AssistantMessage(content="all quiet"))

@@ -19,7 +19,7 @@ from orchestrator.journal.turns.api_requests import (
     UnknownPreviousError,
 )
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import retention
 from thinker.protocol.messages import (
     AssistantMessage,
@@ -62,7 +62,9 @@ def begun(db: apsw.Connection, request_id: str) -> Turn:
     row = inbox.oldest_new(db, str(key))
     assert row is not None
     with job(db):
-        turn = turns.admit(db, row, Admission(f"t{request_id}", "work", 1, 15, "1", "request"), 1)
+        turn = turns.admit(
+            db, row, TurnAdmission(f"t{request_id}", "work", 1, 15, "1", "request"), 1
+        )
     assert turn is not None
     return turn
 

@@ -29,7 +29,7 @@ def dead(db: apsw.Connection) -> Turn:
     with job(db):
         for _ in range(3):
             turns.process_died(db, turn.id)
-        turns.bury(db, turn, "signal 11", "I gave it up.", 5)
+        turns.dead_letter(db, turn, "signal 11", "I gave it up.", 5)
     return turn
 
 
@@ -53,7 +53,7 @@ def test_late_end_of_the_buried_turn_changes_nothing(db: apsw.Connection) -> Non
         with pytest.raises(FencedError), job(db):
             turns.reply(db, turn, [Part("late")], "direct", ("done", None), 7)
         with pytest.raises(FencedError), job(db):
-            turns.bury(db, turn, "late", "late", 7)
+            turns.dead_letter(db, turn, "late", "late", 7)
         next_turn(db, "t9")
 
 

@@ -163,7 +163,7 @@ def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> No
     outbox.sending(db, first(db).id, "sending", 4)
     turns.boot(db, 5)
     assert due(db) == []
-    assert outbox.take_unconfirmed(db, HERE.chat_key, 6) == ["May I?"]
+    assert outbox.pop_unconfirmed(db, HERE.chat_key, 6) == ["May I?"]
 
 
 def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection) -> None:

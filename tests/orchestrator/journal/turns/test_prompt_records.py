@@ -9,7 +9,7 @@ from fakes.journal import CLASSES, open_turn, opened, step
 
 from orchestrator.journal.turns import prompt_records, steps, transcript, turns
 from orchestrator.journal.turns.inbox import of_turn
-from orchestrator.journal.turns.prompt_records import Ingredients
+from orchestrator.journal.turns.prompt_records import PromptSources
 from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -45,10 +45,10 @@ def test_first_prompt_of_a_turn_is_what_its_message_was_sent_with(db: apsw.Conne
 def test_what_a_prompt_was_made_of_is_kept_once(db: apsw.Connection) -> None:
     """However many turns share it; a turn of an older version has none."""
     tools = (ToolSpec(name="look", description="Looks", parameters={}),)
-    made_of = Ingredients({"name": "planner", "definitions": {}}, tools)
+    made_of = PromptSources({"name": "planner", "definitions": {}}, tools)
     for now in (1, 2):
         steps.plan(db, step("t1").model_copy(update={"prompt": PROMPT}), CLASSES, 1, now)
-    assert prompt_records.ingredients(db, "t1", 1) == Ingredients()
+    assert prompt_records.ingredients(db, "t1", 1) == PromptSources()
     assert prompt_records.last_use(db, "planner") is None
     for now in (1, 2):
         prompt_records.keep(db, "t1", now, made_of)

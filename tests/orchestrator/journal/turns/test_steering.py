@@ -115,7 +115,7 @@ def test_cancelled_and_dead_turns_take_their_entered_messages_along(db: apsw.Con
     """One that is put back begins a turn of its own."""
     turn = steered(db)
     with job(db):
-        turns.bury(db, turn, "signal 11", "sorry", 6)
+        turns.dead_letter(db, turn, "signal 11", "sorry", 6)
     assert recent.counts(db)["dead"] == 3
     with job(db):
         deadletters.retry(db, 3, 7)

@@ -19,8 +19,8 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Run, Spec
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.subagents import Spec, SubagentRun
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import retention
 from thinker.protocol.messages import ToolResult
 
@@ -51,12 +51,12 @@ def admitted(db: apsw.Connection, call: Call, turn_id: str = "s1") -> Turn:
     row = inbox.oldest_new(db, run(db, call).lane)
     assert row is not None
     with job(db):
-        turn = turns.admit(db, row, Admission(turn_id, "work", 1, 5, "1", "subagent"), NOW)
+        turn = turns.admit(db, row, TurnAdmission(turn_id, "work", 1, 5, "1", "subagent"), NOW)
     assert turn is not None
     return turn
 
 
-def run(db: apsw.Connection, call: Call) -> Run:
+def run(db: apsw.Connection, call: Call) -> SubagentRun:
     """The work of a call."""
     found = subagents.of_call(db, call.turn_id, call.seq)
     assert found is not None
@@ -171,7 +171,7 @@ def test_what_a_subagent_may_have_done_is_told_by_whoever_answers(
         turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), NOW)
         row = inbox.oldest_new(db, "telegram/1/7/")
         if row is not None:
-            turns.admit(db, row, Admission("t2", "work", 1, 5, "1"), NOW)
+            turns.admit(db, row, TurnAdmission("t2", "work", 1, 5, "1"), NOW)
     assert subagents.unconfirmed(db, "t2") == ([] if wait else ["order"])
 
 
@@ -180,7 +180,7 @@ def test_dead_work_is_nobodys_dead_letter(db: apsw.Connection) -> None:
     call = begun(db)
     turn = admitted(db, call)
     with job(db):
-        turns.bury(db, turn, "signal 11", None, NOW)
+        turns.dead_letter(db, turn, "signal 11", None, NOW)
         subagents.end(db, turn.id, "it died", NOW, failed=True)
     assert (run(db, call).state, run(db, call).failed) == ("dead", True)
     assert deadletters.every(db) == []

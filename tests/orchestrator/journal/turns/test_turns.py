@@ -25,7 +25,7 @@ from orchestrator.journal.inspect import recent
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, turns
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.journal.turns.turns import Admission, Turn
+from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
 
 DONE = ("done", None)
@@ -81,7 +81,7 @@ async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> No
         row = inbox.oldest_new(db, KEY)
         if row is None:
             return None
-        return turns.admit(db, row, Admission(f"t{number}", "work", 1, 15, "1"), 0)
+        return turns.admit(db, row, TurnAdmission(f"t{number}", "work", 1, 15, "1"), 0)
 
     with anyio.fail_after(5):
         await store.transact(inbox.ingest, [Arrival(update(n)) for n in (1, 2)], None, 0)
@@ -98,7 +98,7 @@ def test_message_that_was_taken_is_not_admitted_again(db: apsw.Connection) -> No
     row = row_of(db, "t1")
     turns.reply(db, turn, [Part("hi")], "direct", DONE, 1)
     with pytest.raises(FencedError), job(db):
-        turns.admit(db, row, Admission("t2", "work", 1, 15, "1"), 2)
+        turns.admit(db, row, TurnAdmission("t2", "work", 1, 15, "1"), 2)
     assert turns.open_count(db) == 0
 
 
@@ -126,7 +126,7 @@ def test_replaced_supervisor_changes_nothing(db: apsw.Connection) -> None:
     with pytest.raises(FencedError), job(db):
         turns.reply(db, turn, [Part("hi")], "direct", DONE, 9)
     with pytest.raises(FencedError), job(db):
-        turns.bury(db, turn, "crash", "Sorry.", 9)
+        turns.dead_letter(db, turn, "crash", "Sorry.", 9)
     turns.extend(db, turn, 9)
     assert everything(db) == before
 
@@ -215,7 +215,7 @@ def test_message_that_kills_its_worker_becomes_a_dead_letter(db: apsw.Connection
     planned(db, "t1", "mail")
     assert [turns.process_died(db, "t1") for _ in range(3)] == [1, 2, 3]
     with job(db):
-        turns.bury(db, turn, "signal 11", "I gave it up.", 9)
+        turns.dead_letter(db, turn, "signal 11", "I gave it up.", 9)
     row = row_of(db, "t1")
     assert (row.state, row.error) == ("dead", "signal 11")
     assert turns.load(db, "t1").state == "dead"

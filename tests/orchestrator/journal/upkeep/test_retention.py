@@ -23,10 +23,10 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.journal.turns.prompt_records import Ingredients
+from orchestrator.journal.turns.prompt_records import PromptSources
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.upkeep import retention
-from orchestrator.maintenance.retention import Retention
+from orchestrator.maintenance.retention import RetentionJob
 from thinker.protocol.messages import Image, ToolResult
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -89,7 +89,7 @@ def test_what_no_prompt_is_made_of_any_more_goes(db: apsw.Connection) -> None:
         turn = finished(db, number, number)
         with job(db):
             prompt_records.record(db, turn.id, record, number)
-            prompt_records.keep(db, turn.id, number, Ingredients({"name": [*record.tools]}))
+            prompt_records.keep(db, turn.id, number, PromptSources({"name": [*record.tools]}))
     with job(db):
         retention.turns(db, 3)
     assert count(db, "turn_prompt") == count(db, "prompt_part") == 1
@@ -99,7 +99,7 @@ def test_open_and_dead_turns_stay(db: apsw.Connection) -> None:
     """Whatever their age: one goes on, the other waits for the operator."""
     dead = open_turn(db)
     with job(db):
-        turns.bury(db, dead, "poison", "sorry", 5)
+        turns.dead_letter(db, dead, "poison", "sorry", 5)
     _following(db, 2)
     with job(db):
         assert retention.turns(db, DAY) == 0
@@ -155,7 +155,7 @@ async def test_sweep_goes_by_the_days_of_the_configuration(
     store = Store(tmp_path / "journal.db")
     try:
         with anyio.fail_after(15):
-            await Retention(store, lambda: loaded.file, lambda: round(9.5 * DAY)).sweep()
+            await RetentionJob(store, lambda: loaded.file, lambda: round(9.5 * DAY)).sweep()
     finally:
         store.close()
     assert [turn for (turn,) in db.execute("SELECT id FROM turn")] == ["t3"]

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.playbooks import Playbook
+from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.tools.builtin import skill_tools
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject
@@ -45,7 +45,7 @@ async def run(tool: JournalTool, context: ToolContext, arguments: JsonObject) ->
     return await context.store.transact(tool.effect, context, arguments)
 
 
-async def stored(context: ToolContext, name: str) -> Playbook | None:
+async def stored(context: ToolContext, name: str) -> StoredPlaybook | None:
     """What the journal has of this name."""
     return await context.store.transact(playbooks.get, "work", name)
 

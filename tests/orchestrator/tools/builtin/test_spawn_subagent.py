@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from orchestrator.journal.turns import steps, subagents
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Run
-from orchestrator.tools.builtin.agent_tools import Helper, create_tool, message_tool
+from orchestrator.journal.turns.subagents import SubagentRun
+from orchestrator.tools.builtin.agent_tools import SubagentTool, create_tool, message_tool
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from orchestrator.tools.builtin.spawn_subagent import SPAWN_SUBAGENT
 from thinker.formats.prompts.tooluse import (
@@ -48,7 +48,7 @@ def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None
         return SPAWN_SUBAGENT.outcome(db, context, call)
 
 
-def work(db: apsw.Connection, call: Call) -> Run:
+def work(db: apsw.Connection, call: Call) -> SubagentRun:
     """What a call has begun."""
     found = subagents.of_call(db, "t1", call.seq)
     assert found is not None
@@ -168,7 +168,7 @@ def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(
 ) -> None:
     """It is committed with what its call has written: that must be nothing."""
     use = SubagentUse(name="home", blocking=False, resumable=Resumable(receives_messages="side_a"))
-    helpers = {"home": Helper(use, "Helps.", None, 5)}
+    helpers = {"home": SubagentTool(use, "Helps.", None, 5)}
     given: JsonObject = {"agent": "home", "message": "count", "attachments": [], "name": "Ann"}
     first, second = (of_tool(db, SUBAGENT_CREATE, given) for _ in range(2))
     with job(db):

@@ -8,7 +8,7 @@ from thinker.formats.prompts.subprompt import (
     FAILED,
     NO_INPUTS,
     NOTHING,
-    RanTool,
+    SubpromptCall,
     as_tool,
     failure_text,
     first_message,
@@ -32,7 +32,10 @@ SCHEMA: JsonObject = {
     },
     "required": ["query"],
 }
-RAN = (RanTool("search", '{"q":1}', "found"), RanTool("fetch", "{}", "boom", failed=True))
+RAN = (
+    SubpromptCall("search", '{"q":1}', "found"),
+    SubpromptCall("fetch", "{}", "boom", failed=True),
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),

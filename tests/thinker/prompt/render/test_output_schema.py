@@ -2,10 +2,10 @@
 
 import pytest
 
-from thinker.answers.verdict import Accepted, Objection
+from thinker.answers.verdict import AnswerAccepted, AnswerRejected
 from thinker.prompt.render.output_schema import SchemaContract, requested
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.methods import Asked
+from thinker.protocol.methods import RequestOptions
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -29,19 +29,19 @@ SCHEMA: JsonObject = {
 def test_answer_is_taken_when_it_fits(text: str, value: JsonObject | None) -> None:
     """Whatever stands around it; what does not fit is named."""
     verdict = SchemaContract(SCHEMA).judge(text)
-    assert isinstance(verdict, Accepted if value else Objection)
-    if isinstance(verdict, Accepted):
+    assert isinstance(verdict, AnswerAccepted if value else AnswerRejected)
+    if isinstance(verdict, AnswerAccepted):
         assert verdict.value == value
 
 
 def test_half_an_answer_is_none() -> None:
     """One that ends by itself may be mended, one that the provider cut may not."""
     contract = SchemaContract({"type": "object"})
-    assert isinstance(contract.judge('{"n": 1'), Accepted)
-    assert isinstance(contract.judge('{"n": 1', whole=False), Objection)
+    assert isinstance(contract.judge('{"n": 1'), AnswerAccepted)
+    assert isinstance(contract.judge('{"n": 1', whole=False), AnswerRejected)
 
 
 def test_without_a_schema_any_text_will_do() -> None:
     """Nobody asked for a form."""
-    assert requested(Asked()) is None
-    assert requested(Asked(output_schema=SCHEMA)) == SchemaContract(SCHEMA)
+    assert requested(RequestOptions()) is None
+    assert requested(RequestOptions(output_schema=SCHEMA)) == SchemaContract(SCHEMA)

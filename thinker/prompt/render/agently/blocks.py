@@ -10,9 +10,9 @@ from thinker.formats.prompts.slots import TITLES, Compat
 from thinker.prompt.render.layouts import written
 from thinker.prompt.render.requirement import requirement
 from thinker.prompt.render.sections import (
+    ContentParts,
     Contract,
     Conversation,
-    Parts,
     Section,
     Structured,
     Text,
@@ -107,7 +107,7 @@ def block(section: Section, style: Style) -> list[str]:
             return [title, *_tools(section.body)]
         case Contract():
             return _contract(title, section.body, style.compat)
-        case Parts() | Conversation():
+        case ContentParts() | Conversation():
             return []
     write: Callable[[Section], str] = facts if section.id == "info" else text
     return [title, write(section), ""]

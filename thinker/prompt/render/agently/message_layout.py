@@ -22,7 +22,7 @@ from thinker.prompt.render.agently.blocks import (
     shown,
     text,
 )
-from thinker.prompt.render.sections import Conversation, Parts, Section, Structured
+from thinker.prompt.render.sections import ContentParts, Conversation, Section, Structured
 from thinker.protocol.messages import JsonObject
 
 CONTINUE = "[User continue input]"
@@ -116,8 +116,8 @@ def _asked(
 ) -> tuple[list[JsonObject], list[str]]:
     """The user's messages: the input alone as it is, attachments alone, or the main block."""
     role = style.own_role("user")
-    parts = [p for s in sections if isinstance(s.body, Parts) for p in s.body.items]
-    main = [s for s in sections if not isinstance(s.body, Parts) and _counts(s, style)]
+    parts = [p for s in sections if isinstance(s.body, ContentParts) for p in s.body.items]
+    main = [s for s in sections if not isinstance(s.body, ContentParts) and _counts(s, style)]
     if len(main) == 1 and main[0].id == "input" and not parts:
         return [{"role": role, "content": _bare(main[0], style)}], []
     if rich_content:
