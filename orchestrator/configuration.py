@@ -65,7 +65,7 @@ class Configuration:
         except ConfigError as error:
             if not self._settings.paths.last_good.exists():
                 raise
-            log.error("config_broken_using_last_good", problem=str(error))  # noqa: TRY400 - text says it
+            log.error("config_broken_using_last_good", problem=str(error))
             self.problems = error.problems if isinstance(error, AgentsFileError) else ()
             self.file = agentsfile.load(self._settings.paths.last_good, self._environ).file
             self.fallen_back = True
@@ -90,7 +90,7 @@ class Configuration:
         except ConfigError as error:
             problems = error.problems if isinstance(error, AgentsFileError) else ()
             self._report(problems)
-            log.error("config_refused", problem=str(error))  # noqa: TRY400 - the text says it all
+            log.error("config_refused", problem=str(error))
             return False
         self._report(loaded.problems)
         if loaded.errors:
@@ -248,7 +248,7 @@ async def _edits(
         except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
             await anyio.sleep(STEP / 1000)  # an editor may just be putting another file there
             if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, find())):
-                log.error(  # noqa: TRY400 - the text says it all
+                log.error(
                     "edits_not_noticed",
                     problem=f"{error}; run 'orchestrator reload' after an edit",
                 )

@@ -86,7 +86,7 @@ class HookFiles:
             try:
                 self._loaded[hook] = seen, (run_path(str(path)) if seen else _from_package(hook))
             except Exception as error:  # noqa: BLE001 - it is somebody else's code
-                log.error("hook_not_loaded", hook=hook, problem=repr(error))  # noqa: TRY400 - as above
+                log.error("hook_not_loaded", hook=hook, problem=repr(error))
                 self._loaded[hook] = seen, {}
         return self._loaded[hook][1]
 

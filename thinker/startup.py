@@ -57,7 +57,7 @@ async def work(environ: Mapping[str, str]) -> int:
         try:
             await serve(settings, environ)
         except WorkerConfigError as error:
-            log.error("configuration", problem=str(error))  # noqa: TRY400 - the text says it all
+            log.error("configuration", problem=str(error))
             return EXIT_CONFIG
     return 0
 

@@ -52,7 +52,7 @@ async def rehearse() -> None:
     try:
         listener = socket.create_server(("127.0.0.1", 0))
     except OSError as error:
-        log.error("no_rehearsal", problem=str(error))  # noqa: TRY400 - the text says it all
+        log.error("no_rehearsal", problem=str(error))
         return
     with anyio.move_on_after(SECONDS):
         model = partial(_serve_model, iter(ANSWERS))

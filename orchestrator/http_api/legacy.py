@@ -117,7 +117,7 @@ class AgentPorts(JournalChannel):
             except OSError as error:
                 self.status.state = "degraded"
                 self.status.detail = f"port {port.number} of {port.agent_id!r}: {error.strerror}"
-                log.error("agent_port_failed", agent_id=port.agent_id, problem=self.status.detail)  # noqa: TRY400 - the text says it all
+                log.error("agent_port_failed", agent_id=port.agent_id, problem=self.status.detail)
                 return
             with listener:
                 listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position

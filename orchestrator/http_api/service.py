@@ -58,7 +58,7 @@ class ApiService(Wakeup):
             listener = socket.create_server(("127.0.0.1", port))
         except OSError as error:
             status.state, status.detail = "degraded", f"port {port}: {error.strerror}"
-            log.error("api_port_failed", problem=status.detail)  # noqa: TRY400 - the text says it all
+            log.error("api_port_failed", problem=status.detail)
             return None
         status.state = "ok"
         # Connections inherit it; without it every answer waits 40 ms for an acknowledgement.

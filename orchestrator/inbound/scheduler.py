@@ -18,7 +18,7 @@ from anyio import to_thread
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import STORAGE_RETRY, Store
+from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.normalize import normalise
 from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
@@ -86,7 +86,7 @@ class Scheduler:
                 delay = await self._tick()
                 self._ticked = self._monotonic()
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                report_failure(error)
             except Exception:  # a fault here must not end the daemon; readiness tells of it
                 log.exception("scheduler_failed")
             with anyio.move_on_after(delay):
@@ -120,7 +120,7 @@ class Scheduler:
         try:
             return await self._store.transact(task_runs.fire, task_id, now)
         except ScheduleError as error:  # its time zone is gone from this machine, perhaps
-            log.error("task_disabled", task=task_id, problem=str(error))  # noqa: TRY400 - told
+            log.error("task_disabled", task=task_id, problem=str(error))
             await self._store.transact(tasks.end, task_id, "disabled", str(error))
             return False
 

@@ -7,7 +7,7 @@ import structlog
 
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import liveness
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.store import Store, report_failure
 
 NOTED_EVERY = 600.0  # seconds
 HOUR = 3_600_000  # milliseconds
@@ -38,7 +38,7 @@ class DowntimeMonitor:
             try:
                 before = await self._store.transact(liveness.seen, now)
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                report_failure(error)
                 before = None
             if before is not None and not looked and now - before > KEPT:
                 self.hints = (LOST.format(hours=(now - before) // HOUR),)

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.journal.db.store import STORAGE_RETRY, Store
+from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
@@ -99,7 +99,7 @@ class MaintenanceWorker:
                     try:
                         delay = await self._look(tasks)
                     except JournalError as error:
-                        log.error("journal_failed", problem=str(error))  # noqa: TRY400 - again
+                        report_failure(error)
                     with anyio.move_on_after(delay):
                         await self._changed.wait()
 
@@ -168,8 +168,7 @@ class MaintenanceWorker:
                     digest = self._compact if work.kind == "compaction" else self._extract
                     await digest(work)
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
-                await anyio.sleep(STORAGE_RETRY)
+                await retry_later(error)
             finally:
                 self._busy.discard(work.name)
                 self.wake()

@@ -7,7 +7,7 @@ import structlog
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.upkeep import retention
 
 DAY = 86_400.0  # seconds
@@ -39,7 +39,7 @@ class RetentionJob:
             try:
                 await self.sweep()
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tomorrow again
+                report_failure(error)
             await anyio.sleep(DAY)
 
     async def sweep(self) -> None:

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from orchestrator.channel_api import Adapter, OutboundPart, SendError, SendOutcome
 from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
-from orchestrator.journal.db.store import STORAGE_RETRY, Store
+from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxRow
 from orchestrator.outbound.preview import Preview
@@ -96,8 +96,7 @@ class Delivery:
             try:
                 rows = self._store.read(outbox.due, channel)
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
-                await anyio.sleep(STORAGE_RETRY)
+                await retry_later(error)
                 continue
             pause = self._paused_until.get(channel, 0.0) - anyio.current_time()
             delays = {row: max(pause, self._delay(row)) for row in rows}
@@ -133,8 +132,7 @@ class Delivery:
         except SendError as error:
             await self._failed(row, error)
         except JournalError as error:  # before the platform was called
-            log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
-            await anyio.sleep(STORAGE_RETRY)
+            await retry_later(error)
         finally:
             self._busy.discard(row.chat_key)
             self.wake(row.channel)
@@ -183,8 +181,7 @@ class Delivery:
             try:
                 return await self._store.transact(work, *args)
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
-                await anyio.sleep(STORAGE_RETRY)
+                await retry_later(error)
 
     @asynccontextmanager
     async def preview(self, turn_id: str, address: Address) -> AsyncIterator[Preview]:

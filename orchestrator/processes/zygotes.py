@@ -203,7 +203,7 @@ class Zygotes:
                     with anyio.move_on_after(LEAVE, shield=True):
                         await zygote.drained()
         except WorkerError as error:
-            log.error("zygote_failed", problem=str(error))  # noqa: TRY400 - the text says it all
+            log.error("zygote_failed", problem=str(error))
             self._ended(ExitKind.CRASH, str(error))
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ import structlog
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, find_price
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.turns import pauses, transcript, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
@@ -182,7 +182,7 @@ class SpendingGuard(Wakeup):
             try:
                 lifted, waiting = await self._store.transact(self._lift)
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                report_failure(error)
                 lifted, waiting = False, True
             if lifted:
                 self.wake()

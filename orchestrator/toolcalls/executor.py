@@ -140,7 +140,7 @@ class ToolRunner:
         except (ToolPending, HandoffDone) as elsewhere:
             pending.needed = elsewhere
         except JournalError as error:
-            log.error("tool_call_failed", seq=seq, problem=str(error))  # noqa: TRY400 - expected
+            log.error("tool_call_failed", seq=seq, problem=str(error))
         except Exception:  # a fault in one tool must not end the daemon; its turn is told
             log.exception("tool_call_broke", seq=seq)
         finally:

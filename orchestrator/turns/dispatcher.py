@@ -14,7 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import STORAGE_RETRY
+from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
@@ -85,8 +85,7 @@ class Dispatcher:
                     ended = await self._services.store.transact(self._interrupt, chat)
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
-                await anyio.sleep(STORAGE_RETRY)
+                await retry_later(error)
                 continue
             self.stop(cancelled)
             for chat in filter(self._take, chats):
@@ -170,9 +169,8 @@ class Dispatcher:
                 await self._run(begun)
                 done, begun = begun.turn, None
         except JournalError as error:
-            log.error("journal_failed", chat=chat, problem=str(error))  # noqa: TRY400 - tried again
             self._late.add(chat)
-            await anyio.sleep(STORAGE_RETRY)
+            await retry_later(error, chat=chat)
         except Exception:  # a fault in one chat must not end the others; it is tried again
             log.exception("chat_failed", chat=chat)
             self._late.add(chat)
@@ -212,7 +210,7 @@ class Dispatcher:
         try:
             await self._services.store.transact(turns.close_preview, turn_id, shown)
         except JournalError as error:  # the next start does it
-            log.error("journal_failed", problem=str(error))  # noqa: TRY400 - an expected state
+            report_failure(error)
         self._services.delivery.wake()
 
     def _limit(self, agent_id: str) -> anyio.CapacityLimiter:

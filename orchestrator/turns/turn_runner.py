@@ -20,7 +20,7 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal.db.store import STORAGE_RETRY, FencedError
+from orchestrator.journal.db.store import STORAGE_RETRY, FencedError, retry_later
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import attachments, cancellations, outbox, subagents, turns, usage
 from orchestrator.journal.turns.attachments import Wanted
@@ -85,8 +85,7 @@ class TurnRunner:
                 log.warning("turn_fenced", problem=str(error))
                 return
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
-                await anyio.sleep(STORAGE_RETRY)
+                await retry_later(error)
             except Exception as error:  # a fault of ours, which must not be tried for ever
                 log.exception("turn_broke")
                 if not await self._broke_off(f"{type(error).__name__}: {error}"):
@@ -111,7 +110,7 @@ class TurnRunner:
                 wait, host.wait = host.wait, None
                 self._over = await wait()
             else:
-                log.error("turn_failed", problem=str(error))  # noqa: TRY400 - an expected end
+                log.error("turn_failed", problem=str(error))
                 result = ended(chat_texts.BROKEN, str(error))
         return None if self._over or result is None else await self._final(result)
 

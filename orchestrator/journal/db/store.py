@@ -47,6 +47,17 @@ class StorageFailedError(OrchestratorError):
     exit_code = ExitCode.IO
 
 
+async def retry_later(error: JournalError, **facts: str) -> None:
+    """Log that the journal could not be used, and wait before the caller tries again."""
+    report_failure(error, **facts)
+    await anyio.sleep(STORAGE_RETRY)
+
+
+def report_failure(error: JournalError, **facts: str) -> None:
+    """Log that the journal could not be used."""
+    log.error("journal_failed", problem=str(error), **facts)
+
+
 @dataclass
 class _Job(Generic[T]):
     work: Callable[..., T]
@@ -123,7 +134,7 @@ class Store:
             value = await job.future
         except StorageFullError as error:
             if not self._full:
-                log.error("storage_full", problem=str(error))  # noqa: TRY400 - an expected state
+                log.error("storage_full", problem=str(error))
             self._full = True
             raise
         except StorageFailedError as error:

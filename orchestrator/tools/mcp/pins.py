@@ -13,7 +13,7 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.journal.access import tool_pins
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.turns import outbox, pauses
 from orchestrator.toolhost.wire import ServerTool
 from orchestrator.tools.mcp.mcp_tools import name_for
@@ -83,7 +83,7 @@ class ToolPins:
             try:
                 found = await self._store.transact(self._look, server, self._lists[server])
             except JournalError as error:
-                log.error("journal_failed", problem=str(error))  # noqa: TRY400 - tried again
+                report_failure(error)
                 self._unread |= {server} & self._lists.keys()
                 break
             news = True
