@@ -113,7 +113,7 @@ class Peer:
 
     name: str
     entry: str
-    tool: str  # one that it has built in, cheap and without effect, as the stub is told of it
+    tool: str  # one that it has built in, cheap and without effect, as the stub names it
     configure: Callable[[Place], Launch]
     model: str  # what requests ask for
     pip: Sequence[str]
@@ -195,7 +195,7 @@ def installation(peer: Peer, folder: Path) -> Iterator[list[str]]:
 
 
 def surroundings(folder: Path, inherited: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which the folder's programs come first; nobody's keys come with it."""
+    """An environment in which the folder's programs come first, without any keys."""
     path = inherited.get("PATH", os.defpath)
     return {**inherited, "PATH": f"{folder / 'bin'}{os.pathsep}{path}"}
 
@@ -232,7 +232,7 @@ def prepare(peer: Peer, place: Place) -> tuple[list[str], dict[str, str]]:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody has at the moment."""
+    """Return a free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -42,11 +42,11 @@ class Host:
         raise NotImplementedError(seq)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Nobody writes meanwhile."""
+        """Return no messages: none arrive during a turn here."""
         return ()
 
     def show(self, text: str) -> None:
-        """Nobody watches."""
+        """Show nothing."""
 
 
 class Workbench:
