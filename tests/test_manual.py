@@ -23,6 +23,7 @@ from orchestrator.schedules.specs import from_fields, skill_fields
 from orchestrator.selftest import invariants
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.prompts import files
+from thinker.history import RESULT_LIMIT
 from thinker.protocol.messages import SideEffect
 
 SOURCE = re.compile(r"[\w./-]+/\w+\.py|(orchestrator|thinker|tests)/[\w./-]*/|scripts/\w+")
@@ -45,6 +46,12 @@ def test_index_of_the_manual_names_every_page_once() -> None:
     assert sorted(link for _, link in listed) == [
         page.stem for page in sorted(REFERENCES.iterdir())
     ]
+
+
+@every_page
+def test_agents_can_read_a_whole_page(page: Path) -> None:
+    """A longer result of read_skill would be cut before the model sees it."""
+    assert len(page.read_text("utf-8")) <= RESULT_LIMIT
 
 
 @every_page
