@@ -14,8 +14,7 @@ from thinker import compaction, facts
 from thinker.budget import TurnLimits
 from thinker.errors import FatalModelError
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
-from thinker.host import LoopHost
-from thinker.loop import Loop, LoopRequest
+from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
 from thinker.preparation import Preparation

@@ -35,7 +35,7 @@ from pydantic import TypeAdapter
 
 from thinker import history
 from thinker.errors import FatalModelError
-from thinker.host import LoopHost
+from thinker.loop import LoopHost
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.protocol.messages import (
     AssistantMessage,

@@ -8,6 +8,7 @@ again: a resumed turn and a turn whose model failed half-way are the same case.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import anyio
 import structlog
@@ -15,9 +16,7 @@ import structlog
 from thinker import budget, history
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import Spent, TurnLimits
-from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, ModelError
-from thinker.host import LoopHost
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 from thinker.protocol.messages import (
@@ -36,6 +35,7 @@ from thinker.protocol.methods import (
     PlannedCall,
     RecordedStep,
     StepCommit,
+    StepCommitted,
     StopReason,
     TurnResult,
 )
@@ -46,6 +46,20 @@ from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import first_call, plan, recovered
 
 EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
+
+FALLBACK_TEXTS = {
+    StopReason.MAX_STEPS: "I stopped after the allowed number of steps without finishing. "
+    "Tell me to go on if you want me to.",
+    StopReason.MAX_TOKENS: "I stopped because this answer used up its token limit.",
+    StopReason.DEADLINE: "I ran out of time for this one. Please try again.",
+    StopReason.EMPTY: "I have no answer to that: the model returned nothing.",
+    StopReason.REFUSED: "The model declined to answer this.",
+    StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
+    "Please try again in a moment.",
+    StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
+    StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
+}
+CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
 
 log = structlog.get_logger()
 
@@ -71,6 +85,25 @@ class LoopRequest:
     one_call: bool = False  # of each response, as if the model had made no other
     parallel: bool = True  # pure calls of one response may run at once
     cache_key: str = ""  # of the calls whose prompts begin like this turn's
+
+
+class LoopHost(Protocol):
+    """Who keeps the turn: the supervisor, or nobody when a worker is run by hand."""
+
+    async def commit(self, commit: StepCommit) -> StepCommitted:
+        """T3: make a response and its calls durable, or T6 with it when it ends the turn."""
+
+    async def call_tool(self, seq: int) -> ToolResult:
+        """Run a committed call and return its durable result."""
+
+    async def entered(self) -> tuple[UserMessage, ...]:
+        """What people said since the last step, durably part of this turn from now on."""
+
+    def show(self, text: str) -> None:
+        """Show the answer so far; nothing depends on it."""
+
+    def draining(self) -> bool:
+        """Whether to stop at the next step boundary."""
 
 
 class Loop:
@@ -119,7 +152,7 @@ class Loop:
                 return self._result(StopReason.DRAINED, "")
             stop = budget.exceeded(self._request.limits, self._spent, self._clock())
             if stop is not None:
-                return self._result(stop, ENDINGS[stop])
+                return self._result(stop, FALLBACK_TEXTS[stop])
             if self._request.steer and self._spent.steps:
                 self._transcript += await self._host.entered()
             ended = await self._step()
@@ -139,10 +172,10 @@ class Loop:
         except ModelError as error:
             log.warning("model_failed", model=self._model.name, error=str(error))
             return self._result(
-                StopReason.MODEL_ERROR, ENDINGS[StopReason.MODEL_ERROR], error=str(error)
+                StopReason.MODEL_ERROR, FALLBACK_TEXTS[StopReason.MODEL_ERROR], error=str(error)
             )
         if response is None:
-            return self._result(StopReason.DEADLINE, ENDINGS[StopReason.DEADLINE])
+            return self._result(StopReason.DEADLINE, FALLBACK_TEXTS[StopReason.DEADLINE])
         message = recovered(response.message, self._tools, self._spent.steps)
         message = first_call(message) if self._request.one_call else message
         calls = self._planned(message)
@@ -221,7 +254,7 @@ class Loop:
         if self._request.contract is not None and leaked.clean(message.content):
             return self._judged(message, self._request.contract, finish)
         self._empty += 1
-        nothing = self._result(StopReason.EMPTY, ENDINGS[StopReason.EMPTY])
+        nothing = self._result(StopReason.EMPTY, FALLBACK_TEXTS[StopReason.EMPTY])
         return nothing if self._empty > EMPTY_RETRIES else None
 
     async def _called(
@@ -252,13 +285,13 @@ class Loop:
         """What the turn ends with, if that is clear from a response alone; it is kept with it."""
         text = leaked.clean(message.content)
         if finish == "refused" and not message.tool_calls:
-            return self._result(StopReason.REFUSED, text or ENDINGS[StopReason.REFUSED])
+            return self._result(StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED])
         open_ = message.tool_calls or self._demand.choice.demands or self._request.contract
         if open_ or not text:
             return None
         cut = finish == "length"
         reason = StopReason.LENGTH if cut else self._reason()
-        return self._result(reason, text + (CUT if cut else ""))
+        return self._result(reason, text + (CUT_NOTE if cut else ""))
 
     def _judged(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
@@ -272,10 +305,12 @@ class Loop:
         if self._objections <= contract.max_retries:
             return None
         error = "; ".join(verdict.problems)
-        return self._result(StopReason.OUTPUT, ENDINGS[StopReason.OUTPUT], error=error)
+        return self._result(StopReason.OUTPUT, FALLBACK_TEXTS[StopReason.OUTPUT], error=error)
 
     def _unmet(self, error: str = "the model made no call of a tool that may run") -> TurnResult:
-        return self._result(StopReason.TOOL_CHOICE, ENDINGS[StopReason.TOOL_CHOICE], error=error)
+        return self._result(
+            StopReason.TOOL_CHOICE, FALLBACK_TEXTS[StopReason.TOOL_CHOICE], error=error
+        )
 
     def _reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1

@@ -12,9 +12,9 @@ from orchestrator.http_api.response_events import Events, ResponseHead, Response
 from orchestrator.journal.turns.api_requests import HandedCall
 from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelResponse
-from thinker.models.events import EventReader
 from thinker.models.failures import stated_error
 from thinker.models.openai_answer import OpenAIAnswer
+from thinker.models.streaming import EventReader
 from thinker.protocol.messages import Usage
 
 HEAD = ResponseHead("resp_1", "work", 7, {})

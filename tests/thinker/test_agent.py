@@ -8,7 +8,7 @@ from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, t
 from structlog.testing import capture_logs
 
 from thinker.agent import Agent
-from thinker.endings import ENDINGS
+from thinker.loop import FALLBACK_TEXTS
 from thinker.prompt.base_prompt import BUILT_IN
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
@@ -224,7 +224,7 @@ async def test_settings_reach_the_loop(tmp_path: Path) -> None:
     result = await one.run_turn(turn_run("go", spec("look")), MemoryHost())
     assert (result.stop_reason, result.text) == (
         StopReason.MAX_TOKENS,
-        ENDINGS[StopReason.MAX_TOKENS],
+        FALLBACK_TEXTS[StopReason.MAX_TOKENS],
     )
     assert model.requests[0].temperature == 0.9
 

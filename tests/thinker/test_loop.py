@@ -14,10 +14,9 @@ from fakes.scripted import (
 )
 
 from thinker.budget import TurnLimits
-from thinker.endings import CUT, ENDINGS
 from thinker.errors import AccountError, FatalModelError, RetryableModelError
 from thinker.history import RESULT_LIMIT
-from thinker.loop import Loop, LoopRequest
+from thinker.loop import CUT_NOTE, FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult
@@ -99,7 +98,7 @@ async def test_last_step_may_not_call_tools() -> None:
     result = await run(model, host, request(spec("add"), limits=TurnLimits(2, 0, 1000.0)))
     assert [asked.tool_choice for asked in model.requests] == [AUTO, NO_TOOLS]
     assert result.stop_reason is StopReason.MAX_STEPS
-    assert result.text == ENDINGS[StopReason.MAX_STEPS]
+    assert result.text == FALLBACK_TEXTS[StopReason.MAX_STEPS]
     assert len(host.ran) == 1
     assert "last step" in str(host.commits[1].step.calls[0].rejected)
 
@@ -126,7 +125,7 @@ async def test_token_limit_ends_the_turn_before_the_next_step() -> None:
     asked = request(spec("add"), limits=TurnLimits(8, USAGE.total, 1000.0))
     result = await run(model, MemoryHost(), asked)
     assert (result.stop_reason, result.usage) == (StopReason.MAX_TOKENS, USAGE)
-    assert result.text == ENDINGS[StopReason.MAX_TOKENS]
+    assert result.text == FALLBACK_TEXTS[StopReason.MAX_TOKENS]
 
 
 async def test_passed_deadline_asks_no_model() -> None:
@@ -150,7 +149,7 @@ async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
     asked = request(limits=TurnLimits(8, 0, 0.01))
     result = await run(ScriptedModel(hang), host, asked)
     assert (result.text, result.stop_reason) == (
-        ENDINGS[StopReason.DEADLINE],
+        FALLBACK_TEXTS[StopReason.DEADLINE],
         StopReason.DEADLINE,
     )
     assert (len(seen), host.commits) == (1, [])
@@ -168,11 +167,11 @@ async def test_empty_answer_is_asked_for_once_more(nothing: str) -> None:
 async def test_two_empty_answers_end_the_turn_with_a_text() -> None:
     """The user is told, whatever the model does."""
     result = await run(ScriptedModel(says(), says()), MemoryHost())
-    assert (result.text, result.stop_reason) == (ENDINGS[StopReason.EMPTY], StopReason.EMPTY)
+    assert (result.text, result.stop_reason) == (FALLBACK_TEXTS[StopReason.EMPTY], StopReason.EMPTY)
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("", ENDINGS[StopReason.REFUSED]), ("I can't help with that.",) * 2]
+    ("text", "shown"), [("", FALLBACK_TEXTS[StopReason.REFUSED]), ("I can't help with that.",) * 2]
 )
 async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
     """The model's own words are used when it has any."""
@@ -183,7 +182,7 @@ async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
 async def test_cut_answer_says_that_it_was_cut() -> None:
     """Half an answer is better than none, when it is marked."""
     result = await run(ScriptedModel(says("Once upon", finish="length")), MemoryHost())
-    assert (result.text, result.stop_reason) == (f"Once upon{CUT}", StopReason.LENGTH)
+    assert (result.text, result.stop_reason) == (f"Once upon{CUT_NOTE}", StopReason.LENGTH)
 
 
 async def test_reasoning_is_taken_out_of_the_answer() -> None:
@@ -219,7 +218,7 @@ async def test_model_error_ends_the_turn_and_keeps_its_steps(error: Exception) -
     model = ScriptedModel(calls(call("a", "add")), error)
     result = await run(model, host, request(spec("add")))
     assert (result.stop_reason, result.error) == (StopReason.MODEL_ERROR, str(error))
-    assert result.text == ENDINGS[StopReason.MODEL_ERROR]
+    assert result.text == FALLBACK_TEXTS[StopReason.MODEL_ERROR]
     assert (result.steps, len(host.commits)) == (1, 1)
 
 

@@ -5,8 +5,7 @@ import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
 from thinker.budget import TurnLimits
-from thinker.endings import ENDINGS
-from thinker.loop import Loop, LoopRequest
+from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
@@ -53,7 +52,7 @@ async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None
     model = ScriptedModel(says("No."), says("Still no."), says("Never."))
     result = await run(model, MemoryHost(), FORCED, spec("add"))
     assert result.stop_reason is StopReason.TOOL_CHOICE
-    assert result.text == ENDINGS[StopReason.TOOL_CHOICE]
+    assert result.text == FALLBACK_TEXTS[StopReason.TOOL_CHOICE]
     assert result.error
     assert len(model.requests) == 3
     said = [message.content for message in model.requests[1].messages]

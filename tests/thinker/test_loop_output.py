@@ -4,8 +4,7 @@ import anyio
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 
 from thinker.budget import TurnLimits
-from thinker.endings import ENDINGS
-from thinker.loop import Loop, LoopRequest
+from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.prompt.render.container import Slots
 from thinker.prompt.render.output_contract import answer_contract
@@ -74,7 +73,10 @@ async def test_the_retries_are_bounded_and_the_failure_says_why() -> None:
     """Two more answers were allowed."""
     model = ScriptedModel(*(says("no JSON") for _ in range(3)))
     result = await run(model, MemoryHost())
-    assert (result.stop_reason, result.text) == (StopReason.OUTPUT, ENDINGS[StopReason.OUTPUT])
+    assert (result.stop_reason, result.text) == (
+        StopReason.OUTPUT,
+        FALLBACK_TEXTS[StopReason.OUTPUT],
+    )
     assert result.error == "it holds no JSON"
     assert len(model.requests) == 3
 

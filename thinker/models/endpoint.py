@@ -15,7 +15,6 @@ import orjson
 from thinker.errors import RetryableModelError
 from thinker.http.client import HttpError, HttpTransport, JsonPoster, StreamedResponse, open_poster
 from thinker.models.base import ModelRequest, ModelResponse, OnText
-from thinker.models.events import EventReader
 from thinker.models.failures import (
     Account,
     Complaint,
@@ -24,6 +23,7 @@ from thinker.models.failures import (
     retry_after,
     stated_error,
 )
+from thinker.models.streaming import EventReader
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.providers import Provider
 

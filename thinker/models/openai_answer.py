@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import tool_call, unique_ids
-from thinker.models.growing import TextBuffer
+from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 
 

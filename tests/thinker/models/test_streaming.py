@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.models.events import EventReader
+from thinker.models.streaming import EventReader, TextBuffer
 
 PAYLOADS = [b'{"a":1}', '{"text":"line\u2028next\u0085end"}'.encode(), b"[DONE]"]
 
@@ -43,3 +43,14 @@ def test_chunking_never_changes_the_events(data: st.DataObject) -> None:
 def test_every_form_of_event_is_read(stream: bytes, events: list[bytes]) -> None:
     """Fields without a space, several data lines, other fields, a missing end."""
     assert read([stream]) == events
+
+
+def test_text_is_all_its_pieces_whenever_it_is_read() -> None:
+    """What is empty or nothing adds nothing."""
+    growing = TextBuffer()
+    assert growing.text == ""
+    for piece in ("a", None, "", "b"):
+        growing.add(piece)
+    assert growing.text == "ab"
+    growing.add("c")
+    assert (growing.text, growing.text) == ("abc", "abc")
