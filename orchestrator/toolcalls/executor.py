@@ -94,8 +94,9 @@ class ToolRunner:
         return {**self._prompts.classes(), **served, **CLASSES}
 
     def running(self, turn_id: str) -> frozenset[int]:
-        """The calls of a turn that are being run at this moment."""
-        return frozenset(seq for turn, seq in self._pending if turn == turn_id)
+        """Return the calls of a turn that run now. Safe to call from the journal's thread."""
+        pending = list(self._pending)  # one step, while the event loop starts and ends calls
+        return frozenset(seq for turn, seq in pending if turn == turn_id)
 
     def made(self, results: Mapping[int, ToolResult]) -> None:
         """After T3: what has been made may have changed something."""

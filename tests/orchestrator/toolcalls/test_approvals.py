@@ -1,0 +1,203 @@
+"""The operator is asked about a call once, and the answer counts for that call only."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from fakes.agents_file import WORK, parsed
+from fakes.journal import job, open_turn, opened, planned
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.approvals import LIFETIME, REPEAT_WINDOW, Approval
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.steps import Call
+from orchestrator.toolcalls.approvals import REPEATS, SHOWN, ApprovalQueue
+
+CHAT = Address("telegram", "1", "7")
+
+
+@dataclass
+class Bench:
+    """The turn ``t1`` of an agent that needs approval to pay."""
+
+    db: apsw.Connection
+    store: Store
+    now: int = 5
+    codes: list[str] = field(default_factory=lambda: ["code1", "code2", "code3"])
+
+    def __post_init__(self) -> None:
+        """Open the queue."""
+        self.queue = ApprovalQueue(self.store, lambda: self.now, lambda: self.codes.pop(0))
+
+    def check(self, call: Call, approvals: tuple[str, ...] = ("pay",)) -> str | Approval | None:
+        """T4 of a call, as far as approvals matter."""
+        with job(self.db):
+            return self.queue.check(self.db, call, agent(approvals), CHAT)
+
+    def asked(self, call: Call) -> Approval:
+        """The question about a call."""
+        question = self.check(call)
+        assert isinstance(question, Approval)
+        return question
+
+    def notices(self) -> list[str]:
+        """What the chat is sent."""
+        return [str(text) for (text,) in self.db.execute("SELECT body FROM outbox ORDER BY id")]
+
+
+def agent(approvals: tuple[str, ...]) -> AgentDefinition:
+    """An agent with these globs."""
+    return parsed({**WORK, "approvals": [*approvals]}).file.agents[0]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A turn that has just begun."""
+    with opened(tmp_path) as db, closing(Store(tmp_path / "journal.db")) as store:
+        open_turn(db)
+        yield Bench(db, store)
+
+
+def test_call_that_no_glob_names_runs_without_a_question(bench: Bench) -> None:
+    """Nothing is stored and nothing is sent."""
+    (call,) = planned(bench.db, "t1", "order")
+    assert bench.check(call) is None
+    assert bench.notices() == []
+
+
+def test_chat_is_asked_once_about_a_call(bench: Bench) -> None:
+    """A resumed turn finds the question with the same code."""
+    (call,) = planned(bench.db, "t1", "pay", arguments={"amount": 3})
+    first = bench.asked(call)
+    assert bench.asked(call) == first
+    assert first.code == "code1"
+    (notice,) = bench.notices()
+    assert '{"amount":3}' in notice
+    assert "approvals grant code1" in notice
+
+
+def test_question_is_sent_again_while_its_delivery_is_uncertain(bench: Bench) -> None:
+    """An operator must see it; showing a code twice does no harm."""
+    (call,) = planned(bench.db, "t1", "pay")
+    bench.asked(call)
+    assert bench.db.execute("SELECT again FROM outbox").get == REPEATS
+
+
+def test_question_shows_the_beginning_of_long_arguments(bench: Bench) -> None:
+    """The rest is left out."""
+    (call,) = planned(bench.db, "t1", "pay", arguments={"text": "x" * 2 * SHOWN})
+    bench.asked(call)
+    (notice,) = bench.notices()
+    assert 0 < notice.count("x") <= SHOWN
+
+
+async def test_grant_lets_the_call_run(bench: Bench) -> None:
+    """So does the grant it has used up: the call is planned again when a process dies in it."""
+    (call,) = planned(bench.db, "t1", "pay")
+    question = bench.asked(call)
+    granted = await bench.queue.decide(question.code, "operator", granted=True)
+    assert granted is not None
+    assert (granted.tool, granted.state) == ("pay", "granted")
+    assert bench.check(call) is None
+    assert bench.check(call) is None
+
+
+async def test_grant_of_one_call_is_no_grant_of_the_next(bench: Bench) -> None:
+    """The same tool with the same arguments needs a new approval."""
+    first, second = planned(bench.db, "t1", "pay", "pay", arguments={"amount": 3})
+    await bench.queue.decide(bench.asked(first).code, "operator", granted=True)
+    assert bench.check(first) is None
+    assert bench.asked(second).code == "code2"
+
+
+async def test_denied_call_is_refused_with_the_reason(bench: Bench) -> None:
+    """Now and when it is checked again."""
+    (call,) = planned(bench.db, "t1", "pay")
+    await bench.queue.decide(bench.asked(call).code, "operator", granted=False)
+    for _ in range(2):
+        refusal = bench.check(call)
+        assert isinstance(refusal, str)
+        assert refusal.startswith("not approved: ")
+
+
+async def test_question_without_an_answer_in_time_refuses_the_call(bench: Bench) -> None:
+    """An answer after that finds no question."""
+    (call,) = planned(bench.db, "t1", "pay")
+    question = bench.asked(call)
+    bench.now += LIFETIME
+    assert await bench.queue.waiting() == []
+    assert await bench.queue.decide(question.code, "operator", granted=True) is None
+    assert isinstance(bench.check(call), str)
+
+
+async def test_unknown_code_answers_nothing(bench: Bench) -> None:
+    """The question stays open."""
+    (call,) = planned(bench.db, "t1", "pay")
+    question = bench.asked(call)
+    assert await bench.queue.decide("other", "operator", granted=True) is None
+    assert await bench.queue.waiting() == [question]
+
+
+async def test_second_answer_changes_nothing(bench: Bench) -> None:
+    """The first one counts."""
+    (call,) = planned(bench.db, "t1", "pay")
+    code = bench.asked(call).code
+    assert await bench.queue.decide(code, "operator", granted=False) is not None
+    assert await bench.queue.decide(code, "operator", granted=True) is None
+    assert isinstance(bench.check(call), str)
+
+
+def test_repeating_a_call_of_unknown_outcome_needs_approval(bench: Bench) -> None:
+    """For a day, whatever the configuration says."""
+    (first,) = planned(bench.db, "t1", "order", arguments={"item": 1})
+    with job(bench.db):
+        steps.intend(bench.db, "t1", first.seq, 1, 5)
+        steps.recover(bench.db, "t1", frozenset(), 5)
+    again, other = (
+        planned(bench.db, "t1", "order", arguments={"item": item})[0] for item in (1, 2)
+    )
+    assert bench.check(other, ()) is None
+    question = bench.check(again, ())
+    assert isinstance(question, Approval)
+    assert question.reason in bench.notices()[0]
+    bench.now += REPEAT_WINDOW
+    (later,) = planned(bench.db, "t1", "order", arguments={"item": 1})
+    assert bench.check(later, ()) is None
+
+
+async def test_wait_ends_with_the_answer(bench: Bench) -> None:
+    """The answer to another question does not end it."""
+    first, second = planned(bench.db, "t1", "pay", "pay")
+    one, two = bench.asked(first), bench.asked(second)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.queue.answered, one)
+            await bench.queue.decide(two.code, "operator", granted=True)
+            assert await bench.queue.waiting() == [one]
+            await bench.queue.decide(one.code, "operator", granted=False)
+
+
+async def test_wait_ends_when_the_question_expires(bench: Bench) -> None:
+    """It waits no longer than the question is open."""
+    (call,) = planned(bench.db, "t1", "pay")
+    question = bench.asked(call)
+    bench.now += LIFETIME
+    with anyio.fail_after(10):
+        await bench.queue.answered(question)
+
+
+async def test_wait_ends_when_the_daemon_stops(bench: Bench) -> None:
+    """The question stays for the next start."""
+    (call,) = planned(bench.db, "t1", "pay")
+    question = bench.asked(call)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.queue.answered, question)
+            bench.queue.close()
+    assert await bench.queue.waiting() == [question]

@@ -1,0 +1,363 @@
+"""Running tool calls: once however many ask, with a durable result or the reason for none."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from anyio import from_thread, to_thread
+from anyio.abc import TaskGroup
+from fakes.agents_file import WORK, parsed
+from fakes.journal import job, open_turn, opened, step
+from fakes.pins import silent_pins
+from fakes.tool_call import tool_context
+
+from orchestrator.errors import JournalError, ToolLostError
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
+from orchestrator.prompts.library import PromptLibrary
+from orchestrator.settings import Settings
+from orchestrator.toolcalls import executor
+from orchestrator.toolcalls.approvals import ApprovalNeeded, ApprovalQueue
+from orchestrator.toolcalls.authorization import CallContext
+from orchestrator.toolcalls.executor import ToolPending, ToolRunner
+from orchestrator.toolhost.wire import ToolAnswer
+from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
+from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.mcp.servers import ToolServers
+from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
+
+TASK: JsonObject = {"task": "Count to three."}
+
+
+class UnansweringServers(ToolServers):
+    """MCP servers whose tool host dies during each call."""
+
+    async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
+        """Lose the answer."""
+        raise ToolLostError(f"the tool host died during {tool.tool} ({arguments}, {key})")
+
+
+@dataclass
+class HeldTool:
+    """The body of a tool that waits to be let go."""
+
+    runs: int = 0
+    entered: anyio.Event = field(default_factory=anyio.Event)
+    released: anyio.Event = field(default_factory=anyio.Event)
+
+    async def run(self, context: ToolContext, arguments: JsonObject) -> str:
+        """Count the run and wait."""
+        del context, arguments
+        self.runs += 1
+        self.entered.set()
+        await self.released.wait()
+        return "done"
+
+
+@dataclass
+class Bench:
+    """The turn ``t1`` of the agent ``work``, and who runs its calls."""
+
+    db: apsw.Connection
+    tasks: TaskGroup
+    runner: ToolRunner
+    approvals: ApprovalQueue
+    servers: ToolServers
+    context: ToolContext
+    changes: list[str]
+
+    def caller(self, **fields: object) -> CallContext:
+        """The agent with these fields."""
+        (agent,) = parsed({**WORK, "llmProvider": "groq", **fields}).file.agents
+        return CallContext(agent, self.context, 1)
+
+    def plan(self, *names: str, arguments: JsonObject | None = None) -> list[int]:
+        """T3 of a response that calls these tools; their numbers."""
+        commit = step("t1", *names, arguments=arguments or {})
+        with job(self.db):
+            return [*steps.plan(self.db, commit, self.runner.classes(), 1, 1).call_seqs]
+
+    def state(self, seq: int) -> str:
+        """The state of a call in the journal."""
+        return str(self.db.execute("SELECT state FROM step WHERE seq = ?", (seq,)).get)
+
+    async def ask(self, seq: int, caller: CallContext | None = None) -> ToolResult:
+        """The result of a call."""
+        return await self.runner.call(caller or self.caller(), seq)
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, kind: type[ToolServers] = ToolServers, now: Callable[[], int] = lambda: 5
+) -> AsyncIterator[Bench]:
+    """A turn that has just begun, with its tools."""
+    with opened(folder) as db, closing(Store(folder / "journal.db")) as store, anyio.fail_after(30):
+        open_turn(db)
+        settings, changes = Settings(home=folder), list[str]()
+        servers = kind(settings, {}, (), silent_pins(store))
+        approvals = ApprovalQueue(store, now)
+        async with anyio.create_task_group() as tasks:
+            runner = ToolRunner(
+                store,
+                servers,
+                PromptLibrary(settings),
+                tasks,
+                approvals,
+                now,
+                lambda: changes.append("changed"),
+            )
+            context = tool_context(store, folder)
+            yield Bench(db, tasks, runner, approvals, servers, context, changes)
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, name: str, tool: HeldTool) -> None:
+    """Add a built-in tool with this body."""
+    about = spec(name, "A test tool.", {}, side_effect=SideEffect.PURE)
+    monkeypatch.setitem(TOOLS, name, PlainTool(about, tool.run))
+
+
+class TurnIdWithHook(str):
+    """A turn id that calls ``hook`` once, when it is first compared with another id."""
+
+    __slots__ = ("hook",)
+    hook: Callable[[], None] | None
+
+    def __eq__(self, other: object) -> bool:
+        """Call the hook, then compare."""
+        hook, self.hook = self.hook, None
+        if hook is not None:
+            hook()
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+async def test_running_calls_are_read_while_another_call_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal's thread reads them inside T2, while the event loop starts and ends calls."""
+    first, second = HeldTool(), HeldTool()
+    offer(monkeypatch, "first", first)
+    offer(monkeypatch, "second", second)
+    async with running(tmp_path) as bench:
+        one, two = bench.plan("first", "second")
+        bench.tasks.start_soon(bench.ask, one)
+        await first.entered.wait()
+
+        async def begin_second() -> None:
+            bench.tasks.start_soon(bench.ask, two)
+            await second.entered.wait()
+
+        turn_id = TurnIdWithHook("t1")
+        turn_id.hook = lambda: from_thread.run(begin_second)
+        assert await to_thread.run_sync(bench.runner.running, turn_id) == {one}
+        assert bench.runner.running("t1") == {one, two}
+        assert bench.runner.running("t2") == frozenset()
+        first.released.set()
+        second.released.set()
+
+
+async def test_call_runs_once_for_all_who_ask_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them gets the same result."""
+    tool, results = HeldTool(), list[ToolResult]()
+    offer(monkeypatch, "held", tool)
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("held")
+
+        async def ask() -> None:
+            results.append(await bench.ask(seq))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            tasks.start_soon(ask)
+            await tool.entered.wait()
+            tool.released.set()
+        assert bench.state(seq) == "done"
+    assert [result.content for result in results] == ["done", "done"]
+    assert tool.runs == 1
+
+
+async def test_call_outlives_the_worker_that_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next worker asks for the same call and gets its result; it does not run again."""
+    tool = HeldTool()
+    offer(monkeypatch, "held", tool)
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("held")
+        async with anyio.create_task_group() as worker:
+            worker.start_soon(bench.ask, seq)
+            await tool.entered.wait()
+            worker.cancel_scope.cancel()
+        assert bench.runner.running("t1") == {seq}
+        tool.released.set()
+        assert (await bench.ask(seq)).content == "done"
+        assert (await bench.ask(seq)).content == "done"
+    assert tool.runs == 1
+
+
+async def test_granted_call_runs_once(tmp_path: Path) -> None:
+    """It is refused to run before the answer, and its approval is used up by the run."""
+    async with running(tmp_path) as bench:
+        caller = bench.caller(approvals=["store_*"])
+        (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
+        for _ in range(2):
+            with pytest.raises(ApprovalNeeded) as needed:
+                await bench.ask(seq, caller)
+        assert bench.state(seq) == "planned"
+        await bench.approvals.decide(needed.value.approval.code, "operator", granted=True)
+        assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
+        assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+        assert bench.db.execute("SELECT state FROM approval").get == "used"
+
+
+async def test_denied_call_never_runs_and_the_model_reads_why(tmp_path: Path) -> None:
+    """The refusal is the call's result, then and later."""
+    async with running(tmp_path) as bench:
+        caller = bench.caller(approvals=["store_fact"])
+        (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
+        with pytest.raises(ApprovalNeeded) as needed:
+            await bench.ask(seq, caller)
+        await bench.approvals.decide(needed.value.approval.code, "operator", granted=False)
+        refusal = await bench.ask(seq, caller)
+        assert refusal.is_error
+        assert refusal.content.startswith("not approved: ")
+        assert await bench.ask(seq, caller) == refusal
+        assert bench.state(seq) == "failed"
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+
+
+async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_ends(
+    tmp_path: Path,
+) -> None:
+    """Until then it is pending, and asking again starts no second subagent."""
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("spawn_subagent", arguments=TASK)
+        for _ in range(2):
+            with pytest.raises(ToolPending):
+                await bench.ask(seq)
+            assert bench.state(seq) == "intent"
+            with job(bench.db):  # the turn is suspended, and resumed
+                steps.recover(bench.db, "t1", frozenset(), 5)
+        assert bench.db.execute("SELECT count(*) FROM subagent_run").get == 1
+        assert bench.changes == ["changed", "changed"]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ToolFailure("the page is empty; try another"), "the page is empty; try another"),
+        (OSError("no route to host"), "the tool failed: no route to host"),
+    ],
+)
+async def test_failure_of_a_tool_is_a_result_for_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, text: str
+) -> None:
+    """It says what went wrong."""
+
+    async def fail(context: ToolContext, arguments: JsonObject) -> str:
+        del context, arguments
+        raise error
+
+    about = spec("failing", "A test tool.", {}, side_effect=SideEffect.PURE)
+    monkeypatch.setitem(TOOLS, "failing", PlainTool(about, fail))
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("failing")
+        result = await bench.ask(seq)
+        assert (result.is_error, result.content) == (True, text)
+        assert bench.state(seq) == "failed"
+
+
+async def test_tool_that_takes_too_long_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its turn goes on."""
+    monkeypatch.setattr(executor, "TOOL_TIMEOUT", 0.0)
+    offer(monkeypatch, "held", HeldTool())
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("held")
+        result = await bench.ask(seq)
+    assert (result.is_error, result.content) == (True, "the tool did not finish in 0 seconds")
+
+
+async def test_fault_in_a_tool_leaves_the_call_without_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not end the daemon; the turn's recovery decides what happens to the call."""
+
+    async def break_down(context: ToolContext, arguments: JsonObject) -> str:
+        del context, arguments
+        raise KeyError("a bug")
+
+    about = spec("broken", "A test tool.", {}, side_effect=SideEffect.PURE)
+    monkeypatch.setitem(TOOLS, "broken", PlainTool(about, break_down))
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("broken")
+        with pytest.raises(JournalError, match="call t1:2 has no result yet"):
+            await bench.ask(seq)
+        assert bench.state(seq) == "intent"
+        assert bench.runner.running("t1") == frozenset()
+
+
+async def test_tool_that_is_gone_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """No server offers it."""
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("s_gone")
+        result = await bench.ask(seq)
+        assert result.is_error
+        assert result.content.startswith("there is no tool 's_gone'")
+        assert bench.state(seq) == "failed"
+
+
+async def test_call_whose_answer_is_lost_is_recorded_as_unknown(tmp_path: Path) -> None:
+    """The model is asked to verify before it repeats the call."""
+    async with running(tmp_path, UnansweringServers) as bench:
+        pay = spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
+        bench.servers.tools = {"s_pay": McpTool(pay, "s", "pay", timeout=1, keyed=False)}
+        (seq,) = bench.plan("s_pay")
+        result = await bench.ask(seq)
+        assert (result.is_error, result.content) == (True, UNKNOWN_OUTCOME)
+        assert bench.state(seq) == "unknown"
+
+
+async def test_only_calls_that_may_have_changed_something_are_reported_as_changes(
+    tmp_path: Path,
+) -> None:
+    """A pure call wakes nothing."""
+    async with running(tmp_path) as bench:
+        look, store = bench.plan("get_time", "send_message", arguments={})
+        await bench.ask(look)
+        assert bench.changes == []
+        await bench.ask(store)
+        assert bench.changes == ["changed"]
+
+
+async def test_turn_of_a_newer_owner_makes_no_call(tmp_path: Path) -> None:
+    """A call of an older epoch gets no result and has no effect."""
+    async with running(tmp_path) as bench:
+        (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
+        bench.db.execute("UPDATE turn SET epoch = 2")
+        with pytest.raises(JournalError):
+            await bench.ask(seq)
+        assert bench.state(seq) == "planned"
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+
+
+async def test_agent_is_offered_what_its_globs_leave_it(tmp_path: Path) -> None:
+    """Built-in tools and those of MCP servers alike."""
+    async with running(tmp_path) as bench:
+        look = spec("s_look", "Look.", {}, side_effect=SideEffect.PURE)
+        bench.servers.tools = {"s_look": McpTool(look, "s", "look", timeout=1, keyed=False)}
+        caller = bench.caller(allowedTools=["get_*", "s_*"], deniedTools=["get_profile"])
+        offered = {tool.name for tool in bench.runner.offered(caller.definition)}
+        assert offered == {"get_time", "s_look"}
+        assert bench.runner.classes()["s_look"] is SideEffect.PURE
