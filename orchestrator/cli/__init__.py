@@ -1,6 +1,6 @@
-"""The command line. This file knows names and summaries alone.
+"""The command line: names and summaries of the commands.
 
-A command's module is imported when the command is used, so that ``orchestrator --help`` need not
+A command's module is imported when the command runs, so that ``orchestrator --help`` does not
 load the whole program.
 """
 
@@ -21,33 +21,33 @@ COMMANDS = {
     "help": "Print a page of the manual, or the list of its pages.",
     "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
     "init": "Prepare a home with an agents.json to edit.",
-    "check": "Check agents.json and the prompts, name all that is wrong.",
-    "status": "Show what the running daemon does.",
-    "health": "Say whether the running daemon does its work.",
-    "trace": "Show what became of a message.",
-    "dlq": "Decide about messages that were given up.",
+    "check": "Check agents.json and the prompts, and list every problem.",
+    "status": "Show the state of the running daemon.",
+    "health": "Report whether the running daemon is alive and ready.",
+    "trace": "Show the history of a message.",
+    "dlq": "List, retry or drop messages that were given up.",
     "send": "Send one message to an agent, print the reply and exit.",
     "chat": "Talk to an agent of the running daemon.",
     "pair": "Decide which chats may talk to the bot.",
-    "tasks": "List scheduled tasks, run one, switch it on or off.",
-    "approvals": "Answer tool calls that wait for a person's word.",
-    "tools": "List the tools of MCP servers, approve one that has changed.",
-    "agents": "List the agents, pause one, or put it back to work.",
-    "export": "Print everything that is kept of a chat or of an agent.",
-    "forget": "Remove everything of a chat or of an agent.",
-    "api": "Open the OpenAI-compatible endpoints, or close them.",
+    "tasks": "List, run, enable or disable scheduled tasks.",
+    "approvals": "Grant or deny tool calls that wait for approval.",
+    "tools": "List the tools of MCP servers, or approve a changed one.",
+    "agents": "List, pause or resume agents.",
+    "export": "Print everything that is stored about a chat or an agent.",
+    "forget": "Delete everything that is stored about a chat or an agent.",
+    "api": "Open or close the OpenAI-compatible endpoints.",
     "usage": "Show how many tokens the agents used, and what they cost.",
-    "reload": "Have the daemon read agents.json again, now.",
-    "route": "Find out which agent answers a chat.",
-    "prompt": "See what an agent's model would see, and the definitions.",
-    "service": "Have systemd run the daemon.",
+    "reload": "Make the daemon read agents.json again now.",
+    "route": "Show which agent answers a chat.",
+    "prompt": "Show, check and compare prompts.",
+    "service": "Install a systemd unit for the daemon.",
     "selftest": "Prove on this machine that no crash loses or repeats anything.",
 }
 EPILOG = """\
 \b
 Exit codes:
   0   done
-  1   it did not work; the reason is on stderr
+  1   failed; the reason is on stderr
   2   wrong option or argument
   3   no daemon runs on this home
   64  no such agent
@@ -67,15 +67,15 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The console script ``orchestrator``."""
+    """Run the console script ``orchestrator``."""
     for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, TextIOWrapper):  # not when it was closed by who started us
-            stream.reconfigure(errors="replace")  # odd bytes are shown as such, never a traceback
+        if isinstance(stream, TextIOWrapper):  # None if the parent process closed it
+            stream.reconfigure(errors="replace")  # invalid bytes never end in a traceback
     app(prog_name="orchestrator")
 
 
-def _print_version(*, wanted: bool) -> None:
-    if wanted:
+def _print_version(*, requested: bool) -> None:
+    if requested:
         typer.echo(f"orchestrator {__version__}")
         raise typer.Exit
 
@@ -91,14 +91,11 @@ def _root(
     ] = False,
 ) -> None:
     """One daemon, one process per agent: chat agents that never lose a message."""
-    del version  # answered by its callback, before a command is looked for
+    del version  # handled by its callback
 
 
-def _imported(module: str) -> ModuleType:
-    """A command's module. Next to nothing that an import makes is garbage: nobody looks for any.
-
-    A fifth of the daemon's start went into that search.
-    """
+def _import(module: str) -> ModuleType:
+    """Import with garbage collection off; it saves a fifth of start-up."""
     gc.disable()
     try:
         return import_module(module)
@@ -108,11 +105,11 @@ def _imported(module: str) -> ModuleType:
 
 
 def _forward(context: typer.Context) -> None:
-    """Give the rest of the line to the module of this command, and report our own errors."""
+    """Pass the remaining arguments to the command's module; print `OrchestratorError` to stderr."""
     for part in context.args:
         if part != part.encode(errors="replace").decode():
             raise typer.BadParameter(f"{part!r} is not UTF-8 text; write it in that encoding")
-    command = _imported(f"{__name__}.{context.info_name}").app
+    command = _import(f"{__name__}.{context.info_name}").app
     try:
         command(context.args, prog_name=context.command_path)
     except OrchestratorError as error:

@@ -1,4 +1,4 @@
-"""Asking a running daemon, with every failure in our own words."""
+"""Client of the running daemon; every failure becomes an `OrchestratorError`."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,16 +12,16 @@ from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NotificationHandler, Params, Peer, PeerClosedError, RpcError
 
-ANSWER_SECONDS = 30.0  # what a healthy daemon never needs, even while its disk is slow
+ANSWER_SECONDS = 30.0  # timeout of a request; a healthy daemon needs less, even on a slow disk
 R = TypeVar("R", bound=BaseModel)
 
 
 def ask(settings: Settings, method: str, params: Params, result: type[R]) -> R:
-    """One request to the daemon, and its answer.
+    """Send one request to the daemon and return its answer.
 
     Raises:
-        NotRunningError: no daemon runs, or it went away.
-        OrchestratorError: it refused, or did not answer.
+        NotRunningError: no daemon runs, or it closed the connection.
+        OrchestratorError: the daemon refused the request or did not answer in time.
     """
     return anyio.run(_ask, settings, method, params, result)
 
@@ -35,17 +35,17 @@ async def _ask(settings: Settings, method: str, params: Params, result: type[R])
 async def connection(
     settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
 ) -> AsyncIterator[Peer]:
-    """A peer of the daemon. What fails inside the block is raised as `ask` says."""
+    """Connect to the daemon. Failures inside the block are raised as by `ask`."""
     try:
         async with connect(settings, notifications) as peer:
             yield peer
     except PeerClosedError as error:
-        raise NotRunningError(f"the daemon on {settings.home} went away; start it again") from error
+        raise NotRunningError(f"the daemon on {settings.home} stopped; start it again") from error
     except TimeoutError as error:
         raise OrchestratorError(
-            f"the daemon on {settings.home} does not answer; its log says what it does"
+            f"the daemon on {settings.home} does not answer; look at its log"
         ) from error
     except ValidationError as error:
-        raise OrchestratorError("the daemon is of another version; restart it") from error
+        raise OrchestratorError("the daemon runs another version; restart it") from error
     except RpcError as error:
         raise OrchestratorError(str(error)) from error

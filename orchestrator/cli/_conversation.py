@@ -1,4 +1,4 @@
-"""Saying one thing to an agent and waiting for the reply, also across a restart of the daemon."""
+"""Send one message to an agent and wait for the reply, also across a restart of the daemon."""
 
 from collections.abc import Callable
 
@@ -19,18 +19,18 @@ from orchestrator.control.protocol import (
 from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
 
-PENDING, ANSWERED = "pending", "done"  # states of a message, `ChatOutcome.state`
-WAIT_SECONDS = 20.0  # of one wait request
-REDIAL_SECONDS = 0.2  # between two tries to reach a daemon that is being restarted
+PENDING, ANSWERED = "pending", "done"  # values of `ChatOutcome.state`
+WAIT_SECONDS = 20.0  # length of one wait request
+RECONNECT_SECONDS = 0.2  # pause between attempts to reach a restarting daemon
 
 
 async def converse(
-    settings: Settings, say: ChatSend, seconds: float, on_view: Callable[[str], None]
+    settings: Settings, message: ChatSend, seconds: float, on_view: Callable[[str], None]
 ) -> ChatOutcome:
-    """What became of a message. When the daemon goes away meanwhile, it is called again.
+    """Send a message and return its outcome, waiting up to ``seconds``.
 
-    The message is then sent again under its id, by which the daemon knows it. ``on_view`` gets
-    the answer so far.
+    If the daemon goes away meanwhile, the message is sent again; its id keeps the daemon from
+    storing it twice. ``on_view`` receives the answer so far, each time it grows.
 
     Raises:
         NotRunningError: no daemon runs.
@@ -40,16 +40,16 @@ async def converse(
 
     def show(params: JsonValue) -> None:
         view = ChatView.model_validate(params)
-        if view.chat == say.chat:
+        if view.chat == message.chat:
             on_view(view.text)
 
     with anyio.move_on_after(seconds):
         while True:
             try:
                 async with connection(settings, {CHAT_VIEW: show}) as peer:
-                    await peer.call(CHAT_SEND, say, Ack, timeout=ANSWER_SECONDS)
+                    await peer.call(CHAT_SEND, message, Ack, timeout=ANSWER_SECONDS)
                     accepted = True
-                    wait = ChatWait(message=say.message, seconds=WAIT_SECONDS, views=True)
+                    wait = ChatWait(message=message.message, seconds=WAIT_SECONDS, views=True)
                     while True:
                         outcome = await peer.call(
                             CHAT_WAIT, wait, ChatOutcome, timeout=WAIT_SECONDS + ANSWER_SECONDS
@@ -59,8 +59,8 @@ async def converse(
             except NotRunningError:
                 if not accepted:
                     raise
-                await anyio.sleep(REDIAL_SECONDS)
+                await anyio.sleep(RECONNECT_SECONDS)
     raise OrchestratorError(
         f"no reply within {seconds:g} s; "
-        + ("the message is kept and still answered in its chat" if accepted else "nothing was sent")
+        + ("the message is stored and its reply will be" if accepted else "nothing was sent")
     )

@@ -1,4 +1,4 @@
-"""Changes of the journal that need no daemon: a running one makes them, else we do."""
+"""Changes of the journal that work with and without a running daemon."""
 
 import time
 from collections.abc import Callable
@@ -19,24 +19,24 @@ S = TypeVar("S")
 
 
 def change(
-    where: Settings,
+    settings: Settings,
     method: str,
     params: Params,
-    make: Callable[[apsw.Connection, S, int], None],
+    apply: Callable[[apsw.Connection, S, int], None],
     subject: S,
 ) -> None:
-    """Ask the daemon; where none runs, ``make`` the change ourselves, as the only owner.
+    """Ask the daemon for a change; without a daemon, lock the home and ``apply`` it here.
 
-    ``make`` gets the journal, its ``subject`` and the time in milliseconds.
+    ``apply`` gets the journal, ``subject`` and the time in milliseconds since the epoch.
 
     Raises:
-        OrchestratorError: there is no journal (none is made), or the change is refused.
+        OrchestratorError: there is no journal (none is created), or the change is refused.
     """
     try:
-        ask(where, method, params, Ack)
+        ask(settings, method, params, Ack)
     except NotRunningError:
-        journal = where.paths.journal
-        with reading(journal):  # says so where there is none
+        journal = settings.paths.journal
+        with reading(journal):  # raises if there is no journal; open_database would create one
             pass
-        with locked(where), closing(open_database(journal)) as db, db:
-            make(db, subject, time.time_ns() // 1_000_000)
+        with locked(settings), closing(open_database(journal)) as db, db:
+            apply(db, subject, time.time_ns() // 1_000_000)

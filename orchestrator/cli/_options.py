@@ -1,4 +1,4 @@
-"""Options that several commands have, and the settings that they change."""
+"""Options that several commands share, and the settings they change."""
 
 import os
 from pathlib import Path
@@ -10,17 +10,20 @@ from orchestrator.settings import PREFIX, Settings
 
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="Home of the daemon; else ORCHESTRATOR_HOME or ~/.orchestrator."),
+    typer.Option(
+        "--home",
+        help="Home of the daemon (default: ORCHESTRATOR_HOME or ~/.orchestrator).",
+    ),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="The agents.json to use; else the one in the home."),
+    typer.Option("--config", help="The agents.json to use (default: the one in the home)."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def command_group() -> typer.Typer:
-    """An application for the command of one module."""
+    """Return an empty application, to which a module adds its commands."""
     return typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -29,14 +32,14 @@ def command_group() -> typer.Typer:
     )
 
 
-def settings(
+def load_settings(
     home: Path | None = None, config: Path | None = None, log_level: str | None = None
 ) -> Settings:
-    """The settings of the environment, changed by the options that were given.
+    """Read the settings from the environment; options that are not None override it.
 
     Raises:
-        ConfigError: a setting cannot be used.
+        ConfigError: a setting is invalid.
     """
-    given = {"HOME": home, "CONFIG": config, "LOG_LEVEL": log_level}
-    changed = {PREFIX + name: str(value) for name, value in given.items() if value is not None}
-    return Settings.read({**os.environ, **changed})
+    options = {"HOME": home, "CONFIG": config, "LOG_LEVEL": log_level}
+    overrides = {PREFIX + name: str(value) for name, value in options.items() if value is not None}
+    return Settings.read({**os.environ, **overrides})

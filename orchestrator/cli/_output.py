@@ -1,13 +1,13 @@
-"""Text for people: safe to show, and with the right plural."""
+"""Format text, times and numbers for the terminal."""
 
 from datetime import UTC, datetime
 from unicodedata import category
 
 
 def printable(text: str) -> str:
-    """The text without control characters: what models and strangers write is only shown.
+    """Replace control characters, so that text of models and strangers cannot drive the terminal.
 
-    Line ends and tabs stay.
+    Line breaks and tabs stay.
     """
     return "".join(
         "\N{REPLACEMENT CHARACTER}"
@@ -18,10 +18,16 @@ def printable(text: str) -> str:
 
 
 def minute(seconds: float) -> str:
-    """A time (seconds since the epoch) for people, in UTC."""
+    """Format a time (seconds since the epoch) in UTC, to the minute."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
+def moment(milliseconds: int) -> str:
+    """Format a time (milliseconds since the epoch) in UTC, to the millisecond."""
+    at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03}"
+
+
 def count(number: int, noun: str) -> str:
-    """``no errors``, ``1 error``, ``2 errors``."""
+    """Return a number with its noun: ``no errors``, ``1 error``, ``2 errors``."""
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

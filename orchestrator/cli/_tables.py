@@ -1,4 +1,4 @@
-"""Tables and lists on stdout."""
+"""Tables on stdout. A module of its own because rich is slow to import."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from orchestrator.cli._output import printable
 
-PIPE_WIDTH = 1000  # columns; a program that reads a table wants each row on one line
+PIPE_WIDTH = 1000  # columns; keeps each row on one line for programs that read a table
 
 
 def listing(
@@ -22,7 +22,7 @@ def listing(
     empty: str,
     as_json: bool,
 ) -> None:
-    """Print a report: as JSON for programs, else as a table, or as ``empty`` without rows."""
+    """Print a report as JSON or as a table; print ``empty`` when the table has no rows."""
     if as_json:
         typer.echo(report.model_dump_json(by_alias=True, indent=2))
     elif not table(title, columns, rows):
@@ -30,9 +30,12 @@ def listing(
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
-    """Print a table to stdout; False, and nothing, when it has no rows. None is an empty cell."""
-    heads = [Column(name, overflow="fold") for name in columns]
-    grid = Table(*heads, title=title, title_justify="left", box=None, pad_edge=False)
+    """Print a table and return True; without rows print nothing and return False.
+
+    None becomes an empty cell.
+    """
+    headings = [Column(name, overflow="fold") for name in columns]
+    grid = Table(*headings, title=title, title_justify="left", box=None, pad_edge=False)
     for row in rows:
         grid.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
     if grid.row_count:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli.status import show_agents
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import (
@@ -29,13 +29,13 @@ class AgentList(CamelModel):
 
 @app.callback()
 def _group() -> None:
-    """List the agents, pause one, or put it back to work."""
+    """List, pause or resume agents."""
 
 
 @app.command("list")
 def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the agents of the running daemon."""
-    agents = ask(settings(home), STATUS, None, StatusReport).agents
+    agents = ask(load_settings(home), STATUS, None, StatusReport).agents
     if as_json:
         typer.echo(AgentList(agents=agents).model_dump_json(by_alias=True, indent=2))
     else:
@@ -44,21 +44,21 @@ def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
 
 @app.command()
 def pause(
-    agent: Annotated[str, typer.Argument(help="An agent.")],
+    agent: Annotated[str, typer.Argument(help="The agent's id.")],
     *,
     home: Home = None,
 ) -> None:
-    """Let an agent answer nothing until it is resumed; its messages are kept."""
-    ask(settings(home), AGENT_PAUSE, AgentName(agent_id=agent), Ack)
+    """Pause an agent until it is resumed; its messages are kept."""
+    ask(load_settings(home), AGENT_PAUSE, AgentName(agent_id=agent), Ack)
     typer.echo(f"agent '{agent}' is paused; its messages are kept")
 
 
 @app.command()
 def resume(
-    agent: Annotated[str, typer.Argument(help="An agent that failed too often, or is paused.")],
+    agent: Annotated[str, typer.Argument(help="Id of an agent that is paused or failed often.")],
     *,
     home: Home = None,
 ) -> None:
-    """Put an agent back to work at once: after repeated failures, or after a pause."""
-    ask(settings(home), AGENT_RESUME, AgentName(agent_id=agent), Ack)
+    """Resume an agent now: after a pause or after repeated failures."""
+    ask(load_settings(home), AGENT_RESUME, AgentName(agent_id=agent), Ack)
     typer.echo(f"agent '{agent}' takes messages again")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.control.protocol import API_REFRESH, Ack
 from orchestrator.errors import NotRunningError
 from orchestrator.http_api.token import TokenFile
@@ -16,31 +16,32 @@ app = command_group()
 
 @app.callback()
 def _group() -> None:
-    """Open the OpenAI-compatible endpoints, or close them."""
+    """Open or close the OpenAI-compatible endpoints."""
 
 
 @app.command()
 def token(
     *,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Close the endpoints.")] = False,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Delete the token and close the endpoints.")
+    ] = False,
     home: Home = None,
 ) -> None:
-    """Make the token that programs send, and print it once; an earlier one ends.
+    """Create and print the token that clients send; an earlier token becomes invalid.
 
-    The endpoints exist only while there is one.
+    The endpoints are open only while a token exists.
     """
-    given = settings(home)
-    given.paths.prepare()
-    file = TokenFile(given.paths.api_token)
+    settings = load_settings(home)
+    settings.paths.prepare()
+    file = TokenFile(settings.paths.api_token)
     if revoke:
         typer.echo("revoked; the endpoints are closed" if file.revoke() else "there is no token")
     else:
         typer.echo(file.make())
         typer.echo(
-            "It is not shown again. The endpoints are at http://127.0.0.1:PORT/v1;", err=True
+            "The token is not shown again. The endpoints are at http://127.0.0.1:PORT/v1;\n"
+            'PORT is ORCHESTRATOR_API_PORT, "channels": {"api": {"port": …}} or 8484.',
+            err=True,
         )
-        typer.echo(
-            'PORT is 8484, "channels": {"api": {"port": …}} or ORCHESTRATOR_API_PORT.', err=True
-        )
-    with suppress(NotRunningError):  # the next start reads the file
-        ask(given, API_REFRESH, None, Ack)
+    with suppress(NotRunningError):  # the daemon reads the file when it starts
+        ask(settings, API_REFRESH, None, Ack)

@@ -1,11 +1,11 @@
-"""``orchestrator approvals``: calls that wait for a person's word."""
+"""``orchestrator approvals``: tool calls that wait for approval."""
 
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import minute, printable
 from orchestrator.cli._tables import listing
 from orchestrator.control.protocol import (
@@ -23,19 +23,19 @@ app = command_group()
 
 @app.callback()
 def _group() -> None:
-    """Answer tool calls that wait for a person's word."""
+    """Grant or deny tool calls that wait for approval."""
 
 
 @app.command("list")
 def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
-    """List the calls that wait."""
-    found = ask(settings(home), APPROVAL_LIST, None, ApprovalList)
+    """List the calls that wait for approval."""
+    found = ask(load_settings(home), APPROVAL_LIST, None, ApprovalList)
     listing(
         found,
         "Approvals",
         ("code", "agent", "chat", "tool", "arguments", "why", "until (UTC)"),
         map(_row, found.approvals),
-        empty="nothing waits",
+        empty="no call waits for approval",
         as_json=as_json,
     )
 
@@ -54,13 +54,13 @@ def _row(item: ApprovalReport) -> tuple[object, ...]:
 
 @app.command()
 def grant(code: Code, *, home: Home = None) -> None:
-    """Let the call run, once, with exactly the arguments shown."""
-    ask(settings(home), APPROVAL_DECIDE, ApprovalDecision(code=code, granted=True), Ack)
+    """Let the call run once with exactly the arguments shown."""
+    ask(load_settings(home), APPROVAL_DECIDE, ApprovalDecision(code=code, granted=True), Ack)
     typer.echo("granted")
 
 
 @app.command()
 def deny(code: Code, *, home: Home = None) -> None:
-    """Refuse the call; the model is told."""
-    ask(settings(home), APPROVAL_DECIDE, ApprovalDecision(code=code, granted=False), Ack)
+    """Refuse the call; the model gets an error as its result."""
+    ask(load_settings(home), APPROVAL_DECIDE, ApprovalDecision(code=code, granted=False), Ack)
     typer.echo("denied")

@@ -14,13 +14,13 @@ from rich.text import Text
 
 from orchestrator.cli._client import ask
 from orchestrator.cli._conversation import ANSWERED, converse
-from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.control.protocol import STATUS, ChatOutcome, ChatSend, StatusReport
 from orchestrator.errors import ExitCode, NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
 
-REPLY_SECONDS = 7200.0  # the longest turn that agents.json allows; Ctrl-C ends the wait before
+REPLY_SECONDS = 7200.0  # the longest turn that agents.json allows; Ctrl-C ends the wait earlier
 QUIT = "/quit"
 PROMPT = "> "
 
@@ -30,24 +30,26 @@ app = command_group()
 @app.command()
 def chat(
     agent: Annotated[
-        str | None, typer.Argument(help="Who is asked; else who the bindings name.")
+        str | None, typer.Argument(help="Agent to talk to (default: chosen by the bindings).")
     ] = None,
     *,
-    chat: Annotated[str | None, typer.Option(help="The conversation; else AGENT's own.")] = None,
+    chat: Annotated[
+        str | None, typer.Option(help="Id of the conversation (default: the agent's id).")
+    ] = None,
     home: Home = None,
 ) -> None:
     """Talk to an agent of the running daemon.
 
-    Ctrl-D or /quit ends. Without a terminal each line of stdin is a message.
+    Ctrl-D or /quit ends it. Without a terminal each line of stdin is a message.
     """
-    where, console, failed = settings(home), Console(), False
-    ask(where, STATUS, None, StatusReport)  # says at once when there is nobody to talk to
+    settings, console, failed = load_settings(home), Console(), False
+    ask(settings, STATUS, None, StatusReport)  # fail before the first prompt if no daemon runs
     for text in _lines():
-        say = ChatSend(
+        message = ChatSend(
             chat=chat or agent or "console", message=str(uuid4()), text=text, agent=agent
         )
         try:
-            outcome = _exchange(where, say, console)
+            outcome = _exchange(settings, message, console)
         except NotRunningError:
             raise
         except OrchestratorError as error:
@@ -61,10 +63,10 @@ def chat(
 
 
 def _lines() -> Iterator[str]:
-    """What the person says, until the end of input or /quit."""
+    """Yield each line that the user types, until the end of input or /quit."""
     at_terminal = sys.stdin.isatty()
     if at_terminal:
-        typer.echo(f"Ctrl-D or {QUIT} ends.")
+        typer.echo(f"Ctrl-D or {QUIT} ends the conversation.")
     while line := _read(at_terminal=at_terminal):
         text = line.strip()
         if text == QUIT:
@@ -74,7 +76,7 @@ def _lines() -> Iterator[str]:
 
 
 def _read(*, at_terminal: bool) -> str:
-    """One line with its end; empty at the end of input."""
+    """Read one line with its line break; empty at the end of input."""
     if not at_terminal:
         return sys.stdin.readline()
     try:
@@ -83,14 +85,16 @@ def _read(*, at_terminal: bool) -> str:
         return ""
 
 
-def _exchange(where: Settings, say: ChatSend, console: Console) -> ChatOutcome:
-    """Say it and wait; a terminal is shown the answer as it grows."""
+def _exchange(settings: Settings, message: ChatSend, console: Console) -> ChatOutcome:
+    """Send a message and wait for its outcome; a terminal shows the answer as it grows."""
     if not console.is_terminal:
-        return anyio.run(converse, where, say, REPLY_SECONDS, lambda _: None)
+        return anyio.run(converse, settings, message, REPLY_SECONDS, lambda _: None)
     with Live(Text("…"), console=console, transient=True) as live:
-        return anyio.run(
-            converse, where, say, REPLY_SECONDS, lambda text: live.update(Markdown(printable(text)))
-        )
+
+        def show(text: str) -> None:
+            live.update(Markdown(printable(text)))
+
+        return anyio.run(converse, settings, message, REPLY_SECONDS, show)
 
 
 def _reply(text: str, console: Console) -> None:

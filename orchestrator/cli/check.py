@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import AgentsFileError, Problem, load
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli.prompt.listing import library
 from orchestrator.control.camel_model import CamelModel
@@ -19,7 +19,7 @@ app = command_group()
 
 
 class CheckReport(CamelModel):
-    """What ``check --json`` prints: the valid parts by number, and every problem."""
+    """What ``check --json`` prints: how many parts are valid, and every problem."""
 
     file: str
     agents: int
@@ -29,18 +29,20 @@ class CheckReport(CamelModel):
 
 @app.command()
 def check(
-    path: Annotated[Path | None, typer.Argument(help="Else the file that run would use.")] = None,
+    path: Annotated[
+        Path | None, typer.Argument(help="File to check (default: the one `run` would use).")
+    ] = None,
     *,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Check agents.json and the prompts, name all that is wrong."""
-    where = settings(home)
-    file = path or where.agents_file()
+    """Check agents.json and the prompts, and list every problem."""
+    settings = load_settings(home)
+    file = path or settings.agents_file()
     agents = bindings = 0
     try:
         loaded = load(file, os.environ)
-        found = library(where, loaded.file)
+        found = library(settings, loaded.file)
         problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)
     except AgentsFileError as error:

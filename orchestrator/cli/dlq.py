@@ -1,14 +1,13 @@
-"""``orchestrator dlq``: messages that kept ending their agent's process and were given up."""
+"""``orchestrator dlq``: the dead-letter queue, messages whose processing was given up."""
 
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import AsJson, Home, command_group, settings
-from orchestrator.cli._output import printable
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._output import moment, printable
 from orchestrator.cli._tables import listing
-from orchestrator.cli.trace import moment
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, RowId
 from orchestrator.errors import OrchestratorError
@@ -18,14 +17,14 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.settings import Settings
 
 Number = Annotated[
-    int, typer.Argument(metavar="ID", help="The number that the list shows.", min=1, max=2**63 - 1)
+    int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
 ]
 
 app = command_group()
 
 
 class LetterReport(CamelModel):
-    """One dead letter in ``dlq list --json``; the time in milliseconds since the epoch."""
+    """One dead letter in ``dlq list --json``; ``received_at`` is in ms since the epoch."""
 
     id: int
     channel: str
@@ -48,13 +47,13 @@ class LetterList(CamelModel):
 
 @app.callback()
 def _group() -> None:
-    """Decide about messages that were given up."""
+    """List, retry or drop messages that were given up."""
 
 
 @app.command("list")
 def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the messages that were given up."""
-    letters = _letters(settings(home))
+    letters = _letters(load_settings(home))
     listing(
         LetterList(letters=tuple(map(_report, letters))),
         "Dead letters",
@@ -68,11 +67,13 @@ def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
 @app.command()
 def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
     """Print one message that was given up."""
-    for letter in _letters(settings(home)):
+    for letter in _letters(load_settings(home)):
         if letter.id == number:
             break
     else:
-        raise OrchestratorError(f"message {number} is no dead letter; see 'orchestrator dlq list'")
+        raise OrchestratorError(
+            f"message {number} is not a dead letter; see: orchestrator dlq list"
+        )
     if as_json:
         typer.echo(_report(letter).model_dump_json(by_alias=True, indent=2))
         return
@@ -87,20 +88,20 @@ def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
 
 @app.command()
 def retry(number: Number, *, home: Home = None) -> None:
-    """Put a message back into its chat's line, for a fresh turn."""
-    change(settings(home), DLQ_RETRY, RowId(id=number), deadletters.retry, number)
-    typer.echo(f"message {number} is in line again")
+    """Queue a message again, for a new turn."""
+    change(load_settings(home), DLQ_RETRY, RowId(id=number), deadletters.retry, number)
+    typer.echo(f"message {number} is queued again")
 
 
 @app.command()
 def drop(number: Number, *, home: Home = None) -> None:
-    """End a message for good; its trace stays."""
-    change(settings(home), DLQ_DROP, RowId(id=number), deadletters.drop, number)
+    """Drop a message for good; its trace stays."""
+    change(load_settings(home), DLQ_DROP, RowId(id=number), deadletters.drop, number)
     typer.echo(f"message {number} is dropped")
 
 
-def _letters(where: Settings) -> list[InboxRow]:
-    with reading(where.paths.journal) as db:
+def _letters(settings: Settings) -> list[InboxRow]:
+    with reading(settings.paths.journal) as db:
         return deadletters.every(db)
 
 

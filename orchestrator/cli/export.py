@@ -1,11 +1,11 @@
-"""``orchestrator export``: everything that is kept of a chat or an agent, as JSON lines."""
+"""``orchestrator export``: everything that is stored about a chat or an agent."""
 
 from typing import Annotated
 
 import orjson
 import typer
 
-from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli.forget import ChatName, chat_named
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.store import reading
@@ -19,26 +19,26 @@ app = command_group()
 
 @app.callback()
 def _group() -> None:
-    """Print everything that is kept of a chat or of an agent."""
+    """Print everything that is stored about a chat or an agent."""
 
 
 @app.command()
 def chat(name: ChatName, *, home: Home = None) -> None:
-    """A row of the journal on each line, with its table."""
-    _print(settings(home), chat_named(name))
+    """Print the journal's rows of a chat as JSON lines, each with its table."""
+    _print(load_settings(home), chat_named(name))
 
 
 @app.command()
 def agent(name: AgentName, *, home: Home = None) -> None:
-    """A row of the journal on each line, with its table."""
-    _print(settings(home), Subject(agent=name))
+    """Print the journal's rows of an agent as JSON lines, each with its table."""
+    _print(load_settings(home), Subject(agent=name))
 
 
-def _print(where: Settings, subject: Subject) -> None:
+def _print(settings: Settings, subject: Subject) -> None:
     rows = 0
-    with reading(where.paths.journal) as db:
+    with reading(settings.paths.journal) as db:
         for row in erasure.export(db, subject):
             typer.echo(orjson.dumps(row))
             rows += 1
     if not rows:
-        raise OrchestratorError(f"the journal has nothing of {subject}")
+        raise OrchestratorError(f"the journal has nothing about {subject}")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.control.protocol import HEALTH, HealthReport
 from orchestrator.errors import ExitCode
@@ -17,16 +17,17 @@ app = command_group()
 def health(
     *,
     ready: Annotated[
-        bool, typer.Option("--ready", help="Exit 1 unless messages are heard, stored and answered.")
+        bool,
+        typer.Option("--ready", help="Exit 1 unless messages are received, stored and answered."),
     ] = False,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Say whether the running daemon does its work.
+    """Report whether the running daemon is alive and ready.
 
-    Exit 0 when it answers; with --ready, 1 when it is alive but not ready.
+    The exit code is 0 when it answers; with --ready it is 1 when it is alive but not ready.
     """
-    report = ask(settings(home), HEALTH, None, HealthReport)
+    report = ask(load_settings(home), HEALTH, None, HealthReport)
     if as_json:
         typer.echo(report.model_dump_json(by_alias=True))
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.errors import ConfigError
 from orchestrator.settings import bundled
 
@@ -17,24 +17,24 @@ app = command_group()
 def init(*, home: Home = None) -> None:
     """Prepare a home with an agents.json to edit.
 
-    Nothing that is already there is overwritten.
+    Existing files are kept.
     """
-    where = settings(home)
-    where.paths.prepare()
+    settings = load_settings(home)
+    settings.paths.prepare()
     for name in FILES:
-        made = _copy(bundled("config") / name, where.home / name)
-        typer.echo(f"{'created' if made else 'kept   '}  {where.home / name}")
-    option = "" if home is None else f" --home {where.home}"
+        created = _copy(bundled("config") / name, settings.home / name)
+        typer.echo(f"{'created' if created else 'kept   '}  {settings.home / name}")
+    option = "" if home is None else f" --home {settings.home}"
     typer.echo(
         f"\nNext:\n"
-        f"  edit {where.home / 'agents.json'}, then: orchestrator check{option}\n"
-        f"  set the key of a model provider, as {where.home / 'env.example'} shows\n"
+        f"  edit {settings.home / 'agents.json'}, then: orchestrator check{option}\n"
+        f"  set the key of a model provider, as {settings.home / 'env.example'} shows\n"
         f"  orchestrator run{option}"
     )
 
 
 def _copy(source: Path, target: Path) -> bool:
-    """Copy a file to where none is; False when there was one."""
+    """Copy a file; return False, without writing, when the target exists."""
     try:
         with target.open("xb") as file:
             file.write(source.read_bytes())

@@ -3,7 +3,7 @@
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import Home, command_group, settings
+from orchestrator.cli._options import Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.control.protocol import RELOAD, ReloadReport
 from orchestrator.errors import ExitCode
@@ -13,13 +13,13 @@ app = command_group()
 
 @app.command()
 def reload(*, home: Home = None) -> None:
-    """Have the daemon read agents.json again, now.
+    """Make the daemon read agents.json again now.
 
     It also does so by itself whenever the file changes.
     """
-    report = ask(settings(home), RELOAD, None, ReloadReport)
+    report = ask(load_settings(home), RELOAD, None, ReloadReport)
     for problem in report.problems:
         where = f"{problem.file}:{problem.line}" if problem.line else problem.file
         typer.echo(printable(f"{where}: {problem.severity}: {problem.message}"))
-    typer.echo("applied" if report.applied else "refused; the configuration in use stays")
+    typer.echo("applied" if report.applied else "refused; the previous configuration stays in use")
     raise typer.Exit(ExitCode.OK if report.applied else ExitCode.CONFIG)

@@ -7,7 +7,7 @@ import typer
 
 from orchestrator.agentsfile import load
 from orchestrator.channel_api import InboundMessage
-from orchestrator.cli._options import Config, Home, command_group, settings
+from orchestrator.cli._options import Config, Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.routing import explain
 
@@ -16,7 +16,7 @@ app = command_group()
 
 @app.callback()
 def _group() -> None:
-    """Find out which agent answers a chat."""
+    """Show which agent answers a chat."""
 
 
 @app.command("explain")
@@ -24,12 +24,12 @@ def explain_route(
     channel: Annotated[str, typer.Argument(help="telegram, console, web or api.")],
     chat_id: Annotated[str, typer.Argument(help="The chat's id.")],
     *,
-    thread: Annotated[str | None, typer.Option(help="Id of a thread in it.")] = None,
+    thread: Annotated[str | None, typer.Option(help="Id of a thread in the chat.")] = None,
     config: Config = None,
     home: Home = None,
 ) -> None:
-    """Say which binding of agents.json applies to a chat, and why."""
-    file = load(settings(home, config).agents_file(), os.environ).file
+    """Show which binding of agents.json applies to a chat, and why."""
+    file = load(load_settings(home, config).agents_file(), os.environ).file
     message = InboundMessage(
         channel=channel,
         bot_id="",

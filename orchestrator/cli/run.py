@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._options import Config, Home, command_group, settings
+from orchestrator.cli._options import Config, Home, command_group, load_settings
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # structlog and httpx take them along: a tenth of the daemon's start
+with without("rich", "click"):  # structlog and httpx import them: a tenth of the daemon's start-up
     from orchestrator import daemon
 
 app = command_group()
@@ -24,4 +24,4 @@ def run(
     ] = None,
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
-    raise typer.Exit(daemon.run(settings(home, config, log_level), os.environ))
+    raise typer.Exit(daemon.run(load_settings(home, config, log_level), os.environ))

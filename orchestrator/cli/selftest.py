@@ -38,7 +38,7 @@ COLUMNS = (
     "re-run",
     "double effects",
     "strays",
-    "unknown and told",
+    "unknown, reported",
     "other violations",
     "seconds",
 )
@@ -48,11 +48,11 @@ app = command_group()
 
 @dataclass
 class _Report:
-    """What is printed in the end."""
+    """The results of a self-test. ``failures`` are pairs of the option that repeats one, and it."""
 
     seed: int
     tallies: dict[str, Tally] = field(default_factory=dict)
-    failures: list[tuple[str, Result]] = field(default_factory=list)  # how to repeat it
+    failures: list[tuple[str, Result]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -76,37 +76,46 @@ def _selftest() -> None:
 @app.command()
 def crash(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="A sample, in two minutes.")] = False,
-    histories: Annotated[int, typer.Option(min=1, help="How many with several kills.")] = HISTORIES,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a sample that takes two minutes.")
+    ] = False,
+    histories: Annotated[
+        int, typer.Option(min=1, help="Random histories with several kills.")
+    ] = HISTORIES,
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time.")] = None,
-    history: Annotated[
-        str | None, typer.Option(help="Run this one alone: supervisor@plan:before#2;worker@300ms.")
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Histories at a time (default: one per CPU).")
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the homes of what failed.")] = False,
+    history: Annotated[
+        str | None, typer.Option(help="Run only this one: supervisor@plan:before#2;worker@300ms.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the homes of failed histories.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Kill the real daemon and its workers with SIGKILL and check what the world saw.
+    """Kill the real daemon and its workers with SIGKILL and check the effects outside.
 
-    It runs in a world of fakes on loopback and touches nothing of yours. First every boundary of
-    the journal and of the outside world, then pairs, then random histories. Ctrl-C shows what was
-    run so far. ORCHESTRATOR_SPAWN says how its agents are started.
+    All servers are fakes on loopback; your home and your network are not touched. Kills happen
+    first at every boundary of the journal and of the outside world, then at pairs of boundaries,
+    then in random histories. Ctrl-C ends the test and prints the results so far.
+    ORCHESTRATOR_SPAWN chooses how agents are started.
     """
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
-    alone = None if history is None else campaign.plan_of(history)
-    began = time.monotonic()
+    single = None if history is None else campaign.plan_of(history)
+    started = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
-    passed = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
-    bench = Bench(folder, jobs or os.cpu_count() or 1, passed, keep=keep)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end like Ctrl-C: daemons first
+    environ = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
+    bench = Bench(folder, jobs or os.cpu_count() or 1, environ, keep=keep)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, it stops the daemons
     try:
-        anyio.run(_run, report, bench, alone, (histories, quick))
+        anyio.run(_run, report, bench, single, (histories, quick))
     except KeyboardInterrupt:
-        typer.echo("interrupted; this is what was run", err=True)
+        typer.echo("interrupted; results so far:", err=True)
     finally:
         if not (keep and any(folder.iterdir())):
             shutil.rmtree(folder)
-    report.seconds = time.monotonic() - began
+    report.seconds = time.monotonic() - started
     if as_json:
         typer.echo(json.dumps(_as_json(report), indent=2))
     else:
@@ -114,16 +123,17 @@ def crash(
     raise typer.Exit(ExitCode.FAILED if report.violations else ExitCode.OK)
 
 
-async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[int, bool]) -> None:
-    if alone is not None:
-        todo = [alone]
+async def _run(report: _Report, bench: Bench, single: Plan | None, size: tuple[int, bool]) -> None:
+    histories, quick = size
+    if single is not None:
+        plans = [single]
     else:
         counted = {name: await campaign.count(bench, name) for name in ("standard", *AROUND)}
-        if size[1]:
-            todo = campaign.quick_plans(counted, report.seed)
+        if quick:
+            plans = campaign.quick_plans(counted, report.seed)
         else:
-            todo = campaign.plans(counted, size[0], report.seed)
-    report.tallies = campaign.tallies(todo)
+            plans = campaign.plans(counted, histories, report.seed)
+    report.tallies = campaign.tallies(plans)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -131,27 +141,27 @@ async def _run(report: _Report, bench: Bench, alone: Plan | None, size: tuple[in
         TimeRemainingColumn(),
         console=Console(stderr=True),
     ) as progress:
-        bar = progress.add_task(f"seed {report.seed}", total=len(todo))
+        bar = progress.add_task(f"seed {report.seed}", total=len(plans))
 
-        def done(plan: Plan, result: Result) -> None:
+        def record(plan: Plan, result: Result) -> None:
             progress.advance(bar)
             report.tallies[plan.phase].results.append(result)
             if result.violations:
                 report.failures.append((f"--history '{plan}'", result))
 
-        await campaign.run_all(bench, todo, done)
+        await campaign.run_all(bench, plans, record)
 
 
 def _show(report: _Report) -> None:
     table("Crash self-test", COLUMNS, (_row(tally) for tally in report.tallies.values()))
-    for how, result in report.failures:
-        typer.echo(f"{how}  {result.home if result.home.exists() else ''}")
+    for option, result in report.failures:
+        typer.echo(f"{option}  {result.home if result.home.exists() else ''}")
         for violation in result.violations:
             typer.echo(printable(f"  {violation.check}: {violation.sentence}"))
-    for number, place in ELSEWHERE.items():
-        typer.echo(f"invariant {number} is not checked here: {place}")
+    for number, reason in ELSEWHERE.items():
+        typer.echo(f"invariant {number} is not checked here: {reason}")
     typer.echo(
-        f"invariant 21: {report.recoveries} kills hit a recovery; all else was checked after them"
+        f"invariant 21: {report.recoveries} kills hit a recovery; the others were checked after it"
     )
     typer.echo(f"{len(CHECKS)} checks, seed {report.seed}, {report.seconds:.0f} s")
     typer.echo(f"{report.histories} histories, {report.violations} violations")
@@ -184,11 +194,11 @@ def _as_json(report: _Report) -> dict[str, object]:
         ],
         "failures": [
             {
-                "repeat": how,
+                "repeat": option,
                 "home": str(result.home),
                 "violations": [f"{v.check}: {v.sentence}" for v in result.violations],
             }
-            for how, result in report.failures
+            for option, result in report.failures
         ],
         "recoveriesKilled": report.recoveries,
         "notChecked": dict(ELSEWHERE),

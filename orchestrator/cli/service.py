@@ -16,17 +16,17 @@ app = command_group()
 
 @app.callback()
 def _group() -> None:
-    """Have systemd run the daemon."""
+    """Install a systemd unit for the daemon."""
 
 
 @app.command()
 def install(
     *,
-    user: Annotated[bool, typer.Option("--user", help="For yourself, without root.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="For this user, without root.")] = False,
     system: Annotated[bool, typer.Option("--system", help="For this machine.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Print the unit, write nothing.")] = False,
 ) -> None:
-    """Write a systemd unit for the daemon and say what to do with it."""
+    """Write a systemd unit for the daemon and print the next steps."""
     if user == system:
         raise typer.BadParameter("give either --user or --system")
     scope: systemd_unit.Scope = "user" if user else "system"

@@ -3,7 +3,7 @@
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli._tables import table
 from orchestrator.control.protocol import STATUS, AgentReport, RecentTurn, StatusReport
@@ -15,11 +15,12 @@ app = command_group()
 
 @app.command()
 def status(*, as_json: AsJson = False, home: Home = None) -> None:
-    """Show what the running daemon does.
+    """Show the state of the running daemon.
 
-    Agents, channels, problems of the configuration, and the last turns with their tools.
+    Agents, channels, MCP servers, problems of the configuration, and the last turns with their
+    tools.
     """
-    report = ask(settings(home), STATUS, None, StatusReport)
+    report = ask(load_settings(home), STATUS, None, StatusReport)
     if as_json:
         typer.echo(report.model_dump_json(by_alias=True, indent=2))
     else:
@@ -71,11 +72,25 @@ def _show(report: StatusReport) -> None:
 
 
 def _agent_row(agent: AgentReport) -> tuple[object, ...]:
-    where = (agent.provider, agent.model)
-    why = (agent.paused, agent.reason)
-    return (agent.agent_id, agent.state, agent.pid, agent.restarts, *where, *why)
+    return (
+        agent.agent_id,
+        agent.state,
+        agent.pid,
+        agent.restarts,
+        agent.provider,
+        agent.model,
+        agent.paused,
+        agent.reason,
+    )
 
 
 def _turn_row(turn: RecentTurn) -> tuple[object, ...]:
-    end = (turn.state, turn.stop_reason)
-    return (turn.turn_id[:SHORT_ID], turn.agent_id, turn.chat, *end, ", ".join(turn.tools), turn.ms)
+    return (
+        turn.turn_id[:SHORT_ID],
+        turn.agent_id,
+        turn.chat,
+        turn.state,
+        turn.stop_reason,
+        ", ".join(turn.tools),
+        turn.ms,
+    )

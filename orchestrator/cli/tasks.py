@@ -1,14 +1,13 @@
-"""``orchestrator tasks``: what is scheduled, and what became of it."""
+"""``orchestrator tasks``: scheduled tasks and their runs."""
 
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import AsJson, Home, command_group, settings
-from orchestrator.cli._output import printable
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._output import moment, printable
 from orchestrator.cli._tables import listing, table
-from orchestrator.cli.trace import moment
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
 from orchestrator.journal.db.store import reading
@@ -18,7 +17,7 @@ from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.times import ScheduleError
 
 Number = Annotated[
-    int, typer.Argument(metavar="ID", help="The number that the list shows.", min=1, max=2**63 - 1)
+    int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
 ]
 Limit = Annotated[int, typer.Option("--limit", help="How many runs to show.", min=1, max=1000)]
 SHOWN = 200  # characters of an outcome in the table
@@ -66,20 +65,20 @@ class RunList(CamelModel):
 
 @app.callback()
 def _group() -> None:
-    """List scheduled tasks, run one, switch it on or off."""
+    """List, run, enable or disable scheduled tasks."""
 
 
 @app.command("list")
 def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the scheduled tasks of all agents."""
-    with reading(settings(home).paths.journal) as db:
+    with reading(load_settings(home).paths.journal) as db:
         found = tasks.listed(db)
     listing(
         TaskList(tasks=tuple(map(_report, found))),
         "Tasks",
         ("id", "agent", "name", "schedule", "state", "next", "failures", "why"),
         map(_row, found),
-        empty="nothing is scheduled",
+        empty="no task is scheduled",
         as_json=as_json,
     )
 
@@ -88,8 +87,8 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
 def history(
     number: Number, *, limit: Limit = 20, as_json: AsJson = False, home: Home = None
 ) -> None:
-    """Show what became of a task's due instants, the newest first."""
-    with reading(settings(home).paths.journal) as db:
+    """Show the runs of a task, the newest first, also the skipped ones."""
+    with reading(load_settings(home).paths.journal) as db:
         task = tasks.load(db, number)
         found = task_runs.history(db, number, limit)
     if as_json:
@@ -109,23 +108,23 @@ def history(
 
 @app.command()
 def run(number: Number, *, home: Home = None) -> None:
-    """Run a task now, beside its schedule."""
-    change(settings(home), TASK_RUN, RowId(id=number), task_runs.run_now, number)
-    typer.echo(f"task {number} is in line; see 'orchestrator tasks history {number}'")
+    """Run a task once now; its schedule stays as it is."""
+    change(load_settings(home), TASK_RUN, RowId(id=number), task_runs.run_now, number)
+    typer.echo(f"task {number} is queued; see: orchestrator tasks history {number}")
 
 
 @app.command()
 def enable(number: Number, *, home: Home = None) -> None:
-    """Switch a task on, with its failures forgotten."""
-    change(settings(home), TASK_ENABLE, RowId(id=number), tasks.enable, number)
-    typer.echo(f"task {number} is on")
+    """Enable a task and reset its count of failures."""
+    change(load_settings(home), TASK_ENABLE, RowId(id=number), tasks.enable, number)
+    typer.echo(f"task {number} is enabled")
 
 
 @app.command()
 def disable(number: Number, *, home: Home = None) -> None:
-    """Switch a task off until it is enabled."""
-    change(settings(home), TASK_DISABLE, RowId(id=number), tasks.disable, number)
-    typer.echo(f"task {number} is off")
+    """Disable a task until it is enabled again."""
+    change(load_settings(home), TASK_DISABLE, RowId(id=number), tasks.disable, number)
+    typer.echo(f"task {number} is disabled")
 
 
 def _schedule(task: Task) -> str:

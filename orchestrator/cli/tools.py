@@ -1,11 +1,11 @@
-"""``orchestrator tools``: tools of MCP servers, and whether they are what they were."""
+"""``orchestrator tools``: tools of MCP servers, and whether they changed since their approval."""
 
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli._client import ask
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import minute, printable
 from orchestrator.cli._tables import listing
 from orchestrator.control.protocol import (
@@ -22,13 +22,13 @@ app = command_group()
 
 @app.callback()
 def _group() -> None:
-    """List the tools of MCP servers, approve one that has changed."""
+    """List the tools of MCP servers, or approve a changed one."""
 
 
 @app.command("list")
 def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
-    """List every tool that was seen, and which of them have changed since."""
-    found = ask(settings(home), TOOL_LIST, None, PinList)
+    """List every known tool, and whether it changed since its approval."""
+    found = ask(load_settings(home), TOOL_LIST, None, PinList)
     listing(
         found,
         "Tools of MCP servers",
@@ -50,6 +50,6 @@ def approve(
     *,
     home: Home = None,
 ) -> None:
-    """Let agents use a tool that has changed, as it is now."""
-    ask(settings(home), TOOL_APPROVE, ToolName(name=name), Ack)
+    """Let agents use a changed tool in its present version."""
+    ask(load_settings(home), TOOL_APPROVE, ToolName(name=name), Ack)
     typer.echo("approved")

@@ -1,13 +1,12 @@
 """``orchestrator trace``."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 from pydantic import TypeAdapter
 
-from orchestrator.cli._options import AsJson, Home, command_group, settings
-from orchestrator.cli._output import count, printable
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._output import count, moment, printable
 from orchestrator.cli._tables import table
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
@@ -15,7 +14,7 @@ from orchestrator.journal.inspect.trace import RecordedPrompt, Trace, TraceEvent
 from thinker.protocol.messages import LayerRecord
 from thinker.protocol.prompt_record import PromptRecord
 
-FINGERPRINT = 12  # characters of one that people are shown; --json has it whole
+FINGERPRINT = 12  # characters shown of a fingerprint; --json has all of it
 PROMPTS = TypeAdapter(list[RecordedPrompt])
 
 app = command_group()
@@ -27,21 +26,21 @@ def trace(
         str,
         typer.Argument(
             metavar="MESSAGE|TURN",
-            help="A message's number or CHANNEL:MESSAGE_ID, or (the beginning of) a turn's id.",
+            help="A message's number or CHANNEL:MESSAGE_ID, or a turn's id or its beginning.",
         ),
     ],
     *,
     prompt: Annotated[
-        bool, typer.Option("--prompt", help="Print what the model was sent instead.")
+        bool, typer.Option("--prompt", help="Print the prompts that the model received instead.")
     ] = False,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Show what became of a message.
+    """Show the history of a message.
 
-    Every state that it and its turns went through, with times; with or without a daemon.
+    Every state of the message and of its turns, with times. Works without a daemon too.
     """
-    with reading(settings(home).paths.journal) as db:
+    with reading(load_settings(home).paths.journal) as db:
         found = journal.find(db, name)
         prompts = journal.prompts(db, found) if prompt else []
     if as_json and prompt:
@@ -52,12 +51,6 @@ def trace(
         _print_prompts(prompts)
     else:
         _print(found)
-
-
-def moment(milliseconds: int) -> str:
-    """A time for people, in UTC."""
-    at = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return f"{at:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03}"
 
 
 def _print(found: Trace) -> None:
@@ -78,7 +71,7 @@ def _row(event: TraceEvent) -> tuple[object, ...]:
 
 def _print_prompts(prompts: list[RecordedPrompt]) -> None:
     if not prompts:
-        typer.echo("no model was asked yet")
+        typer.echo("no model was called yet")
     for record in prompts:
         layers = record.prompt.layers
         typer.echo(f"turn {record.turn_id}, {moment(record.at)} UTC")
@@ -101,7 +94,7 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
 
 
 def _place(prompt: PromptRecord, layer: LayerRecord) -> str:
-    """Where the model finds a layer that is not in its system prompt."""
+    """Return where a layer is if it is not in the system prompt."""
     if not prompt.beside(layer):
         return ""
     return f" · in {'an earlier' if layer.standing else 'the newest'} message"

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from orchestrator.cli._options import AsJson, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._tables import table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.journal.db.store import reading
@@ -21,7 +21,7 @@ app = command_group()
 
 
 class UsageDay(CamelModel):
-    """One agent's day; ``unsettled_tokens`` were reserved for calls that may have been billed."""
+    """One agent's day. ``unsettled_tokens`` are reserved for calls whose usage is unknown."""
 
     day: str
     agent_id: str
@@ -35,7 +35,7 @@ class UsageDay(CamelModel):
 
     @property
     def hit_rate(self) -> str:
-        """The share of the prompt that providers had cached."""
+        """The share of prompt tokens that came from providers' caches, in percent."""
         return f"{self.cached_tokens / self.prompt_tokens:.0%}" if self.prompt_tokens else ""
 
 
@@ -49,18 +49,18 @@ class UsageReport(CamelModel):
 @app.command()
 def usage(
     *,
-    agent: Annotated[str | None, typer.Option(help="Only this agent.")] = None,
-    days: Annotated[int, typer.Option(min=1, max=366, help="How many days, today included.")] = 7,
+    agent: Annotated[str | None, typer.Option(help="Show only this agent.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=366, help="Days to show, today included.")] = 7,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
     """Show how many tokens the agents used, and what they cost.
 
-    Every call of a model counts; days are those of this machine's time zone.
+    Every model call counts. Days are those of this machine's time zone.
     """
     zone = zone_or_utc(None, os.environ)
     now = time.time_ns() // 1_000_000
-    path = settings(home).paths.journal
+    path = load_settings(home).paths.journal
     with reading(path) as db:
         found = tuple(
             _day(total, since, zone)

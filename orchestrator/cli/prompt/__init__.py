@@ -10,10 +10,10 @@ import anyio
 import typer
 
 from orchestrator.agentsfile import load
-from orchestrator.cli._options import AsJson, Config, Home, command_group, settings
+from orchestrator.cli._options import AsJson, Config, Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.cli.prompt import diff, listing
-from orchestrator.cli.prompt.assembled import preview, recall, turn_of
+from orchestrator.cli.prompt.assembled import load_context, preview, preview_turn
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import UnknownAgentError
 from thinker.protocol.methods import ChatRef
@@ -23,7 +23,10 @@ app = command_group()
 
 
 class LayerReport(CamelModel):
-    """One layer in ``prompt show --json``; in the system prompt or in the newest message."""
+    """One layer in ``prompt show --json``.
+
+    ``place`` is where the layer is sent: in the system prompt or in the newest message.
+    """
 
     name: str
     chars: int
@@ -44,41 +47,43 @@ class PromptReport(CamelModel):
 
 @app.callback()
 def _group() -> None:
-    """See what an agent's model would see, and the definitions."""
+    """Show, check and compare prompts."""
 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="An agent, or a prompt definition.")],
+    name: Annotated[str, typer.Argument(help="An agent's id, or the name of a prompt definition.")],
     *,
-    message: Annotated[str | None, typer.Option(help="What the user says to the agent.")] = None,
-    chat: Annotated[str | None, typer.Option(help="In which chat; else the agent's own.")] = None,
-    channel: Annotated[str, typer.Option(help="In which channel.")] = "console",
-    layout: Annotated[str, typer.Option(help="How a definition is written.")] = "markdown",
+    message: Annotated[str | None, typer.Option(help="The user's message to the agent.")] = None,
+    chat: Annotated[
+        str | None, typer.Option(help="Id of the chat (default: the agent's id).")
+    ] = None,
+    channel: Annotated[str, typer.Option(help="The chat's channel.")] = "console",
+    layout: Annotated[str, typer.Option(help="Form in which to print a definition.")] = "markdown",
     as_json: AsJson = False,
     config: Config = None,
     home: Home = None,
 ) -> None:
-    """Print an agent's system prompt for a --message, or a definition in a --layout.
+    """Print an agent's prompt for a --message, or a definition in a --layout.
 
-    No model is called. Layouts: markdown (how agents are sent it), plain, agently_text and
+    No model is called. Layouts: markdown (as sent to models), plain, agently_text and
     agently_messages.
     """
-    where = settings(home, config)
+    settings = load_settings(home, config)
     if message is None:
-        listing.show(where, name, layout, as_json=as_json)
+        listing.show(settings, name, layout, as_json=as_json)
         return
-    path, now = where.agents_file(), time.time()
+    path, now = settings.agents_file(), time.time()
     file = load(path, os.environ).file
     agent = file.agent(name)
     if agent is None:
-        raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or mend the name")
-    place = ChatRef(channel=channel, chat_id=chat or name)
-    known = recall(where.paths.journal, agent, place, message, now)
-    prompt = listing.library(where, file).of(agent)
-    turn = turn_of(agent, prompt, place, message, known, now)
+        raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or correct the name")
+    chat_ref = ChatRef(channel=channel, chat_id=chat or name)
+    stored = load_context(settings.paths.journal, agent, chat_ref, message, now)
+    prompt = listing.library(settings, file).of(agent)
+    turn = preview_turn(agent, prompt, chat_ref, message, stored, now)
     with TemporaryDirectory(prefix="orchestrator-") as folder:
-        record = anyio.run(preview, agent, where, os.environ, turn, Path(folder))
+        record = anyio.run(preview, agent, settings, os.environ, turn, Path(folder))
     if as_json:
         typer.echo(_report(name, record).model_dump_json(by_alias=True, indent=2))
     else:

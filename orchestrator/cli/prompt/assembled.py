@@ -1,7 +1,7 @@
-"""A prompt as an agent's worker would assemble it now, without a daemon and without a model call.
+"""Assemble a prompt as the agent's worker would now, without a daemon or a model call.
 
-A worker of its own is started for it, with a prompt file of its own, so that a running daemon is
-not disturbed; the journal is only read.
+A separate worker with its own prompt file does it, and the journal is only read, so that a
+running daemon is not disturbed.
 """
 
 import dataclasses
@@ -28,39 +28,38 @@ from orchestrator.settings import Settings
 from orchestrator.tools.builtin.catalog import offered
 from thinker.protocol import methods
 from thinker.protocol.messages import JsonObject, UserMessage
-from thinker.protocol.methods import (
-    ChatRef,
-    TurnRun,
-)
+from thinker.protocol.methods import ChatRef, TurnRun
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.providers import PROVIDERS
 from thinker.protocol.rendering import PromptRender, PromptRendered
 
-SECONDS = 30.0  # for reading the skills and putting layers together
+SECONDS = 30.0  # timeout of reading the skills and assembling the layers
 M = TypeVar("M", bound=BaseModel)
 DEMO = Endpoint("demo", PROVIDERS["demo"].default_model)
 
 
 @dataclass(frozen=True)
-class Known:
-    """What the journal has for a prompt."""
+class StoredContext:
+    """What the journal contributes to a prompt."""
 
-    recollection: PromptMemory
+    memory: PromptMemory
     summary: str | None = None
 
 
-def recall(path: Path, definition: AgentDefinition, chat: ChatRef, text: str, now: float) -> Known:
-    """What the journal at ``path`` knows that bears on a message; the defaults if there is none.
+def load_context(
+    path: Path, definition: AgentDefinition, chat: ChatRef, text: str, now: float
+) -> StoredContext:
+    """Load what the journal at ``path`` has for a message; without a journal, the defaults.
 
     Raises:
         JournalError: the file cannot be read.
     """
     if not path.exists():
         books = playbooks.named(playbooks.defaults(), definition.skills)
-        return Known(PromptMemory(playbooks=playbooks.records(books)))
+        return StoredContext(PromptMemory(playbooks=playbooks.records(books)))
     with reading(path) as db:
-        return Known(
+        return StoredContext(
             load_prompt_memory(db, definition.agent_id, text, definition.skills),
             _summary(db, definition.agent_id, chat, int(now * 1000)),
         )
@@ -72,7 +71,7 @@ def _summary(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> str
         return None
     try:
         return sessions.summary(db, sessions.current(db, agent_id, address.chat_key, now))
-    except apsw.ReadOnlyError:  # no session is open, and none is started here
+    except apsw.ReadOnlyError:  # the chat has no open session, and a preview starts none
         return None
 
 
@@ -83,27 +82,27 @@ async def preview(
     turn: TurnRun,
     folder: Path,
 ) -> PromptRecord:
-    """The prompt of ``turn``; ``folder`` is an empty directory for the worker.
+    """Assemble the prompt of ``turn``; ``folder`` is an empty directory for the worker.
 
     Raises:
-        WorkerError: the worker could not be started, or could not do it.
+        WorkerError: the worker could not be started, or the request failed.
     """
     spec = _spec(definition, settings, environ, folder)
-    return await _asked(spec, methods.PROMPT_PREVIEW, turn, PromptRecord)
+    return await _call_worker(spec, methods.PROMPT_PREVIEW, turn, PromptRecord)
 
 
 async def render(settings: Settings, request: PromptRender, folder: Path) -> PromptRendered:
-    """A prompt definition by itself, as workers render it.
+    """Render a prompt definition on its own; ``folder`` is an empty directory for the worker.
 
     Raises:
-        WorkerError: the worker could not be started, or could not do it.
+        WorkerError: the worker could not be started, or the request failed.
     """
     agent = AgentDefinition(agent_id="preview", llm_provider="demo")
     spec = _spec(agent, settings, os.environ, folder)
-    return await _asked(spec, methods.PROMPT_RENDER, request, PromptRendered)
+    return await _call_worker(spec, methods.PROMPT_RENDER, request, PromptRendered)
 
 
-async def _asked(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
+async def _call_worker(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
     launch.write_prompt(spec)
     async with started(spec) as worker:
         try:
@@ -114,26 +113,26 @@ async def _asked(spec: LaunchSpec, method: str, request: BaseModel, answer: type
             ) from error
 
 
-def turn_of(
+def preview_turn(
     definition: AgentDefinition,
     prompt: JsonObject | None,
     chat: ChatRef,
     text: str,
-    known: Known,
+    stored: StoredContext,
     now: float,
 ) -> TurnRun:
-    """A turn that only its prompt is wanted of; ``now`` in seconds since the epoch."""
-    found = known.recollection
+    """Build a turn for `preview`; ``now`` is in seconds since the epoch."""
+    memory = stored.memory
     return TurnRun(
         turn_id="preview",
         chat=chat,
         messages=(UserMessage(content=text),),
-        summary=known.summary,
-        profile_prompt=found.profile_prompt,
+        summary=stored.summary,
+        profile_prompt=memory.profile_prompt,
         prompt=prompt,
-        memories=found.memories,
-        playbooks=found.playbooks,
-        skills=found.skills,
+        memories=memory.memories,
+        playbooks=memory.playbooks,
+        skills=memory.skills,
         tools=offered(definition),
         started_at=now,
         deadline=now + SECONDS,
@@ -143,7 +142,7 @@ def turn_of(
 def _spec(
     definition: AgentDefinition, settings: Settings, environ: Mapping[str, str], folder: Path
 ) -> LaunchSpec:
-    """The agent's launch spec, with a prompt file in ``folder`` and nothing that needs a key."""
+    """Return the agent's launch spec, with a prompt file in ``folder`` and without keys."""
     endpoint = launch.resolve(definition, environ, ())
     key = PROVIDERS[endpoint.provider].key_var
     if key is not None and not (environ.get(key) or definition.env.get(key) or endpoint.base_url):

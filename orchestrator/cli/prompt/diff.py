@@ -1,6 +1,6 @@
-"""``orchestrator prompt diff``: what changed between two turns, or two versions of a definition.
+"""``orchestrator prompt diff``: compare two turns, or two versions of a definition.
 
-Either side becomes a mapping of what it consists of to text; what differs in it is shown.
+Each side becomes a mapping from the name of a part to its text; the parts that differ are shown.
 """
 
 import os
@@ -18,7 +18,7 @@ import typer
 from pydantic import ValidationError
 
 from orchestrator.agentsfile import load
-from orchestrator.cli._options import AsJson, Config, Home, settings
+from orchestrator.cli._options import AsJson, Config, Home, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.cli.prompt.listing import library
@@ -41,7 +41,10 @@ Definitions = Mapping[str, PromptDefinition]
 
 
 class PromptChange(CamelModel):
-    """Something that is not as it was; None where it is missing. ``diff`` is a unified one."""
+    """A part that differs. ``before`` or ``after`` is None where it is absent.
+
+    ``diff`` is a unified diff of the two texts.
+    """
 
     what: str
     before: str | None
@@ -59,7 +62,11 @@ class DiffReport(CamelModel):
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison; a turn has both forms, unless it used no definition."""
+    """One side of a comparison.
+
+    ``bundle`` is the prompt definition, None for a turn without one; ``turn`` is what a turn's
+    model received, None for a definition.
+    """
 
     name: str
     bundle: PromptBundle | None
@@ -68,33 +75,37 @@ class Side:
 
 def diff(
     first: Annotated[
-        str, typer.Argument(metavar="ONE", help="A turn or message, a definition or its file.")
+        str, typer.Argument(metavar="ONE", help="A turn, a message, a definition or its file.")
     ],
     second: Annotated[
-        str | None, typer.Argument(metavar="[TWO]", help="Another one to compare it with.")
+        str | None, typer.Argument(metavar="[TWO]", help="The same, to compare ONE with.")
     ] = None,
     *,
     as_json: AsJson = False,
     config: Config = None,
     home: Home = None,
 ) -> None:
-    """Show what changed between two turns, or two definitions or versions of one.
+    """Show what changed between two turns, two definitions, or two versions of one.
 
     With ONE alone, an agent or a definition: what changed in its file since the last turn.
     """
-    where = settings(home, config)
-    before, after = _since_last_use(where, first) if second is None else _both(where, first, second)
+    settings = load_settings(home, config)
+    before, after = (
+        _since_last_use(settings, first)
+        if second is None
+        else _named_sides(settings, first, second)
+    )
     if before.turn is not None and after.turn is not None:
         found = compare(before.turn, after.turn)
     else:
         with TemporaryDirectory(prefix="orchestrator-") as folder:
-            found = compare(*(_contents(where, side, Path(folder)) for side in (before, after)))
+            found = compare(*(_contents(settings, side, Path(folder)) for side in (before, after)))
     report = DiffReport(before=before.name, after=after.name, changes=found)
-    typer.echo(report.model_dump_json(by_alias=True, indent=2) if as_json else _shown(report))
+    typer.echo(report.model_dump_json(by_alias=True, indent=2) if as_json else _format(report))
 
 
 def compare(before: Contents, after: Contents) -> tuple[PromptChange, ...]:
-    """Everything that is not the same in both, in its order."""
+    """Return the parts that differ, in the order of ``before``, then the new ones."""
     return tuple(
         PromptChange(what=what, before=old, after=new, diff=_unified(old or "", new or ""))
         for what, old, new in (
@@ -104,15 +115,15 @@ def compare(before: Contents, after: Contents) -> tuple[PromptChange, ...]:
     )
 
 
-def of_turn(
+def turn_contents(
     record: PromptRecord, used: PromptBundle | None, tools: tuple[ToolSpec, ...] | None
 ) -> Contents:
-    """What a turn's model was sent: settings, definition, tools, layers, fingerprints.
+    """Return what a turn's model received: settings, definition, tools, layers, fingerprints.
 
-    ``tools`` are all that it could be offered; None when that is not kept.
+    ``tools`` are all tools that the turn could offer; None when the journal has no record of them.
     """
-    asked = {} if record.settings is None else record.settings.model_dump(mode="json")
-    found = {f"setting {name}": _text(value) for name, value in asked.items()}
+    model_settings = {} if record.settings is None else record.settings.model_dump(mode="json")
+    found = {f"setting {name}": _text(value) for name, value in model_settings.items()}
     if used is not None:
         found |= _fields(used)
     found |= _tools(record.tools, tools or ())
@@ -130,105 +141,105 @@ def _tools(offered: tuple[str, ...], known: tuple[ToolSpec, ...]) -> Contents:
 
 
 def _fields(found: PromptBundle) -> dict[str, str]:
-    """What definitions say beside the words that become the prompt's.
+    """Return the fields of the definitions, without the text that is compared by section.
 
-    Of what is only included, nothing but the words and the variables counts.
+    Of definitions that are only included, text and variables alone have an effect.
     """
-    words = {definition.name for definition in found.included()}
+    included = {definition.name for definition in found.included()}
     return {
-        f"definition{_of(name, found)}: {field}": _text(value)
+        f"definition{_origin(name, found)}: {field}": _text(value)
         for name, definition in found.definitions.items()
         for field, value in definition.model_dump(
             mode="json",
             by_alias=True,
             exclude_none=True,
-            exclude={"name", "prompt"} if name in words else {"name"},
-            include={"variables"} if name in words - {found.name} else None,
+            exclude={"name", "prompt"} if name in included else {"name"},
+            include={"variables"} if name in included - {found.name} else None,
         ).items()
         if value not in ([], {})
     }
 
 
-def _of(name: str, found: PromptBundle) -> str:
-    """What tells another definition from the one itself, which may have another name elsewhere."""
+def _origin(name: str, found: PromptBundle) -> str:
+    """Name a definition unless it is the compared one, whose two versions may differ in name."""
     return "" if name == found.name else f" of {name}"
 
 
-def _contents(where: Settings, side: Side, folder: Path) -> Contents:
-    """A definition's fields and the sections that its words are, as a worker renders them.
+def _contents(settings: Settings, side: Side, folder: Path) -> Contents:
+    """Return a definition's fields and its sections as a worker renders them.
 
     Raises:
-        ConfigError: there is no definition, or it cannot be rendered.
+        ConfigError: the side has no definition, or it cannot be rendered.
     """
     if side.bundle is None:
         raise ConfigError(f"{side.name} used no prompt definition; compare it with another turn")
     request = PromptRender(prompt=side.bundle.as_json(), layout="markdown")
-    rendered = anyio.run(render, where, request, folder)
+    rendered = anyio.run(render, settings, request, folder)
     if rendered.problem:
         raise ConfigError(f"{side.name}: {rendered.problem}")
     found = _fields(side.bundle)
     for section in filter(lambda section: section.text, rendered.sections):
-        what = f"section {section.id}{_of(section.source, side.bundle)}"
+        what = f"section {section.id}{_origin(section.source, side.bundle)}"
         again = sum(key == what or key.startswith(f"{what} (") for key in found)
         found[f"{what} ({again + 1})" if again else what] = section.text
     return found
 
 
-def _since_last_use(where: Settings, name: str) -> tuple[Side, Side]:
-    """An agent's or a definition's version of the last turn, and the one of today."""
-    file = load(where.agents_file(), os.environ).file
+def _since_last_use(settings: Settings, name: str) -> tuple[Side, Side]:
+    """Return a definition as the last turn of an agent or with it had it, and as it is now."""
+    file = load(settings.agents_file(), os.environ).file
     agent = file.agent(name)
     current = name if agent is None else agent.prompt
     if current is None:
         raise ConfigError(f"agent '{name}' has no prompt definition; name two turns to compare")
-    known = library(where, file).definitions
-    with reading(where.paths.journal) as db:
+    known = library(settings, file).definitions
+    with reading(settings.paths.journal) as db:
         used = prompt_records.last_use(db, name)
         if used is None:
             raise OrchestratorError(
-                f"no turn is kept of an agent or a prompt definition called '{name}'; "
+                f"the journal has no turn of an agent or a prompt definition '{name}'; "
                 "name two turns or definitions to compare"
             )
         return _turn(db, *used), _definition(known, current)
 
 
-def _both(where: Settings, first: str, second: str) -> tuple[Side, Side]:
-    known = library(where, load(where.agents_file(), os.environ).file).definitions
-    return _side(where, known, first), _side(where, known, second)
+def _named_sides(settings: Settings, first: str, second: str) -> tuple[Side, Side]:
+    known = library(settings, load(settings.agents_file(), os.environ).file).definitions
+    return _side(settings, known, first), _side(settings, known, second)
 
 
-def _side(where: Settings, known: Definitions, name: str) -> Side:
-    """What a name means: a definition or its file, else a turn."""
+def _side(settings: Settings, known: Definitions, name: str) -> Side:
+    """Look a name up: a definition, a definition's file, or otherwise a turn."""
     if name in known or Path(name).suffix in files.ENDINGS:
         return _definition(known, name)
-    with reading(where.paths.journal) as db:
+    with reading(settings.paths.journal) as db:
         return _turn(db, name)
 
 
 def _turn(db: apsw.Connection, name: str, at: int | None = None) -> Side:
-    """What a turn was sent last, or at a time (milliseconds)."""
+    """Return what a turn's model received last, or at a time (milliseconds since the epoch)."""
     every = journal.prompts(db, journal.find(db, name))
     recorded = [record for record in every if at in (None, record.at)]
     if not recorded:
-        raise OrchestratorError(f"{name}: no model was asked in this turn, or it is not kept")
+        raise OrchestratorError(f"{name}: this turn called no model, or its record was removed")
     newest = recorded[-1]
-    made_of = prompt_records.ingredients(db, newest.turn_id, newest.at)
+    sources = prompt_records.ingredients(db, newest.turn_id, newest.at)
     title = f"turn {newest.turn_id}"
-    used = made_of.definition
+    used = sources.definition
     try:
         found = None if used is None else PromptBundle.model_validate(used)
     except ValidationError as error:
         raise OrchestratorError(
-            f"{title}: its definition was kept by another version, which has to compare it"
+            f"{title}: another version stored its prompt definition; compare it with that version"
         ) from error
-    return Side(title, found, of_turn(newest.prompt, found, made_of.tools))
+    return Side(title, found, turn_contents(newest.prompt, found, sources.tools))
 
 
 def _definition(known: Definitions, name: str) -> Side:
-    """A definition by its name or its file.
+    """Load a definition by its name or its file.
 
     Raises:
-        ConfigError: there is none that can be used.
+        ConfigError: it does not exist or is invalid.
     """
     if Path(name).suffix in files.ENDINGS:
         file = files.load(Path(name))
@@ -250,7 +261,7 @@ def _bundle(known: Definitions, name: str) -> PromptBundle:
 
 
 def _text(value: object) -> str:
-    """A value for people: a text is itself, a list a line for each."""
+    """Format a value: text as it is, a list with one line per item, anything else as JSON."""
     if isinstance(value, list):
         return "\n".join(map(_text, value))
     return value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -258,10 +269,10 @@ def _text(value: object) -> str:
 
 def _unified(before: str, after: str) -> str:
     lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="")
-    return "\n".join(list(lines)[2:])  # the first two name files
+    return "\n".join(list(lines)[2:])  # the first two are the headers with file names
 
 
-def _shown(report: DiffReport) -> str:
+def _format(report: DiffReport) -> str:
     total = count(len(report.changes), "change")
     return printable("\n".join((f"{report.before} → {report.after}: {total}", *_lines(report))))
 

@@ -1,15 +1,14 @@
 """``orchestrator prompt list`` and ``check``, and ``prompt show`` of a definition."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
 import typer
 
-from orchestrator.agentsfile import AgentsFile, Problem, load
-from orchestrator.cli._options import AsJson, Config, Home, settings
+from orchestrator.agentsfile import AgentsFile, load
+from orchestrator.cli._options import AsJson, Config, Home, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli._tables import table
 from orchestrator.cli.prompt.assembled import render
@@ -40,18 +39,18 @@ class DefinitionList(CamelModel):
     prompts: tuple[DefinitionReport, ...]
 
 
-def library(where: Settings, file: AgentsFile) -> PromptLibrary:
-    """The definitions as a daemon of this home would read them now."""
-    found = PromptLibrary(where)
+def library(settings: Settings, file: AgentsFile) -> PromptLibrary:
+    """Read the prompt definitions as a daemon of this home would now."""
+    found = PromptLibrary(settings)
     found.read(file)
     return found
 
 
 def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home = None) -> None:
-    """List the prompt definitions, what they include and which agents use them."""
-    where = settings(home, config)
-    file = load(where.agents_file(), os.environ).file
-    found = library(where, file).definitions
+    """List the prompt definitions, their includes and the agents that use them."""
+    settings = load_settings(home, config)
+    file = load(settings.agents_file(), os.environ).file
+    found = library(settings, file).definitions
     reports = tuple(_report(found[name], file) for name in sorted(found))
     if as_json:
         typer.echo(DefinitionList(prompts=reports).model_dump_json(by_alias=True, indent=2))
@@ -74,24 +73,24 @@ def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home =
 
 
 def check(*, config: Config = None, home: Home = None) -> None:
-    """Check the prompt definitions and name everything that is wrong with them."""
-    where = settings(home, config)
-    found = library(where, load(where.agents_file(), os.environ).file)
+    """Check the prompt definitions, and list every problem."""
+    settings = load_settings(home, config)
+    found = library(settings, load(settings.agents_file(), os.environ).file)
     for problem in found.problems:
         typer.echo(printable(str(problem)))
-    errors = _errors(found.problems)
+    errors = sum(problem.severity == "error" for problem in found.problems)
     typer.echo(f"{count(len(found.definitions), 'prompt')}, {count(errors, 'error')}")
     raise typer.Exit(ExitCode.CONFIG if errors else ExitCode.OK)
 
 
-def show(where: Settings, name: str, layout: str, *, as_json: bool) -> None:
+def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
     """Print a definition in a layout, with the size of each section.
 
     Raises:
-        ConfigError: there is no such definition, or it cannot be rendered.
+        ConfigError: the definition does not exist or cannot be rendered.
     """
-    file = load(where.agents_file(), os.environ).file
-    found = library(where, file).definitions
+    file = load(settings.agents_file(), os.environ).file
+    found = library(settings, file).definitions
     if name not in found:
         raise ConfigError(
             f"there is no prompt '{name}'; see: orchestrator prompt list "
@@ -99,13 +98,13 @@ def show(where: Settings, name: str, layout: str, *, as_json: bool) -> None:
         )
     request = PromptRender(prompt=bundle(found, name).as_json(), layout=layout)
     with TemporaryDirectory(prefix="orchestrator-") as folder:
-        rendered = anyio.run(render, where, request, Path(folder))
+        rendered = anyio.run(render, settings, request, Path(folder))
     if rendered.problem:
         raise ConfigError(f"prompt '{name}': {rendered.problem}")
-    typer.echo(rendered.model_dump_json(indent=2) if as_json else _shown(rendered))
+    typer.echo(rendered.model_dump_json(indent=2) if as_json else _format(rendered))
 
 
-def _shown(rendered: PromptRendered) -> str:
+def _format(rendered: PromptRendered) -> str:
     sizes = (
         f"── {section.id} · from {section.source} · {len(section.text)} chars ──"
         for section in rendered.sections
@@ -129,7 +128,3 @@ def _report(definition: PromptDefinition, file: AgentsFile) -> DefinitionReport:
         tools=None if tools is None else tuple(entry.name for entry in tools),
         agents=tuple(a.agent_id for a in file.agents if a.prompt == definition.name),
     )
-
-
-def _errors(problems: Sequence[Problem]) -> int:
-    return sum(problem.severity == "error" for problem in problems)

@@ -44,14 +44,14 @@ def test_agent_is_forgotten_with_its_files_when_it_was_taken_out(home: Path) -> 
     """In the journal first; what was asked about is what is gone."""
     refused = command(home, "forget", "agent", "work", "--yes")
     assert refused.exit_code == ExitCode.FAILED
-    assert "agent work is in agents.json; take it out first" in refused.stderr
+    assert "agent work is in agents.json; remove it there first" in refused.stderr
     done = command(home, "forget", "agent", "gone", said="y\n")
     assert done.exit_code == 0
-    assert "agent gone is forgotten" in done.stdout
+    assert "agent gone: deleted" in done.stdout
     assert "agent-prompts/gone.txt" in done.stdout
     assert left(home) == set()
     again = command(home, "forget", "agent", "gone", "--yes")
-    assert "there is nothing of agent gone" in again.stderr
+    assert "nothing is stored about agent gone" in again.stderr
 
 
 def test_files_that_a_kill_left_go_with_the_next_try(home: Path) -> None:
@@ -97,7 +97,7 @@ def test_chat_is_named_by_channel_and_id(home: Path) -> None:
     """Anything else is told what to write; so is a chat that nobody knows."""
     assert "write its channel and id" in command(home, "forget", "chat", "4711").stderr
     assert (
-        "there is nothing of chat telegram:5"
+        "nothing is stored about chat telegram:5"
         in command(home, "forget", "chat", "telegram:5", "--yes").stderr
     )
 
@@ -111,4 +111,4 @@ def test_everything_of_a_chat_is_printed_as_json_lines(home: Path) -> None:
     assert {"inbox", "turn", "step", "message", "fact"} <= {row["table"] for row in rows}
     assert "from another chat" not in shown.stdout
     assert command(home, "export", "agent", "gone").exit_code == 0
-    assert "nothing of agent nobody" in command(home, "export", "agent", "nobody").stderr
+    assert "nothing about agent nobody" in command(home, "export", "agent", "nobody").stderr

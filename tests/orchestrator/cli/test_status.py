@@ -101,7 +101,7 @@ async def test_daemon_that_goes_away_while_asked_is_not_running(tmp_path: Path) 
     async with serving(tmp_path, {protocol.STATUS: hang_up}) as server:
         refused = await ask(tmp_path, "status")
     assert refused.exit_code == ExitCode.NOT_RUNNING
-    assert "went away" in refused.stderr
+    assert "stopped" in refused.stderr
 
 
 async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path
     async with serving(tmp_path, {protocol.STATUS: {"ready": "perhaps"}}):
         refused = await ask(tmp_path, "status")
     assert refused.exit_code == ExitCode.FAILED
-    assert refused.stderr == "the daemon is of another version; restart it\n"
+    assert refused.stderr == "the daemon runs another version; restart it\n"
 
 
 async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
@@ -176,8 +176,8 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
         revoked = await ask(tmp_path, "pair", "revoke", "telegram", "5")
     assert "[red]Eve\N{REPLACEMENT CHARACTER}[2J  pending  ABCD  1970-01-01 00:00" in listed.stdout
     assert json.loads(as_json.stdout)["pairings"][0]["chatId"] == "5"
-    assert approved.stdout == "telegram chat 5 is let in\n"
-    assert revoked.stdout == "telegram chat 5 is shut out\n"
+    assert approved.stdout == "telegram chat 5 is admitted\n"
+    assert revoked.stdout == "telegram chat 5 is not admitted any more\n"
     assert server.params(protocol.PAIR_APPROVE) == [{"code": "ABCD"}]
     (params,) = server.params(protocol.PAIR_REVOKE)
     assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")
@@ -186,4 +186,4 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
 async def test_empty_list_of_pairings_says_so(tmp_path: Path) -> None:
     """Rather than nothing."""
     async with serving(tmp_path, {protocol.PAIR_LIST: PairingList(pairings=())}):
-        assert (await ask(tmp_path, "pair", "list")).stdout == "no chat has asked yet\n"
+        assert (await ask(tmp_path, "pair", "list")).stdout.startswith("no chat has asked")

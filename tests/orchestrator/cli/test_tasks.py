@@ -60,12 +60,12 @@ def test_history_shows_every_due_instant_the_newest_first(home: Path) -> None:
 
 def test_without_a_daemon_the_journal_is_changed(home: Path) -> None:
     """As its only owner."""
-    assert command(home, "tasks", "disable", "1").stdout == "task 1 is off\n"
+    assert command(home, "tasks", "disable", "1").stdout == "task 1 is disabled\n"
     assert state(home) == "disabled"
     assert "disabled" in command(home, "tasks", "list").stdout
-    assert command(home, "tasks", "enable", "1").stdout == "task 1 is on\n"
+    assert command(home, "tasks", "enable", "1").stdout == "task 1 is enabled\n"
     assert state(home) == "active"
-    assert command(home, "tasks", "run", "1").stdout.startswith("task 1 is in line")
+    assert command(home, "tasks", "run", "1").stdout.startswith("task 1 is queued")
     with reading(home / "journal.db") as db:
         assert [run.state for run in task_runs.history(db, 1, 9)] == ["due", "due", "missed"]
 
@@ -97,4 +97,4 @@ def test_home_without_a_task_says_so(tmp_path: Path) -> None:
     """And without a journal, that there is none."""
     assert command(tmp_path, "tasks", "list").exit_code == ExitCode.IO
     open_database(tmp_path / "journal.db").close()
-    assert command(tmp_path, "tasks", "list").stdout == "nothing is scheduled\n"
+    assert command(tmp_path, "tasks", "list").stdout == "no task is scheduled\n"

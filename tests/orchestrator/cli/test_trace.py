@@ -112,7 +112,7 @@ def test_prompt_of_a_turn_is_shown_layer_by_layer(home: Path) -> None:
     assert found[0]["turnId"] == "turn-closed"
     (layer,) = found[0]["prompt"]["layers"]
     assert (layer["name"], layer["text"]) == ("base", "You are kind.")
-    assert command(home, "trace", "turn-fresh", "--prompt").stdout == "no model was asked yet\n"
+    assert command(home, "trace", "turn-fresh", "--prompt").stdout == "no model was called yet\n"
 
 
 def test_home_without_a_journal_is_an_error_that_says_so(tmp_path: Path) -> None:

@@ -140,9 +140,9 @@ def test_what_cannot_be_compared_is_refused_with_what_can(tmp_path: Path) -> Non
     bare = command(tmp_path, "prompt", "diff", "bare")
     assert "agent 'bare' has no prompt definition; name two turns" in bare.stderr
     unused = command(tmp_path, "prompt", "diff", "work")
-    assert "no turn is kept of an agent or a prompt definition called 'work'" in unused.stderr
+    assert "the journal has no turn of an agent or a prompt definition 'work'" in unused.stderr
     unasked = command(tmp_path, "prompt", "diff", "planner", "t1")
-    assert "t1: no model was asked in this turn" in unasked.stderr
+    assert "t1: this turn called no model" in unasked.stderr
     (tmp_path / "broken.yaml").write_text("prompt: x", "utf-8")
     broken = command(tmp_path, "prompt", "diff", "who", str(tmp_path / "broken.yaml"))
     assert broken.exit_code == ExitCode.CONFIG
