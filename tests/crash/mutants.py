@@ -12,12 +12,12 @@ DATA = ("config", "prompts", "skills")
 SPLIT = """
     import apsw
     from contextlib import suppress
-    from orchestrator.failpoints import boundary
+    from orchestrator.failpoints import failpoint
     shared = False  # with other jobs, each in a savepoint
     with suppress(apsw.SQLError):
         shared = db.execute("RELEASE job") is not None
     db.execute("COMMIT")
-    boundary("split:after")
+    failpoint("split:after")
     db.execute("BEGIN IMMEDIATE")
     shared and db.execute("SAVEPOINT job")
 """
@@ -69,7 +69,7 @@ MUTANTS = (
         "lost",
         "channels/telegram/adapter.py",
         "        await intake.accept(messages, offset)\n",
-        "        await self._api.poll(offset, telegram_updates.KINDS, 0)\n"
+        "        await self._api.poll(offset, updates.KINDS, 0)\n"
         "        await intake.accept(messages, offset)\n",
         ("supervisor@ingest:before#1",),
     ),
@@ -142,7 +142,7 @@ MUTANTS = (
         "a direct message is sent again blindly",
         "duplicate (12)",
         "journal/turns/outbox.py",
-        '        doubt(db, row_id, "the process stopped while sending", now, now)\n',
+        '        mark_unconfirmed(db, row_id, "the process stopped while sending", now, now)\n',
         '        requeue(db, row_id, "the process stopped while sending", 0)\n',
         ("supervisor@send:after#1",),
     ),

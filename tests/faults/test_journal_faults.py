@@ -17,6 +17,7 @@ from fakes.journal import receive, update
 
 from orchestrator.errors import ExitCode
 from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.migrations import scripts
 from orchestrator.journal.turns import inbox
 
 FRAME = 4096 + 24  # bytes of a page and its header in the WAL
@@ -119,15 +120,22 @@ def test_power_cut_loses_no_commit(tmp_path: Path, platter: Path) -> None:
             assert kept == [f"text {earlier}" for earlier in range(number + 1)]
 
 
+CHANGE = """
+CREATE TABLE kept(id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
+INSERT INTO kept SELECT id, text FROM inbox;
+ALTER TABLE turn ADD COLUMN later INTEGER;
+UPDATE turn SET later = 1;
+DROP TABLE pause_told;
+DROP TABLE pause;
+"""
 DIE_AFTER = """
 import os, signal, sys
-from pathlib import Path
 import apsw
-from orchestrator.journal import store
+from orchestrator.journal.migrations import migrate, scripts
 
 class Dying(apsw.Connection):
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
+    def __init__(self, path):
+        super().__init__(path)
         self.statements = 0
         self.exec_trace = self.trace
 
@@ -137,27 +145,31 @@ class Dying(apsw.Connection):
             os.kill(os.getpid(), signal.SIGKILL)
         return True
 
-store.apsw.Connection = Dying
-store.open_database(Path(sys.argv[1]))
+known = scripts()
+migrate(Dying(sys.argv[1]), known | {max(known) + 1: sys.argv[3]})
 """
 
 
 @pytest.mark.process
 def test_death_within_a_migration_leaves_the_old_journal_or_the_new_one(tmp_path: Path) -> None:
-    """Killed after every few statements of opening it, a golden journal can be opened (F4)."""
+    """Killed after each statement of a migration, a golden journal has none or all of it (F4)."""
     path = tmp_path / "journal.db"
     restore(path)
     with closing(apsw.Connection(str(path))) as db:
-        before = db.execute("SELECT count(*), max(id) FROM inbox").fetchall()
-    deaths = 0
-    for statements in range(4, 60, 5):
-        command = [sys.executable, "-c", DIE_AFTER, str(path), str(statements)]
-        deaths += subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        before = db.execute("SELECT id, text FROM inbox").fetchall()
+    deaths, died = 0, True
+    while died:
+        command = [sys.executable, "-c", DIE_AFTER, str(path), str(deaths), CHANGE]
+        died = subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        deaths += died
         with closing(apsw.Connection(str(path))) as db:
             assert db.execute("PRAGMA integrity_check").get == "ok"
-    assert deaths > 1
-    with closing(open_database(path)) as db:
-        assert db.execute("SELECT count(*), max(id) FROM inbox").fetchall() == before
+            assert db.execute("SELECT id, text FROM inbox").fetchall() == before
+            tables = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+            assert (db.execute("PRAGMA user_version").get > max(scripts())) != died
+        assert ("kept" in tables) != died
+        assert ("pause" in tables) == died
+    assert deaths > len(CHANGE.strip().splitlines())
 
 
 @pytest.mark.process

@@ -1,6 +1,8 @@
-"""Numbered schema changes: ``0001_….sql``, ``0002_….sql``, applied once, in order."""
+"""The schema of the journal as numbered changes: ``0001_….sql``, then ``0002_….sql``."""
 
+from collections.abc import Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import apsw
 
@@ -8,23 +10,32 @@ from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 
 
-def scripts() -> dict[int, str]:
-    """The SQL of every migration by its number."""
-    folder = resources.files(__package__)
+def scripts(folder: Traversable | None = None) -> dict[int, str]:
+    """Return the SQL of every migration by its number.
+
+    Args:
+        folder: where the files are (default: this package).
+    """
     return {
         int(entry.name.split("_")[0]): entry.read_text("utf-8")
-        for entry in folder.iterdir()
+        for entry in (folder or resources.files(__package__)).iterdir()
         if entry.name.endswith(".sql")
     }
 
 
-def migrate(db: apsw.Connection) -> None:
-    """Bring the schema up to date, in one transaction with its number: in whole or not at all.
+def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None:
+    """Apply the migrations that a journal lacks, in order and in one transaction.
+
+    The transaction also stores the new number as ``user_version``.
+
+    Args:
+        db: the journal, outside a transaction.
+        known: the migrations by number, without gaps (default: `scripts`).
 
     Raises:
         JournalError: the file was written by a newer version of this program.
     """
-    known = scripts()
+    known = known or scripts()
     version = db.execute("PRAGMA user_version").get
     newest = max(known)
     if version > newest:

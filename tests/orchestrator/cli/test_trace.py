@@ -35,15 +35,16 @@ def test_trace_shows_every_state_from_arrival_to_close(home: Path) -> None:
     """The message, its turn, each step and each message of the reply, in order."""
     assert states(home, "6") == [
         ("inbox", 6, "new"),
-        ("inbox", 6, "claimed"),
         ("turn", 0, "running"),
+        ("inbox", 6, "claimed"),
         ("step", 1, "done"),
         ("step", 2, "planned"),
         ("step", 2, "intent"),
         ("step", 2, "done"),
         ("step", 3, "done"),
-        ("inbox", 6, "done"),
+        ("turn", 0, "replied"),
         ("outbox", 2, "queued"),
+        ("inbox", 6, "done"),
         ("outbox", 2, "sending"),
         ("outbox", 2, "delivered"),
         ("turn", 0, "closed"),
@@ -123,9 +124,9 @@ def test_home_without_a_journal_is_an_error_that_says_so(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_journal_that_is_too_old_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_journal_without_a_schema_is_an_error_that_says_so(tmp_path: Path) -> None:
     """Reading changes nothing, so the daemon has to migrate it first."""
-    restore(tmp_path / "journal.db")
+    (tmp_path / "journal.db").touch()
     refused = command(tmp_path, "trace", "1")
     assert refused.exit_code == ExitCode.IO
     assert "start the daemon once" in refused.stderr

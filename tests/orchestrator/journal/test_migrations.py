@@ -1,56 +1,162 @@
 """Schema changes: once, in order, never backwards."""
 
+import os
+import signal
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
+from fakes.golden import restore
+from fakes.journal import job, opened
 
 from orchestrator.errors import JournalError
+from orchestrator.journal import migrations
 from orchestrator.journal.db.store import open_database
-from orchestrator.journal.migrations import scripts
+from orchestrator.journal.migrations import migrate, scripts
 from orchestrator.journal.turns import pauses
+
+FOLDER = Path(migrations.__file__).parent
+NEWEST = max(scripts())
+TABLE = "CREATE TABLE later(n INTEGER) STRICT; INSERT INTO later VALUES(1);"
+PAUSES = """
+    CREATE TABLE pause_2(
+      id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL,
+      kind TEXT NOT NULL CHECK(kind IN('operator','anomaly','budget','account','holiday')),
+      reason TEXT NOT NULL, at INTEGER NOT NULL, ended_at INTEGER, mark INTEGER) STRICT;
+    INSERT INTO pause_2 SELECT * FROM pause;
+    CREATE TABLE pause_told_2(
+      pause_id INTEGER NOT NULL REFERENCES pause_2, chat_key TEXT NOT NULL,
+      PRIMARY KEY(pause_id, chat_key)) STRICT, WITHOUT ROWID;
+    INSERT INTO pause_told_2 SELECT * FROM pause_told;
+    DROP TABLE pause_told;
+    DROP TABLE pause;
+    ALTER TABLE pause_2 RENAME TO pause;
+    ALTER TABLE pause_told_2 RENAME TO pause_told;
+    CREATE UNIQUE INDEX one_pause ON pause(agent_id) WHERE ended_at IS NULL;
+"""  # how a CHECK is changed, in two tables that refer to each other
+MIGRATE = """
+import sys
+import apsw
+from orchestrator.journal.migrations import migrate, scripts
+db = apsw.Connection(sys.argv[1])
+migrate(db, scripts() | {int(sys.argv[2]): sys.argv[3]})
+"""
+
+
+def following(*changes: str) -> dict[int, str]:
+    """The migrations of this version and later ones."""
+    return scripts() | dict(enumerate(changes, NEWEST + 1))
+
+
+def version(db: apsw.Connection) -> int:
+    """The schema's number."""
+    return int(db.execute("PRAGMA user_version").get)
+
+
+def schema(db: apsw.Connection) -> list[tuple[object, ...]]:
+    """The statements that made the schema."""
+    return db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
     """Two developers cannot take the same number unnoticed."""
-    assert sorted(scripts()) == list(range(1, len(scripts()) + 1))
+    files = sorted(file.name for file in FOLDER.glob("*.sql"))
+    assert [file.split("_")[0] for file in files] == [
+        f"{number:04}" for number in range(1, len(scripts()) + 1)
+    ]
+
+
+def test_only_sql_files_are_migrations(tmp_path: Path) -> None:
+    """Each has the number that its name begins with."""
+    for name in ("0002_more.sql", "0001_initial.sql", "notes.md", "__init__.py"):
+        (tmp_path / name).write_text(f"-- {name}", "utf-8")
+    assert scripts(tmp_path) == {1: "-- 0001_initial.sql", 2: "-- 0002_more.sql"}
 
 
 def test_opening_again_changes_nothing(tmp_path: Path) -> None:
     """Every migration is applied once."""
-    path = tmp_path / "journal.db"
     schemas = []
     for _ in range(2):
-        db = open_database(path)
-        assert db.execute("PRAGMA user_version").get == max(scripts())
-        schemas.append(db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall())
-        db.close()
+        with opened(tmp_path) as db:
+            assert version(db) == NEWEST
+            schemas.append(schema(db))
     assert schemas[0] == schemas[1]
+
+
+def test_journal_gets_the_migrations_that_it_lacks_in_order(tmp_path: Path) -> None:
+    """The third needs the second; applied again, either would fail."""
+    change = "ALTER TABLE later ADD COLUMN more TEXT; UPDATE later SET more = 'x' || n;"
+    with opened(tmp_path) as db:
+        migrate(db, following(TABLE))
+        assert version(db) == NEWEST + 1
+        for _ in range(2):
+            migrate(db, following(TABLE, change))
+            assert version(db) == NEWEST + 2
+            assert db.execute("SELECT n, more FROM later").fetchall() == [(1, "x1")]
+
+
+def test_new_journal_gets_every_migration_at_once(tmp_path: Path) -> None:
+    """Its schema is that of a journal that got them one after the other."""
+    with opened(tmp_path) as old, closing(apsw.Connection(":memory:")) as new:
+        migrate(old, following(TABLE))
+        migrate(new, following(TABLE))
+        assert schema(new) == schema(old)
+        assert version(new) == version(old)
+
+
+def test_migration_that_fails_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
+    """What it and those before it did is rolled back, and the journal can be used."""
+    with opened(tmp_path) as db:
+        before = schema(db)
+        with pytest.raises(apsw.SQLError, match="no such table: missing"):
+            migrate(db, following(TABLE, "DROP TABLE inbox; DELETE FROM missing;"))
+        assert (version(db), schema(db)) == (NEWEST, before)
+        migrate(db, following(TABLE))
+        assert version(db) == NEWEST + 1
 
 
 def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
     """The message names both ways out."""
     path = tmp_path / "journal.db"
-    db = open_database(path)
-    db.execute("PRAGMA user_version=999")
-    db.close()
+    with opened(tmp_path) as db:
+        migrate(db, following(TABLE))
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"schema 999.*install the newer version.*backup"):
+    expected = rf"schema {NEWEST + 1}, this version knows {NEWEST}; install the newer.*backup"
+    with pytest.raises(JournalError, match=expected):
         open_database(path)
     assert path.read_bytes() == before
 
 
-def test_pauses_and_who_knows_of_them_survive_their_new_table(tmp_path: Path) -> None:
-    """Migration 9 copies two tables that refer to each other."""
-    old = apsw.Connection(str(tmp_path / "journal.db"))
-    for number in range(1, 9):
-        old.execute(scripts()[number])
-    old.execute("PRAGMA user_version=8")
-    old.execute("INSERT INTO pause VALUES(7,'work','budget','spent',1,NULL,NULL)")
-    old.execute("INSERT INTO pause_told VALUES(7,'telegram/1/7/')")
-    old.close()
-    with closing(open_database(tmp_path / "journal.db")) as db:
+def test_rows_of_two_tables_survive_their_replacement(tmp_path: Path) -> None:
+    """A migration may copy tables that refer to each other; foreign keys are checked meanwhile."""
+    with opened(tmp_path) as db:
+        with job(db):
+            db.execute("INSERT INTO pause VALUES(7,'work','budget','spent',1,NULL,NULL)")
+            db.execute("INSERT INTO pause_told VALUES(7,'telegram/1/7/')")
+        migrate(db, following(PAUSES))
         assert db.execute("SELECT pause_id FROM pause_told JOIN pause ON id = pause_id").get == 7
         assert pauses.find(db, "work") == pauses.Pause(7, "work", "budget", "spent", 1)
         assert not db.execute("PRAGMA foreign_key_check").fetchall()
+        with pytest.raises(apsw.ConstraintError):
+            db.execute("INSERT INTO pause_told VALUES(8,'telegram/1/7/')")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("point", "added"), [("before", 0), ("after", 1)])
+def test_death_around_the_commit_of_a_migration(tmp_path: Path, point: str, added: int) -> None:
+    """Killed just before it, the journal is the old one; just after it, the new one."""
+    path = tmp_path / "journal.db"
+    restore(path)
+    command = [sys.executable, "-c", MIGRATE, str(path), str(NEWEST + 1), TABLE]
+    crash = {"ORCHESTRATOR_CRASH_AT": f"supervisor@migrate:{point}#1"}
+    log = {"ORCHESTRATOR_CRASH_LOG": str(tmp_path / "log")}
+    died = subprocess.run(command, check=False, env=os.environ | crash | log)
+    assert died.returncode == -signal.SIGKILL
+    with closing(apsw.Connection(str(path))) as db:
+        assert db.execute("PRAGMA integrity_check").get == "ok"
+        assert version(db) == NEWEST + added
+        migrate(db, following(TABLE))
+        assert db.execute("SELECT n FROM later").fetchall() == [(1,)]

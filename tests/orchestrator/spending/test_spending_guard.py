@@ -11,7 +11,6 @@ from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, open_turn, opened, receive, step, update
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.journal import migrations
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox, pauses, steps, turns, usage
@@ -258,22 +257,3 @@ def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
     assert row is not None
     assert bench.gate.admits(bench.db, "work", row) is not None
     assert bench.told() == []
-
-
-def test_calls_of_older_journals_are_counted(bench: Bench) -> None:
-    """The ledger of a journal that had none is made from its steps."""
-    turn = open_turn(bench.db)
-    with job(bench.db):
-        steps.plan(
-            bench.db,
-            step(turn.id, content="x").model_copy(
-                update={"usage": Usage(prompt=7, completion=2, cached=3)}
-            ),
-            CLASSES,
-            1,
-            bench.now,
-        )
-    script = Path(migrations.__file__).parent.joinpath("0006_costs.sql").read_text("utf-8")
-    begin = script.index("INSERT INTO model_call")
-    bench.db.execute(script[begin : script.index(";", begin)])
-    assert usage.spent(bench.db, "work", 0) == Amount(9, 0.0)

@@ -107,8 +107,8 @@ def test_message_that_sqlite_cannot_read_is_stored_all_the_same(db: apsw.Connect
     assert found(db, "goes") == ["and on it goes"]
 
 
-def test_what_was_said_before_the_index_came_is_found(tmp_path: Path) -> None:
-    """The migration reads the older messages."""
+def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
+    """A golden journal is searched with the index that it brings."""
     path = tmp_path / "journal.db"
     restore(path)
     before = apsw.Connection(str(path))
