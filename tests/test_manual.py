@@ -22,7 +22,7 @@ from orchestrator.schedules.normalize import normalise
 from orchestrator.schedules.specs import from_fields, skill_fields
 from orchestrator.selftest import invariants
 from thinker.formats import plain_yaml, skill_file
-from thinker.formats.prompts import files
+from thinker.formats.prompts import definition_files
 from thinker.history import RESULT_LIMIT
 from thinker.protocol.messages import SideEffect
 
@@ -183,6 +183,6 @@ def check_markdown(text: str, folder: Path) -> None:
 def check_definition(path: Path, text: str) -> None:
     """A prompt definition without a problem."""
     path.write_text(text, "utf-8")
-    found = files.load(path)
+    found = definition_files.load(path)
     assert found.definition is not None, found.problems
     assert found.problems == ()

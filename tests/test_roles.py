@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from thinker.formats.prompts.files import scan
+from thinker.formats.prompts.definition_files import scan
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.sources import LayeredSource
 from thinker.prompt.render.layouts import markdown

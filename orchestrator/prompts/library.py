@@ -24,7 +24,7 @@ from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from thinker.formats.prompts.bundle import PromptBundle, bundle
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.files import scan
+from thinker.formats.prompts.definition_files import scan
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.tooluse import INJECTED, SubagentUse
 from thinker.protocol.environments import Env, Environments

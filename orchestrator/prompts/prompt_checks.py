@@ -13,7 +13,7 @@ from orchestrator.agentsfile.problems import suggestion
 from orchestrator.prompts.prompt_tools import registry
 from orchestrator.tools.builtin.catalog import TOOLS
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.files import DefinitionFile
+from thinker.formats.prompts.definition_files import DefinitionFile
 from thinker.formats.prompts.problem import DefinitionProblem as Finding
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.substitution import named

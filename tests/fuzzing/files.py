@@ -12,7 +12,7 @@ from orchestrator.agentsfile import parse as parse_agents
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.prompts.definition import read as read_definition
-from thinker.formats.prompts.files import MAX_BYTES
+from thinker.formats.prompts.definition_files import MAX_BYTES
 from thinker.formats.skill_file import SkillError
 
 SKILL_KEYS = (

@@ -5,11 +5,8 @@ from typing import Any, TypeAlias
 from fuzzing.target import CUTS, Target, pieces, repeated
 from hypothesis import strategies as st
 
-from thinker.answers.complete import complete
-from thinker.answers.locate import blocks
+from thinker.answers.json_blocks import blocks, complete
 from thinker.answers.parse import parse as parse_answer
-from thinker.answers.reader import JsonEvent as AnswerEvent
-from thinker.answers.stream import AnswerStream
 from thinker.toolcalls.text.inject import call_text
 from thinker.toolcalls.text.parser import (
     CLOSE,
@@ -81,35 +78,16 @@ def check_calls(given: Chunked) -> None:
             assert event.name == event.name.strip() != ""
 
 
-def check_answer(given: Chunked) -> None:
-    """A value or none; the stream says the same for every chunking, each value once."""
-    text, cuts, opening = given
+def check_answer(text: str) -> None:
+    """A value or none, never an error."""
     for answer in (parse_answer(text, KEYS), parse_answer(text, KEYS, "4.0.7")):
         assert answer.located is not None or answer.value is None
-    whole, value = streamed([text], opening)
-    assert streamed(list(text), opening) == (whole, value)
-    assert streamed(pieces(text, cuts), opening) == (whole, value)
-
-
-def streamed(chunks: list[str], opening: Any) -> tuple[list[AnswerEvent], Any]:
-    """What a stream says, the pieces of a string joined, and its value."""
-    stream = AnswerStream(opening)
-    events: list[AnswerEvent] = []
-    said = [event for chunk in chunks for event in stream.feed(chunk)] + list(stream.finish())
-    for event in said:
-        last = events[-1] if events else None
-        if last and event.kind == last.kind == "delta" and event.path == last.path:
-            events[-1] = AnswerEvent(event.path, "delta", last.delta + event.delta)
-        else:
-            events.append(event)
-    return events, stream.value
 
 
 def _read_everything(text: str) -> None:
     parse_answer(text, KEYS)
     blocks(text)
     complete(text)
-    streamed([text], "{")
 
 
 TARGETS = {
@@ -122,7 +100,7 @@ TARGETS = {
         lambda unit, size: lambda: parse([repeated(unit, size)]),
     ),
     "answers": Target(
-        st.tuples(ANSWERS, CUTS, st.sampled_from(("{", "["))),
+        ANSWERS,
         check_answer,
         st.lists(SNIPPETS, min_size=1, max_size=6).map("".join).filter(bool),
         lambda unit, size: lambda: _read_everything(repeated(unit, size)),

@@ -5,7 +5,7 @@ from typing import Any
 from vector_runner.area import Area
 from vector_runner.notation import decoded
 
-from thinker.answers.complete import complete
+from thinker.answers.json_blocks import complete
 from thinker.answers.parse import parse
 from thinker.answers.snapshots import Change, Snapshots
 

@@ -13,10 +13,9 @@ from thinker.formats.prompts.slots import Compat, SlotPrompt
 from thinker.prompt.render.agently.blocks import ROLES, Style
 from thinker.prompt.render.agently.message_layout import agently_messages
 from thinker.prompt.render.agently.text_layout import agently_text
-from thinker.prompt.render.container import Slots
+from thinker.prompt.render.container import Slots, substitute
 from thinker.prompt.render.output_contract import output_model
-from thinker.prompt.render.placeholders import substitute
-from thinker.prompt.render.serialize import serialised, to_json, to_yaml
+from thinker.prompt.render.serialize import to_data, to_json, to_yaml
 from thinker.prompt.render.slot_sections import lower
 
 SEED: Compat = "4.0.7"  # the release that the seed describes
@@ -136,9 +135,9 @@ def _errors(error: ValidationError) -> list[dict[str, Any]]:
     return [{"loc": list(item["loc"]), "type": item["type"]} for item in error.errors()]
 
 
-def _serialised(given: dict[str, Any], compat: Compat | None) -> Any:
+def _written(given: dict[str, Any], compat: Compat | None) -> Any:
     inherited = given.get("kwargs", {}).get("inherit", False)
-    return serialised(container(given, compat).values(inherited=inherited), compat)
+    return to_data(container(given, compat).values(inherited=inherited), compat)
 
 
 CALLS: Mapping[str, Callable[[dict[str, Any], Compat | None], Any]] = {
@@ -156,9 +155,9 @@ CALLS: Mapping[str, Callable[[dict[str, Any], Compat | None], Any]] = {
     "to_messages": _messages,
     "output_requirement_text": _requirement,
     "output_model": _model,
-    "to_serializable_prompt_data": lambda given, compat: encoded(_serialised(given, compat)),
-    "to_json_prompt": lambda given, compat: to_json(_serialised(given, compat)),
-    "to_yaml_prompt": lambda given, compat: to_yaml(_serialised(given, compat)),
+    "to_serializable_prompt_data": lambda given, compat: encoded(_written(given, compat)),
+    "to_json_prompt": lambda given, compat: to_json(_written(given, compat)),
+    "to_yaml_prompt": lambda given, compat: to_yaml(_written(given, compat)),
     "sanitize": lambda given, _: encoded(
         plain(decoded(given["value"]), keep_types=given.get("remain_type", False))
     ),

@@ -1,1 +1,4 @@
-"""Answers that must have a form: parsed as they stream in, and judged by a contract."""
+"""Structured answers: `parse` finds the JSON, `contract` checks it, `verdict` says the outcome.
+
+`snapshots` reports the fields of an answer while it streams, for Python programs.
+"""

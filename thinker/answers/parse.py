@@ -1,4 +1,4 @@
-"""The structured answer in what a model wrote: located, mended, and said how far it was mended."""
+"""Find the structured answer in what a model wrote, and report how it had to be repaired."""
 
 import re
 from collections.abc import Collection
@@ -7,17 +7,16 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from thinker.answers.complete import complete
-from thinker.answers.locate import blocks
-from thinker.answers.reader import AnswerReader, AnswerSyntaxError, loads
+from thinker.answers.json5 import AnswerSyntaxError, loads, loads_truncated
+from thinker.answers.json_blocks import blocks, complete
+from thinker.formats.prompts.slots import Compat
 from thinker.jsontext import mended
 
-Release: TypeAlias = Literal["4.0.7"]  # of Agently, whose choice among several objects is wanted
 Repair: TypeAlias = Literal["truncated", "syntax"]
 
-MAX_MENDED = 4  # structures that it is given of one answer
-MAX_LEVELS = 8  # brackets left open that are looked into
-MAX_CANDIDATES = 64  # structures looked at in one answer, from its end
+MAX_REPAIRS = 4  # structures of one answer that the slow lenient parser sees
+MAX_LEVELS = 8  # unclosed brackets of prose that are searched for inner structures
+MAX_CANDIDATES = 64  # structures of one answer that are parsed, counted from its end
 FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 WIDE = re.compile(r'"(?:[^"\\]|\\.)*+"|[：，“”]', re.DOTALL)  # noqa: RUF001 - as models write
 NARROW = {"：": ":", "，": ",", "“": '"', "”": '"'}  # noqa: RUF001 - outside strings in quotes
@@ -26,7 +25,7 @@ THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 @dataclass(frozen=True)
 class ParsedAnswer:
-    """What was found: the text of it, the same closed, its value, and what had to be mended."""
+    """A structure as it was found and closed, its value, and the repair that it needed."""
 
     located: str | None = None
     completed: str | None = None
@@ -35,42 +34,47 @@ class ParsedAnswer:
 
     @property
     def repaired(self) -> bool:
-        """Whether the value is more or less than what the model wrote."""
+        """Whether the value differs from what the model wrote."""
         return self.repair is not None
 
 
-def parse(text: str, keys: Collection[str], compat: Release | None = None) -> ParsedAnswer:
-    """The answer with these keys at its root; without a value when there is none.
+def parse(text: str, keys: Collection[str], compat: Compat | None = None) -> ParsedAnswer:
+    """Return the answer with these keys at its root; ``value`` is None without one.
 
-    Of several structures the one with most of the keys wins, and of equal ones the last, which is
-    where models put their conclusion. ``compat`` takes the first with any of them, and mends
-    nothing but the end.
+    Of several structures the one with most of the keys wins; of equal ones the last wins, because
+    models put their conclusion last. With ``compat`` the first structure with any of the keys wins,
+    and a cut end is the only fault repaired.
     """
     if compat:
-        return _as_upstream(text, keys)
+        return _parse_like_upstream(text, keys)
     thinking = THINKING.match(text)
     candidates = _candidates(text[thinking.end() :] if thinking else text)
     best, most = ParsedAnswer(), -1
     for candidate in candidates:
         answer = _read(candidate)
-        fitting = _fitting(answer, keys)
-        if answer.value is not None and fitting >= most:
-            best, most = answer, fitting
+        matching = _matching(answer.value, keys)
+        if answer.value is not None and matching >= most:
+            best, most = answer, matching
     if most <= 0 and keys:
-        tries = (_mending(candidate) for candidate in reversed(candidates[-MAX_MENDED:]))
-        best = next((answer for answer in tries if _fitting(answer, keys)), best)
+        repairs = (_repaired(candidate) for candidate in reversed(candidates[-MAX_REPAIRS:]))
+        best = next((answer for answer in repairs if _matching(answer.value, keys)), best)
     return best
 
 
-def _fitting(answer: ParsedAnswer, keys: Collection[str]) -> int:
-    return len(set(keys) & set(answer.value)) if isinstance(answer.value, dict) else 0
+def first_fitting(text: str, keys: Collection[str]) -> str | None:
+    """Return the first structure with any of these keys, or the last one, as Agently 4.0.7 does."""
+    found = blocks(text)
+    return next(
+        (block for block in found[:-1] if _matching(_loads(block), keys)),
+        found[-1] if found else None,
+    )
 
 
 def _candidates(text: str) -> list[str]:
-    """The structures in a text; what is likelier the answer stands further back.
+    """Return the structures in a text, the likeliest answer last.
 
-    Brackets that prose opens and never closes hide what comes behind them, so there is a look
-    into those, and one into code fences alone.
+    A bracket that prose opens and never closes hides what follows it, so its inside is searched
+    too, and so is the inside of code fences.
     """
     levels: list[list[str]] = []
     rest = text
@@ -91,30 +95,18 @@ def _read(text: str) -> ParsedAnswer:
     except AnswerSyntaxError:
         pass
     try:
-        reader = AnswerReader()
-        reader.feed(text)
-        reader.close()
-        return ParsedAnswer(text, completed, reader.value, "truncated")
+        return ParsedAnswer(text, completed, loads_truncated(text), "truncated")
     except AnswerSyntaxError:
-        pass
-    return ParsedAnswer(text, completed)
+        return ParsedAnswer(text, completed)
 
 
-def _mending(text: str) -> ParsedAnswer:
-    """What a lenient reader makes of a structure that is no JSON."""
+def _repaired(text: str) -> ParsedAnswer:
+    """Parse a structure with a lenient parser that guesses what broken JSON means."""
     text = WIDE.sub(lambda match: NARROW.get(match[0], match[0]), text)
     return ParsedAnswer(text, complete(text), mended(text), "syntax")
 
 
-def first_fitting(text: str, keys: Collection[str]) -> str | None:
-    """The first structure in a text with any of these keys, else the last (Agently 4.0.7)."""
-    found = blocks(text)
-    return next(
-        (block for block in found[:-1] if _shares(block, keys)), found[-1] if found else None
-    )
-
-
-def _as_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:
+def _parse_like_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:
     located = first_fitting(text, keys)
     if located is None:
         return ParsedAnswer()
@@ -126,9 +118,13 @@ def _as_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:
     return ParsedAnswer(located, completed, value, "truncated" if completed > located else None)
 
 
-def _shares(block: str, keys: Collection[str]) -> bool:
+def _loads(block: str) -> JsonValue:
     try:
-        value = loads(block)
+        return loads(block)
     except AnswerSyntaxError:
-        return False
-    return isinstance(value, dict) and any(key in keys for key in value)
+        return None
+
+
+def _matching(value: JsonValue, keys: Collection[str]) -> int:
+    """Count the keys that an object has."""
+    return len(set(keys) & set(value)) if isinstance(value, dict) else 0

@@ -1,4 +1,4 @@
-"""Places in an answer, as ``items[*].name`` or ``/items/*/name``, and which of them it lacks."""
+"""Paths into an answer, such as ``items[*].name`` or ``/items/*/name``."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")
 EVERY = {"*", ""}
 
 
-def missing(value: JsonValue, keys: Iterable[str], style: Style = "dot") -> tuple[str, ...]:
-    """Those keys that lead nowhere in the answer; ``[*]`` must lead somewhere in every item."""
-    return tuple(key for key in keys if not _leads(value, list(_steps(key, style))))
+def missing(value: JsonValue, paths: Iterable[str], style: Style = "dot") -> tuple[str, ...]:
+    """Return the paths that a value does not have; every item must have what follows ``[*]``."""
+    return tuple(path for path in paths if not _exists(value, list(_steps(path, style))))
 
 
 def _steps(path: str, style: Style) -> Iterator[str]:
@@ -24,17 +24,17 @@ def _steps(path: str, style: Style) -> Iterator[str]:
         yield from (index or name or "*" for index, name in STEP.findall(path))
 
 
-def _leads(value: JsonValue, steps: list[str]) -> bool:
+def _exists(value: JsonValue, steps: list[str]) -> bool:
     if not steps:
         return True
     first, rest = steps[0], steps[1:]
     if isinstance(value, dict):
-        return first in value and _leads(value[first], rest)
+        return first in value and _exists(value[first], rest)
     if not isinstance(value, list):
         return False
     if first in EVERY:
-        return all(_leads(item, rest) for item in value)
+        return all(_exists(item, rest) for item in value)
     if not re.fullmatch(r"-?\d+", first):
         return False
     index = int(first)
-    return -len(value) <= index < len(value) and _leads(value[index], rest)
+    return -len(value) <= index < len(value) and _exists(value[index], rest)

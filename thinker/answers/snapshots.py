@@ -1,8 +1,16 @@
-"""Events of a stream as Agently 4.0.7 gives them: by comparing what was read after each piece.
+"""Events of an answer while it streams, as Agently 4.0.7 reports them.
 
-Everything is read again with every piece, so the cost grows with the square of the answer; and a
-field counts as done when a later one has begun. ``thinker.answers.stream`` has neither fault. Kept
-for programs that count on these events.
+Python API for programs that are written for these events; no agent uses it::
+
+    stream = Snapshots({"reply": (str,), "tags": [(str,)]})   # the output grammar
+    for piece in pieces:
+        for change in stream.feed(piece):
+            print(change.path, change.event_type, change.delta)
+    for change in stream.finish():
+        ...
+
+Each piece parses the whole text again and compares the result with the one before, so the cost
+grows with the square of the answer. A field counts as done when a later one begins.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +20,16 @@ from typing import Literal, get_args, get_origin
 
 from pydantic import JsonValue
 
-from thinker.answers.complete import complete
+from thinker.answers.json5 import AnswerSyntaxError, loads
+from thinker.answers.json_blocks import complete
 from thinker.answers.parse import first_fitting
-from thinker.answers.reader import AnswerSyntaxError, loads
 
 Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A value that is new or longer (``delta``), or that counts as complete (``done``)."""
+    """A value that is new or has grown (``delta``), or that counts as complete (``done``)."""
 
     path: str
     event_type: Literal["delta", "done"]
@@ -30,13 +38,13 @@ class Change:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is the last event of its path."""
+        """Whether this is the last event of its path."""
         return self.event_type == "done"
 
 
 @dataclass
 class Snapshots:
-    """The comparison of one stream; ``schema`` is in the output grammar."""
+    """Compares the states of one stream; ``schema`` is in the output grammar."""
 
     schema: Mapping[str, object]
     _text: str = ""
@@ -47,7 +55,7 @@ class Snapshots:
         self._order = {path: i for i, path in enumerate(_paths(self.schema, ""))}
 
     def feed(self, piece: str) -> tuple[Change, ...]:
-        """What is new with this piece."""
+        """Return the changes that this piece brings."""
         self._text += piece
         located = first_fitting(complete(self._text), tuple(self.schema))
         try:
@@ -56,11 +64,11 @@ class Snapshots:
             return ()
         previous, self._current = self._current, value
         changes = self._changes(self._current, previous, ())
-        # Upstream's delta must be text: any other ends what it says of this piece.
+        # In upstream a delta that is not text ends the events of its piece.
         return tuple(takewhile(lambda change: isinstance(change.delta, str | None), changes))
 
     def finish(self) -> tuple[Change, ...]:
-        """Everything that is not done yet, inner values first."""
+        """Return ``done`` for everything that is not done yet, inner values first."""
         changes = [
             Change(_path(place), "done", value)
             for place, value in _inner_first(self._current, ())
@@ -89,7 +97,7 @@ class Snapshots:
             yield Change(path, "done", now)
 
     def _is_passed(self, path: str, value: JsonValue) -> bool:
-        """Whether a path that stands behind this one has begun."""
+        """Whether a path that comes later in the schema has begun."""
         if path in self._done:
             return False
         begun = [_path(place) for place, _ in _inner_first(self._current, ())]
@@ -103,11 +111,11 @@ class Snapshots:
     def _is_before(self, one: str, other: str) -> bool:
         if one in self._order and other in self._order:
             return self._order[one] < self._order[other]
-        return len(one) < len(other) or one < other  # places in lists have no order of their own
+        return len(one) < len(other) or one < other  # items of lists are not in the schema
 
 
 def _inner_first(value: JsonValue, place: Place) -> Iterator[tuple[Place, JsonValue]]:
-    """Every place in a value with what is there, the root left out."""
+    """Yield every place in a value except the root, with the value there."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _inner_first(item, (*place, key))
@@ -124,7 +132,7 @@ def _path(place: Place) -> str:
 
 
 def _paths(schema: object, path: str) -> Iterator[str]:
-    """The paths of a schema in the order in which their values end."""
+    """Yield the paths of a schema in the order in which their values end."""
     if isinstance(schema, tuple) and schema:
         yield from _paths(schema[0], path)
         return

@@ -1,7 +1,7 @@
-"""What becomes of an answer under contract; the loop knows no more of contracts than this.
+"""The decision about an answer that must have a structure, as the agent loop sees it.
 
-The decision is pure: the loop asks it about every final text and, while there are retries left,
-puts its objection to the model.
+The loop calls `AnswerValidator.judge` on every final text. While retries are left, it sends the
+problems of a rejected answer back to the model.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from thinker.protocol.messages import JsonObject
 
 @dataclass(frozen=True)
 class AnswerAccepted:
-    """The answer as a JSON object of the contract; ``repaired`` when the model wrote it broken."""
+    """The answer as a JSON object; ``repaired`` when the model wrote broken JSON."""
 
     value: JsonObject
     repaired: bool
@@ -27,12 +27,12 @@ class AnswerAccepted:
 
 @dataclass(frozen=True)
 class AnswerRejected:
-    """Why the answer cannot be taken."""
+    """The problems for which an answer cannot be used."""
 
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        """As the model is asked again."""
+        """Return the request that the model gets next."""
         lines = "\n".join(f"- {problem}" for problem in self.problems)
         return (
             f"Your answer cannot be used:\n{lines}\n"
@@ -40,19 +40,22 @@ class AnswerRejected:
         )
 
 
+CUT_OFF = AnswerRejected(("it was cut off at the length limit; make it shorter",))
+
+
 class AnswerValidator(Protocol):
-    """What an answer must be, and how often the model is asked again for one that is not."""
+    """What an answer must be, and how often the model may try again."""
 
     @property
     def max_retries(self) -> int:
-        """Answers that may be asked for after the first."""
+        """The answers that may be requested after the first."""
 
     @property
     def schema(self) -> JsonObject | None:
-        """The JSON Schema of the answer; None when there is none."""
+        """The JSON Schema of the answer; None without one."""
 
     def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
-        """The answer in this text, or what is wrong with it.
+        """Return the answer in this text, or the problems with it.
 
-        ``whole`` is false for a text that the provider cut: half of an answer is none.
+        ``whole`` is false for a text that the provider cut off: a truncated answer is rejected.
         """

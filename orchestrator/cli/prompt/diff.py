@@ -28,7 +28,7 @@ from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.turns import prompt_records
 from orchestrator.settings import Settings
-from thinker.formats.prompts import files
+from thinker.formats.prompts import definition_files
 from thinker.formats.prompts.bundle import PromptBundle, bundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.problem import DefinitionError
@@ -210,7 +210,7 @@ def _named_sides(settings: Settings, first: str, second: str) -> tuple[Side, Sid
 
 def _side(settings: Settings, known: Definitions, name: str) -> Side:
     """Look a name up: a definition, a definition's file, or otherwise a turn."""
-    if name in known or Path(name).suffix in files.ENDINGS:
+    if name in known or Path(name).suffix in definition_files.ENDINGS:
         return _definition(known, name)
     with reading(settings.paths.journal) as db:
         return _turn(db, name)
@@ -241,8 +241,8 @@ def _definition(known: Definitions, name: str) -> Side:
     Raises:
         ConfigError: it does not exist or is invalid.
     """
-    if Path(name).suffix in files.ENDINGS:
-        file = files.load(Path(name))
+    if Path(name).suffix in definition_files.ENDINGS:
+        file = definition_files.load(Path(name))
         if file.definition is None:
             raise ConfigError("\n".join(f"{name}: {problem}" for problem in file.problems))
         return Side(

@@ -1,7 +1,30 @@
-"""Prompt definitions as files and as values: what the supervisor checks and the worker renders.
+"""Prompt definitions: the Python API, the files, and the checks.
 
-`definition` is the whole of one; its `prompt` is one of the `sources` (of which `slots`, with their
-output `grammar`, are one), its tools are in `tooluse`. `files` reads it, `registry` checks what it
-names, `bundle` is how it travels to a worker, with the `environments` that set its variables;
-`subprompt` is what it is as a tool of another one, `rendering` asks to see it by itself.
+Import the names from the modules below; this package imports none of them, so each costs only what
+it needs::
+
+    from thinker.formats.prompts.definition import PromptDefinition
+    from thinker.formats.prompts.sources import IncludePart, TextPart
+    from thinker.formats.prompts.tooluse import ToolEntry
+
+    PromptDefinition(
+        name="support",
+        tool_description="Answers customers",
+        model="inherit",
+        prompt=[IncludePart(prompt="house_rules"), TextPart(content="Be kind.")],
+        tools=["search_docs", ToolEntry(name="summarize", include_tool_calls=False)],
+    )
+
+- `definition`: `PromptDefinition`, and `read`, which reports every problem of a JSON value at once.
+- `sources`: what ``prompt`` may be: text, parts with includes, layered sections, or slots.
+- `slots` and `grammar`: the slots of a prompt, and the schema of its answer.
+- `tooluse`: the ``tools`` of a definition.
+- `definition_files`: definitions in ``.md``, ``.yaml`` and ``.json`` files.
+- `registry`: checks the names in a definition: models, tools, includes, hooks and agents.
+- `bundle`: a definition with everything it includes, as it travels to a worker.
+- `subprompt`: a definition as a tool of another one.
+- `substitution`: ``${NAME}`` in the options of tools.
+- `problem`: the errors; all of them derive from `problem.DefinitionError`.
+
+`thinker.prompt.render` turns a definition into the text that a model reads.
 """

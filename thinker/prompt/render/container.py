@@ -1,12 +1,24 @@
-"""The container in which slots are collected before they become a prompt (seed 001, §2)."""
+"""Collect the slots of a prompt: set, append and update values, inherit a parent's.
 
-from collections.abc import Mapping
+Python API::
+
+    base = Slots({"system": "You are brief."})
+    slots = Slots(parent=base)
+    slots.set("input", "Hello ${name}", {"name": "Bob"})
+    slots.prompt()  # a SlotPrompt with system and input
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeAlias
 
-from thinker.formats.prompts.slots import Compat, Merge, SlotPrompt, policy
-from thinker.prompt.render.merge import Values, copied, inherit, merge
-from thinker.prompt.render.placeholders import substitute
+from thinker.formats.prompts.plain import mapped
+from thinker.formats.prompts.slots import Compat, Merge, SlotPrompt, listed, policy
+
+Values: TypeAlias = dict[str, object]
+
+PLACEHOLDER = re.compile(r"\$\{\s*([^}]+?)\s*\}")
 
 
 class Slots:
@@ -130,3 +142,99 @@ class Slots:
         if not isinstance(value, str):
             return value
         return dedent(value.strip()) if self._compat else dedent(value).strip()
+
+
+def substitute(value: object, mappings: Mapping[str, object]) -> object:
+    """The value with its placeholders filled, in mappings, lists, tuples and sets too.
+
+    A text that is one placeholder becomes the mapped value, type and all; inside a longer text it
+    becomes ``str`` of it. A name without mapping stays as it is. ``${user.name}`` looks up the key
+    ``user.name``. What was filled in is not searched again.
+
+    Raises:
+        TypeError: ``mappings`` is no dictionary.
+    """
+    if not isinstance(mappings, dict):
+        raise TypeError(f"Variable mappings require a dictionary but got: {mappings}")
+    if isinstance(value, str):
+        return _text(value, mappings)
+    if isinstance(value, Mapping):
+        return {
+            substitute(key, mappings): substitute(item, mappings) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple | set):
+        return mapped(value, lambda item: substitute(item, mappings))
+    return value
+
+
+def _text(text: str, mappings: Mapping[str, object]) -> object:
+    whole = PLACEHOLDER.fullmatch(text)
+    if whole:
+        return mappings.get(whole[1].strip(), text)
+    return PLACEHOLDER.sub(lambda match: str(mappings.get(match[1].strip(), match[0])), text)
+
+
+def copied(value: object) -> object:
+    """The value with containers of its own; what they hold is shared."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list | set | tuple):
+        return mapped(value, copied)
+    return value
+
+
+def merge(older: object, newer: object) -> object:
+    """Both values as one: mappings key by key, collections get what they lack, else the newer."""
+    if isinstance(older, dict) and isinstance(newer, Mapping):
+        merged = {key: copied(item) for key, item in older.items()}
+        for key, item in newer.items():
+            merged[key] = merge(older[key], item) if key in older else copied(item)
+        return merged
+    if isinstance(older, list):
+        items = newer if isinstance(newer, Sequence) and not isinstance(newer, str) else [newer]
+        return _with_missing(older, items)
+    if isinstance(older, set):
+        return older.union(newer if isinstance(newer, set | list | tuple) else [newer])
+    return copied(newer)
+
+
+def inherit(child: Values, parent: Values, compat: Compat | None = None) -> Values:
+    """What a child shows with its parent behind it; neither is changed.
+
+    A child's value stands, an explicit None too. Mappings are merged, and a child's list gets the
+    parent's items that it lacks, behind its own; of ``prepend_parent`` slots all of the parent's
+    items come first.
+    """
+    shown = {key: copied(value) for key, value in parent.items()}
+    for key, value in child.items():
+        if key not in parent:
+            shown[key] = copied(value)
+        elif compat is None and policy(key) is Merge.PREPEND_PARENT:
+            shown[key] = [*listed(copied(parent[key])), *listed(copied(value))]
+        elif compat is None and policy(key) is Merge.REPLACE:
+            shown[key] = copied(value)
+        else:
+            shown[key] = _inherited(value, parent[key])
+    return shown
+
+
+def _inherited(child: object, parent: object) -> object:
+    if isinstance(child, dict) and isinstance(parent, dict):
+        merged = {key: copied(value) for key, value in parent.items()}
+        for key, value in child.items():
+            merged[key] = _inherited(value, parent[key]) if key in parent else copied(value)
+        return merged
+    items = parent if isinstance(parent, list | set | tuple) else [parent]
+    if isinstance(child, list):
+        return _with_missing(child, items)
+    if isinstance(child, set):
+        return child.union(items)
+    return copied(child)
+
+
+def _with_missing(items: list[object], more: Iterable[object]) -> list[object]:
+    result = [copied(item) for item in items]
+    for item in more:
+        if item not in result:
+            result.append(copied(item))
+    return result

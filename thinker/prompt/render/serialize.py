@@ -1,4 +1,10 @@
-"""Slots written down: as plain data, JSON or YAML, so that a file can hold what code has set."""
+"""Write slots as plain data, JSON or YAML, so that a file can hold what code has set.
+
+Python API; no agent uses it::
+
+    slots = Slots({"input": "Hello", "output": {"reply": (str, "One sentence")}})
+    text = to_yaml({"slots": to_data(slots.values())})  # the prompt of a definition file
+"""
 
 import json
 from collections.abc import Mapping
@@ -10,14 +16,13 @@ from thinker.formats.prompts.plain import is_type, plain
 from thinker.formats.prompts.slots import Compat
 
 
-def serialised(values: Mapping[str, object], compat: Compat | None = None) -> dict[str, object]:
-    """The slots with ``$type``, ``$desc`` and ``$default`` for the tuples of the output grammar.
+def to_data(values: Mapping[str, object], compat: Compat | None = None) -> dict[str, object]:
+    """Return slots as plain data, with ``$type``, ``$desc``, ``$default`` for the grammar's tuples.
 
-    ``compat`` has upstream's gaps: lists are left alone, and whatever follows the type is joined
-    to one description.
+    ``compat`` leaves lists as they are, and joins everything after the type to one description.
 
     Raises:
-        TypeError: with ``compat``, a third value that is no text.
+        TypeError: With ``compat``, a third value that is not text.
     """
     return {
         str(key): plain(_output(value, compat) if key == "output" else value)
@@ -26,12 +31,12 @@ def serialised(values: Mapping[str, object], compat: Compat | None = None) -> di
 
 
 def to_json(data: Mapping[str, object]) -> str:
-    """Serialised slots as JSON."""
+    """Return plain data as JSON."""
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def to_yaml(data: Mapping[str, object]) -> str:
-    """Serialised slots as YAML, in their order."""
+    """Return plain data as YAML, in its order."""
     return yaml.safe_dump(dict(data), indent=2, allow_unicode=True, sort_keys=False)
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from thinker.formats.prompts.grammar import OutputSchemaError, parse_type, read
 from thinker.prompt.render.output_contract import output_model
 from thinker.prompt.render.requirement import requirement
-from thinker.prompt.render.serialize import serialised, to_json, to_yaml
+from thinker.prompt.render.serialize import to_data, to_json, to_yaml
 
 
 class Person(BaseModel):
@@ -119,7 +119,7 @@ def test_a_type_that_json_has_not_is_refused_with_a_way_out() -> None:
 
 
 def test_files_name_types_in_words() -> None:
-    """What the serialised form holds can be read again as the same schema."""
+    """What the to_data form holds can be read again as the same schema."""
     schema: dict[str, object] = {
         "a": (str, "d"),
         "b": ([(int, "n")], "many"),
@@ -128,7 +128,7 @@ def test_files_name_types_in_words() -> None:
         "e": (Literal["x", "y"], "pick"),
         "f": {"g": (bool,)},
     }
-    data = serialised({"input": "x", "output": schema})
+    data = to_data({"input": "x", "output": schema})
     assert to_yaml(data).startswith("input: x\noutput:\n  a:\n    $type: str\n    $desc: d\n")
     assert '"$type": "Literal[x, y]"' in to_json(data)
     again = requirement(read(data["output"]))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.files import MAX_BYTES, load, scan
+from thinker.formats.prompts.definition_files import MAX_BYTES, load, scan
 
 YAML = 'toolDescription: "no: really"\nmodel: inherit\nprompt: Be kind.\nincludeChat: true\n'
 MARKDOWN = (
