@@ -34,7 +34,7 @@ from thinker.http.optional_imports import without
 with without("rich", "click"):  # structlog and httpx take them along, for colours of their own
     from thinker import startup
     from thinker.protocol import logs, methods
-    from thinker.protocol.env import unpacked
+    from thinker.protocol.env import unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
     from thinker.protocol.peer import FAILED
     from thinker.warmup import rehearse, rehearse_start
@@ -190,7 +190,7 @@ class Zygote:
             if warm:
                 own.send(b".")
         wire, start = received
-        cwd, env = unpacked(os.pread(start, os.fstat(start).st_size, 0))
+        cwd, env = unpack_start(os.pread(start, os.fstat(start).st_size, 0))
         os.close(start)
         os.chdir(cwd)
         os.environ.clear()

@@ -75,7 +75,7 @@ class ZygoteClient(Child):
         """
         try:
             program.cwd.stat()
-            start = env.packed(program.cwd, program.env)
+            start = env.pack_start(program.cwd, program.env)
             ours, theirs = socket.socketpair()
         except (OSError, ValueError) as error:
             raise cannot_start(program, error) from error

@@ -105,7 +105,7 @@ async def test_recorded_answer_ends_the_turn_at_once(
 
 
 async def test_model_error_and_crash_resume_alike() -> None:
-    """The steps before a failed model call are kept (seed 002, retry context)."""
+    """The steps before a failed model call are kept."""
     before = MemoryHost()
     failing = ScriptedModel(STEP, RetryableModelError("overloaded"))
     await Loop(turn(TurnLimits(8, 0, 1000.0)), failing, before, lambda: 0.0).run()

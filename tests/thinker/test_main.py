@@ -115,7 +115,7 @@ def test_standard_streams_are_utf8_whatever_the_locale(locale: str) -> None:
         ({"THINKER_LLM_PROVIDER": "ollama"}, 'set "model"'),
         ({"THINKER_LLM_PROVIDER": "grok"}, "use one of anthropic"),
         ({"THINKER_MAX_STEPS": "many"}, "max_steps"),
-        ({"THINKER_SKILLS_DIRS": "/a:/b"}, "THINKER_SKILLS_DIRS is no JSON list"),
+        ({"THINKER_SKILLS_DIRS": "/a:/b"}, "THINKER_SKILLS_DIRS is not a JSON list"),
     ],
 )
 def test_wrong_configuration_is_exit_code_78(env: dict[str, str], mend: str) -> None:

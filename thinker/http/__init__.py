@@ -1,1 +1,1 @@
-"""The HTTP client: bounded waits, kept connections, one error type."""
+"""The HTTP client: bounded waits, kept-alive connections, one error type."""

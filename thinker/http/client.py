@@ -1,7 +1,7 @@
-"""The one module that imports the HTTP client.
+"""The HTTP client, the only module that imports httpx.
 
-httpx 0.28 is the last release of its line and httpx2 continues it with the same interface, so
-the whole project reaches the client through the names below.
+httpx 0.28 is the last release of its line and httpx2 continues it with the same interface, so the
+rest of the project uses the names below and can follow with one edit here.
 """
 
 import ssl
@@ -14,7 +14,7 @@ from urllib.request import getproxies
 import h11
 import httpx
 
-from thinker.http.connections import Connection, Connections, HostAddress
+from thinker.http.connections import Connections, HostAddress, HttpConnection
 
 HttpClient = httpx.AsyncClient
 HttpTransport = httpx.AsyncBaseTransport
@@ -27,9 +27,9 @@ HEADERS = {
     "connection": "keep-alive",
     "user-agent": f"python-httpx/{httpx.__version__}",
     "content-type": "application/json",
-}  # of a post; the client's own
+}  # what httpx sends with a post
 
-# Failures before a request can have reached the other side: repeating it is always safe.
+# Failures before a request can have reached the server: repeating it is always safe.
 NOT_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -46,7 +46,7 @@ def open_client(
     read: float = 60.0,
     transport: HttpTransport | None = None,
 ) -> HttpClient:
-    """A client that keeps its connections alive; timeouts in seconds, redirects not followed."""
+    """Open a client with kept-alive connections; timeouts in seconds, redirects not followed."""
     return httpx.AsyncClient(
         base_url=base_url,
         timeout=httpx.Timeout(read, connect=connect, pool=connect),
@@ -56,7 +56,7 @@ def open_client(
 
 
 class StreamedResponse(Protocol):
-    """An answer whose body has yet to be read; whoever gets it closes it."""
+    """A response whose body is not read yet; the caller closes it."""
 
     @property
     def status_code(self) -> int:
@@ -64,27 +64,27 @@ class StreamedResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """By their names in lower case."""
+        """The headers, by lower-case name."""
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """The body piece by piece.
+        """Yield the body in pieces.
 
         Raises:
-            HttpError: the rest of it did not come.
+            HttpError: the rest of the body did not arrive.
         """
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """Release the connection, reading no more."""
 
 
 class JsonPoster(Protocol):
-    """Posts JSON to one address, time after time, over connections that are kept alive."""
+    """Posts JSON to one address over kept-alive connections."""
 
     async def post(self, body: bytes) -> StreamedResponse:
-        """Ask.
+        """Send a body and return the response, its body unread.
 
         Raises:
-            HttpError: nobody answered.
+            HttpError: no response arrived.
         """
 
     async def aclose(self) -> None:
@@ -99,10 +99,10 @@ def open_poster(
     read: float,
     transport: HttpTransport | None = None,
 ) -> JsonPoster:
-    """A poster that says what a client says; timeouts in seconds, redirects not followed.
+    """Open a poster that sends what an httpx client would; timeouts in seconds, no redirects.
 
-    It asks the server itself, in a third of the time that a client takes; what needs a client (a
-    proxy of the environment, a password in the address) gets one.
+    It uses `Connections`, which take a third of httpx's time per request. A proxy in the
+    environment or a password in the address needs httpx, and gets it.
     """
     template = httpx.Request("POST", url, headers={**HEADERS, **headers})
     del template.headers["content-length"]
@@ -115,37 +115,37 @@ def open_poster(
 
 
 class HttpxPoster:
-    """Asks with all that a client can do."""
+    """Posts through an httpx client."""
 
     def __init__(self, template: httpx.Request, client: HttpClient) -> None:
         self._url, self._headers = template.url, template.headers
         self._client = client
 
     async def post(self, body: bytes) -> StreamedResponse:
-        """Send a body; return the response before its body was read."""
+        """Send a body and return the response, its body unread."""
         request = httpx.Request("POST", self._url, headers=self._headers, content=body)
         return await self._client.send(request, stream=True)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close the connections."""
         await self._client.aclose()
 
 
 class DirectPoster:
-    """Asks the server itself."""
+    """Posts over connections of its own."""
 
     def __init__(self, template: httpx.Request, address: HostAddress) -> None:
         self._target, self._headers = template.url.raw_path, template.headers.raw
         self._connections = Connections(address)
 
     async def post(self, body: bytes) -> StreamedResponse:
-        """Send a body; return the response before its body was read."""
+        """Send a body and return the response, its body unread."""
         headers = [*self._headers, (b"content-length", b"%d" % len(body))]
         request = h11.Request(method="POST", target=self._target, headers=headers)
-        with _as_of_httpx(httpx.ConnectTimeout, httpx.ConnectError):
+        with _httpx_errors(httpx.ConnectTimeout, httpx.ConnectError):
             connection = await self._connections.take()
         try:
-            with _as_of_httpx(httpx.ReadTimeout, httpx.ReadError):
+            with _httpx_errors(httpx.ReadTimeout, httpx.ReadError):
                 head = await connection.ask(request, body)
         except BaseException:
             self._connections.give_back(connection)
@@ -156,15 +156,15 @@ class DirectPoster:
         return httpx.Response(head.status_code, headers=answer.headers, stream=answer)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close the connections."""
         self._connections.close()
 
 
 class _DirectResponse(httpx.AsyncByteStream):
-    """An answer of the server itself; compressed, it is what a client's answer is read from."""
+    """A response of a `DirectPoster`; if compressed, the stream that httpx decodes."""
 
     def __init__(
-        self, head: h11.Response, connection: Connection, connections: Connections
+        self, head: h11.Response, connection: HttpConnection, connections: Connections
     ) -> None:
         self.status_code = head.status_code
         self.headers = {
@@ -174,7 +174,7 @@ class _DirectResponse(httpx.AsyncByteStream):
         self._connections = connections
 
     async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        with _as_of_httpx(httpx.ReadTimeout, httpx.ReadError):
+        with _httpx_errors(httpx.ReadTimeout, httpx.ReadError):
             async for piece in self._connection.body():
                 yield piece
 
@@ -182,18 +182,18 @@ class _DirectResponse(httpx.AsyncByteStream):
         return self.aiter_bytes()
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Return the connection, which closes if the body was not read to its end."""
         self._connections.give_back(self._connection)
 
 
 @contextmanager
-def _as_of_httpx(late: type[HttpError], broken: type[HttpError]) -> Iterator[None]:
-    """Failures by the names that the client gives them."""
+def _httpx_errors(late: type[HttpError], broken: type[HttpError]) -> Iterator[None]:
+    """Raise failures as the exceptions that httpx raises for them."""
     try:
         yield
     except TimeoutError as error:
         raise late(str(error)) from error
-    except (OSError, UnicodeError) as error:  # the latter: no host can have such a name
+    except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
         raise broken(str(error)) from error
     except h11.RemoteProtocolError as error:
         raise httpx.RemoteProtocolError(str(error)) from error
@@ -201,9 +201,9 @@ def _as_of_httpx(late: type[HttpError], broken: type[HttpError]) -> Iterator[Non
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The certificates that we trust, read once: it takes longer than all the rest of a client.
+    """Return the TLS context with the trusted certificates, loaded once.
 
-    Processes that are forked from this one inherit it.
+    Loading takes longer than everything else in a client; forked processes inherit it.
     """
     context = httpx.create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])

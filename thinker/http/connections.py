@@ -1,7 +1,7 @@
-"""HTTP/1.1 as a client of one address: connections that are kept, with one exchange at a time.
+"""HTTP/1.1 client connections to one address: kept alive, one exchange at a time.
 
-What goes over a connection is h11's business, and the bytes are asyncio's. httpx's own transport
-puts a pool, streams and cancel scopes between the two and takes three times as long.
+h11 parses and asyncio moves the bytes. httpx's own transport adds a pool, streams and cancel scopes
+between them and takes three times as long.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from functools import partial
 import anyio
 import h11
 
-MAX_HEAD = 100 * 1024  # bytes of an answer's head; as httpx has it
-KEPT = 5.0  # seconds that an idle connection stays open; httpx's default
-NEXT_ADDRESS = 0.25  # seconds until a host's next address is tried, too; RFC 8305
+MAX_HEAD = 100 * 1024  # bytes of a response head; httpx's limit
+KEPT = 5.0  # seconds an idle connection stays open; httpx's default
+NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
 
 
 @dataclass(frozen=True)
 class HostAddress:
-    """Where to connect; without ``tls`` as it is. Timeouts are in seconds.
+    """Where to connect; ``tls`` None is plain HTTP. Timeouts are in seconds.
 
-    ``connect`` is for all that it takes to have a connection, ``read`` for each wait after that.
+    ``connect`` bounds opening a connection as a whole, ``read`` each wait for data after that.
     """
 
     host: str
@@ -32,8 +32,8 @@ class HostAddress:
     read: float
 
 
-class Connection(asyncio.Protocol):
-    """One connection; whoever has asked reads the answer to its end, or ends the connection."""
+class HttpConnection(asyncio.Protocol):
+    """One connection. The caller of `ask` reads the response to its end, or calls `end`."""
 
     def __init__(self, read: float) -> None:
         self._read = read
@@ -43,29 +43,29 @@ class Connection(asyncio.Protocol):
         self._problem: Exception | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It stands."""
+        """Keep the transport (`asyncio.Protocol`)."""
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Something came."""
+        """Pass bytes to h11 (`asyncio.Protocol`)."""
         self._http.receive_data(data)
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over, with what broke it."""
+        """Record the end and its error, if any (`asyncio.Protocol`)."""
         if exc is None:
-            self._http.receive_data(b"")  # the end, which may be that of an answer
+            self._http.receive_data(b"")  # end-of-file may complete a response
         self._problem = exc
         self._wake()
 
     async def ask(self, request: h11.Request, body: bytes) -> h11.Response:
-        """Send a request; the head of its answer.
+        """Send a request and return the head of the response.
 
         Raises:
             OSError: the connection broke.
-            TimeoutError: nothing came in time.
-            h11.RemoteProtocolError: what came is no answer.
+            TimeoutError: no data arrived within ``read``.
+            h11.RemoteProtocolError: the data is not an HTTP response.
         """
         events = (request, h11.Data(data=body), h11.EndOfMessage())
         sent = b"".join(self._http.send(event) or b"" for event in events)
@@ -73,28 +73,28 @@ class Connection(asyncio.Protocol):
             self._transport.write(sent)
         while not isinstance(event := await self._event(), h11.Response):
             if not isinstance(event, h11.InformationalResponse):
-                raise h11.RemoteProtocolError("the connection ended without an answer")
+                raise h11.RemoteProtocolError("the connection ended without a response")
         return event
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The answer's body piece by piece; raises as `ask` does."""
+        """Yield the response's body in pieces; raises as `ask` does."""
         while isinstance(event := await self._event(), h11.Data):
             yield bytes(event.data)
 
     def reusable(self) -> bool:
-        """Whether there can be another exchange: the last was ended, and nothing came after it."""
+        """Return whether the last exchange is complete and no stray data followed it."""
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
         idle = self._http.our_state is h11.IDLE and self._problem is None
         return idle and self._http.trailing_data == (b"", False)
 
     def end(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, whatever is in progress."""
         if self._transport is not None:
             self._transport.abort()
 
     async def _event(self) -> h11.Event | None:
-        """The next event; None where h11 says that none will come."""
+        """Return the next event; None if h11 says that none will follow."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             if self._problem is not None:
                 raise self._problem
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
         return event if isinstance(event, h11.Event) else None
 
     async def _more(self) -> None:
-        """Wait until something has come."""
+        """Wait for more data."""
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         timer = loop.call_later(self._read, self._expire)
@@ -122,18 +122,18 @@ class Connection(asyncio.Protocol):
 
 
 class Connections:
-    """The connections to one address; those that are idle are used again."""
+    """The connections to one address; idle ones are reused."""
 
     def __init__(self, address: HostAddress) -> None:
         self._address = address
-        self._idle: dict[Connection, asyncio.TimerHandle] = {}
+        self._idle: dict[HttpConnection, asyncio.TimerHandle] = {}
 
-    async def take(self) -> Connection:
-        """One that is idle, else a new one; it comes back with `give_back`.
+    async def take(self) -> HttpConnection:
+        """Return an idle connection or open one; give it back with `give_back`.
 
         Raises:
-            OSError: there is none to be had.
-            TimeoutError: nor in time.
+            OSError: connecting failed.
+            TimeoutError: connecting took longer than ``connect``.
         """
         while self._idle:
             connection, expiry = self._idle.popitem()
@@ -144,7 +144,7 @@ class Connections:
         address = self._address
         with anyio.fail_after(address.connect):
             _, connection = await asyncio.get_running_loop().create_connection(
-                partial(Connection, address.read),
+                partial(HttpConnection, address.read),
                 address.host,
                 address.port,
                 ssl=address.tls,
@@ -152,8 +152,8 @@ class Connections:
             )
         return connection
 
-    def give_back(self, connection: Connection) -> None:
-        """Keep it for a while if it can be used again."""
+    def give_back(self, connection: HttpConnection) -> None:
+        """Keep the connection for reuse if possible; otherwise close it."""
         if not connection.reusable():
             connection.end()
             return
@@ -161,12 +161,12 @@ class Connections:
         self._idle[connection] = loop.call_later(KEPT, self._expire, connection)
 
     def close(self) -> None:
-        """End those that are idle."""
+        """Close the idle connections."""
         for connection, expiry in self._idle.items():
             expiry.cancel()
             connection.end()
         self._idle.clear()
 
-    def _expire(self, connection: Connection) -> None:
+    def _expire(self, connection: HttpConnection) -> None:
         del self._idle[connection]
         connection.end()

@@ -1,4 +1,4 @@
-"""Libraries imported without the extras that they load when they find them installed."""
+"""Import libraries without the optional packages that they load when installed."""
 
 import sys
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without(*packages: str) -> Iterator[None]:
-    """Let imports find none of these packages, unless somebody has loaded them already."""
+    """Make imports fail for these packages inside the block, unless already loaded."""
     absent = [name for name in packages if name not in sys.modules]
-    # None is how the import system is told of a package that there is not.
+    # None in sys.modules makes an import raise ModuleNotFoundError.
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type] # typeshed knows no None
     try:
         yield

@@ -1,8 +1,8 @@
-"""Requests of the wire that belong to no turn: compaction, fact extraction, embeddings.
+"""Wire requests outside turns: compaction, fact extraction, embeddings.
 
-The supervisor decides when, sends all that is needed and writes down what comes back; the worker
-asks its model once. ``problem`` says why a model's answer could not be used: it was paid for all
-the same, so ``usage`` counts.
+The supervisor decides when to send one, includes everything needed, and stores the result. The
+worker makes one model call. ``problem`` says why the model's answer is unusable; ``usage`` counts
+either way, because the call was paid for.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -15,31 +15,31 @@ from thinker.protocol.vectors import Vector
 SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
-EMBEDDED = 64  # texts of one request at most
-LONGEST = 2000  # characters of such a text that count: many models see no more than 512 tokens
-ASK_SECONDS = 120.0  # that a worker gives its model for one of these
+EMBEDDED = 64  # most texts in one request
+LONGEST = 2000  # characters embedded of one text; many models read only 512 tokens
+ASK_SECONDS = 120.0  # limit for the model call of one request
 
-Category: TypeAlias = Literal[  # of facts; seed 002, "Fact Extraction Prompt"
+Category: TypeAlias = Literal[  # of facts; the extraction prompt lists them
     "preference", "background", "pattern", "project", "contact", "decision"
 ]
 
 
 class Compact(Frozen):
-    """Older messages of a session, and the summary of those before them."""
+    """A request to summarize messages; ``summary`` covers those before them."""
 
     messages: tuple[Message, ...]
     summary: str | None = None
 
 
 class Extract(Frozen):
-    """A stretch of a conversation, and facts that are known already."""
+    """A request for facts in part of a conversation; ``known`` ones are not repeated."""
 
     messages: tuple[Message, ...]
     known: tuple[str, ...] = ()
 
 
 class MeteredResult(Frozen):
-    """What a model call took, and what was wrong with its answer, if anything."""
+    """The model and usage of one call; ``problem`` is empty if the answer is usable."""
 
     model: str
     usage: Usage
@@ -47,13 +47,13 @@ class MeteredResult(Frozen):
 
 
 class Compacted(MeteredResult):
-    """The new summary; empty when there is a problem."""
+    """The new summary; empty if there is a problem."""
 
     summary: str = ""
 
 
 class ExtractedFact(Frozen):
-    """One sentence about the user; ``confidence`` from 0 to 1."""
+    """One sentence about the user; ``confidence`` is from 0 to 1."""
 
     fact: Annotated[str, Field(min_length=1, max_length=500)]
     category: Category
@@ -61,19 +61,19 @@ class ExtractedFact(Frozen):
 
 
 class Extracted(MeteredResult):
-    """The facts that are worth keeping."""
+    """The facts worth keeping."""
 
     facts: tuple[ExtractedFact, ...] = ()
 
 
 class Embed(Frozen):
-    """Texts whose meaning is wanted; ``keep`` leaves the vectors with the worker, for its tools."""
+    """Texts to embed; with ``keep`` the worker keeps the vectors for its tools."""
 
     texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=EMBEDDED)]
     keep: bool = False
 
 
 class Embedded(MeteredResult):
-    """A vector for each text; none when the worker keeps them."""
+    """One vector per text, in order; empty if the worker keeps them."""
 
     vectors: tuple[Vector, ...] = ()

@@ -1,7 +1,7 @@
 """The environment of a worker: one class writes it in the supervisor and reads it in the worker.
 
-The names are seed 002's. The parent's environment is not inherited: `inherited` picks the few
-variables that a process needs, and the supervisor adds the rest (design §2).
+A worker does not inherit the supervisor's environment. `inherited` selects the few variables that
+every process needs, and the supervisor adds the rest.
 """
 
 import json
@@ -18,7 +18,7 @@ INHERITED = ("PATH", "HOME", "LANG", "TZ")
 
 
 class ThinkerSettings(BaseModel):
-    """Everything that a worker is told at its start."""
+    """All settings of a worker, read once at its start."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -29,7 +29,7 @@ class ThinkerSettings(BaseModel):
     model: str = "demo"
     """The model. Its variable is the provider's own, such as GROQ_MODEL."""
     base_url: str = ""
-    """Address of the provider's API; empty: the usual one."""
+    """Address of the provider's API; empty: its default."""
     fallback_models: tuple[str, ...] = ()
     """Models to try when the first fails: `model` or `provider/model`."""
     temperature: float = 0.4
@@ -39,9 +39,9 @@ class ThinkerSettings(BaseModel):
     max_tokens_per_turn: int = 0
     """Tokens in one turn; 0: no limit."""
     vision: Literal["auto", "on", "off"] = "auto"
-    """Whether the model is shown pictures; `auto`: by its name."""
+    """Whether the model is sent pictures; `auto`: by its name."""
     recent_image_threshold: int = 10
-    """The newest messages whose pictures are shown."""
+    """How many of the newest messages keep their pictures."""
     tool_calls: Literal["native", "text", "auto"] = "auto"
     """How the model calls tools."""
     structured_output: Literal["native", "text", "auto"] = "auto"
@@ -53,7 +53,7 @@ class ThinkerSettings(BaseModel):
     persona_dir: Path | None = None
     """Directory with `<agentId>/instructions.md`."""
     default_system_prompt_path: Path | None = None
-    """File with the base prompt of agents that have no other."""
+    """File with the base prompt of agents without their own."""
     skills_dirs: tuple[Path, ...] = ()
     """Directories with skills; later ones win."""
     skills: tuple[str, ...] = ("*",)
@@ -69,7 +69,7 @@ class ThinkerSettings(BaseModel):
     user_timezone: str = "America/New_York"
     """IANA time zone of dates in the prompt."""
     peer_fd: int | None = None
-    """File descriptor of the socket to the supervisor; when absent, standard input is read."""
+    """File descriptor of the socket to the supervisor; if absent, standard input is read."""
     heartbeat_seconds: float = Field(5.0, gt=0)
     """Seconds between two heartbeats."""
     log_level: str = "info"
@@ -78,9 +78,9 @@ class ThinkerSettings(BaseModel):
     embeddings_provider: str = ""
     """Provider of the embeddings model; empty: `THINKER_EMBEDDINGS_BASE_URL`, without a key."""
     embeddings_model: str = ""
-    """The embeddings model; empty: words alone decide."""
+    """The embeddings model; empty: tools and memories are found by words alone."""
     embeddings_base_url: str = ""
-    """Address of the embeddings API; empty: the provider's usual one."""
+    """Address of the embeddings API; empty: the provider's default."""
     embeddings_dimensions: int = 0
     """Length of the vectors; 0: the model's own."""
 
@@ -89,11 +89,11 @@ class ThinkerSettings(BaseModel):
     compaction_prompt_path: Path | None = None
     """File with the prompt for summaries."""
     fact_extraction_enabled: bool = True
-    """Whether facts are looked for in conversations."""
+    """Whether facts are extracted from conversations."""
     fact_extraction_idle_ms: int = 300_000
-    """Milliseconds without a message before facts are looked for."""
+    """Milliseconds without a message before facts are extracted."""
     fact_extraction_max_turns: int = 10
-    """Turns in one search for facts."""
+    """Most turns in one extraction of facts."""
     fact_extraction_prompt_path: Path | None = None
     """File with the prompt for facts."""
 
@@ -112,10 +112,10 @@ class ThinkerSettings(BaseModel):
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "ThinkerSettings":
-        """The settings that ``environ`` (not necessarily this process's own) holds.
+        """Read the settings from ``environ``, which need not be this process's environment.
 
         Raises:
-            ValueError: a variable has a value of the wrong form; the message names it.
+            ValueError: a variable has an invalid value; the message names the variable.
         """
         values: dict[str, object] = {}
         for name, field in cls.model_fields.items():
@@ -129,7 +129,7 @@ class ThinkerSettings(BaseModel):
         return cls.model_validate(values)
 
     def to_env(self) -> dict[str, str]:
-        """The variables from which `read` builds the same settings."""
+        """Return the variables from which `read` builds equal settings."""
         env: dict[str, str] = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
@@ -140,24 +140,24 @@ class ThinkerSettings(BaseModel):
 
 
 def variable(name: str, llm_provider: str = "") -> str:
-    """The variable of a setting; the model's is its provider's own."""
+    """Return the variable of a setting; the model's variable depends on the provider."""
     if name == "model" and llm_provider in PROVIDERS:
         return PROVIDERS[llm_provider].model_var
     return "USER_TIMEZONE" if name == "user_timezone" else f"THINKER_{name.upper()}"
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of the supervisor's environment that a child may see: PATH, HOME, locale, TZ."""
+    """Return the variables that a child inherits: PATH, HOME, LANG, TZ and ``LC_*``."""
     return {
         key: value for key, value in environ.items() if key in INHERITED or key.startswith("LC_")
     }
 
 
-def packed(cwd: Path, env: Mapping[str, str]) -> bytes:
-    """A working directory and an environment as a forked worker reads them.
+def pack_start(cwd: Path, env: Mapping[str, str]) -> bytes:
+    """Encode a working directory and an environment for a forked worker.
 
     Raises:
-        ValueError: a name or value that no environment can hold.
+        ValueError: a name or value contains a NUL, which no environment can hold.
     """
     items = [str(cwd), *(f"{name}={value}" for name, value in env.items())]
     if any("\0" in item for item in items):
@@ -165,8 +165,8 @@ def packed(cwd: Path, env: Mapping[str, str]) -> bytes:
     return b"\0".join(map(os.fsencode, items))
 
 
-def unpacked(data: bytes) -> tuple[str, dict[str, str]]:
-    """What `packed` made one of."""
+def unpack_start(data: bytes) -> tuple[str, dict[str, str]]:
+    """Decode the working directory and environment that `pack_start` encoded."""
     cwd, *items = map(os.fsdecode, data.split(b"\0"))
     return cwd, {name: value for name, _, value in (item.partition("=") for item in items)}
 
@@ -175,7 +175,7 @@ def _items(name: str, text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        raise ValueError(f"{variable(name)} is no JSON list: {text}") from None
+        raise ValueError(f"{variable(name)} is not a JSON list: {text}") from None
 
 
 def _text(value: object) -> str:

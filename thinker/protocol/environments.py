@@ -1,4 +1,4 @@
-"""Where variables of prompts and tools may be set, and who wins."""
+"""Variables of prompts and tools: where each may be set, and which value wins."""
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ Env = dict[str, str]
 
 
 class Environments(Frozen):
-    """Values of variables by where they were set, highest first (seed 000 §3.2).
+    """Values of variables by where they are set, highest precedence first.
 
     ``thread`` is the chat's binding, ``account`` its channel, ``instance`` the whole daemon,
     ``tool`` an entry in ``tools``.
@@ -22,7 +22,7 @@ class Environments(Frozen):
     prompt: Env = Field(default_factory=dict)
 
     def merged(self) -> Env:
-        """Each variable with the value that wins."""
+        """Return each variable with its winning value."""
         return {
             **self.prompt,
             **self.tool,
@@ -33,7 +33,7 @@ class Environments(Frozen):
         }
 
     def only(self, names: frozenset[str]) -> "Environments":
-        """The values of these variables alone."""
+        """Return only the values of the named variables."""
         return Environments.model_validate(
             {
                 level: {name: value for name, value in env.items() if name in names}

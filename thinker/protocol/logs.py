@@ -1,4 +1,4 @@
-"""The log format of both processes: structlog to stderr, JSON lines or, on a terminal, colours.
+"""The log format of both processes: structlog to stderr, as JSON lines or, on a terminal, in color.
 
 An event is a constant name; facts are keys. ``agent_id``, ``chat_id`` and ``turn_id`` are bound
 once with `bound`. Prompts, messages and keys are never logged at info level.
@@ -20,12 +20,12 @@ NOT_SECRETS = ("tokens", "max_tokens")
 
 
 def configure(level: str = "info") -> None:
-    """Log to stderr from this level (debug, info, warning, error) on."""
+    """Log to stderr at this level (debug, info, warning, error) and above."""
     lines = not sys.stderr.isatty()
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(serializer=_dumps)
         if lines
-        # Not rich's, which prints local variables: prompts and keys.
+        # Rich's formatter prints local variables, which hold prompts and keys.
         else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     )
     structlog.configure(
@@ -46,7 +46,7 @@ def configure(level: str = "info") -> None:
 def redact(
     logger: object, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide the value of every key whose name says that it is a secret."""
+    """Hide the value of every key whose name marks it as a secret (a structlog processor)."""
     del logger, method
     for key in event:
         if _names_a_secret(key) and not isinstance(event[key], int | float):
@@ -62,7 +62,7 @@ def _names_a_secret(key: str) -> bool:
 
 @contextmanager
 def bound(**facts: object) -> Iterator[None]:
-    """Bind facts to every event logged inside."""
+    """Bind facts to every event logged inside the block."""
     with structlog.contextvars.bound_contextvars(**facts):
         yield
 
@@ -75,7 +75,7 @@ def _keep(logger: object, method: str, event: MutableMapping[str, Any]) -> Mutab
 def _dumps(event: object, **_: object) -> str:
     try:
         return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:  # a file name that is no UTF-8, a number over 64 bits
+    except TypeError:  # a file name that is not UTF-8, a number over 64 bits
         text = json.dumps(event, default=str, skipkeys=True, ensure_ascii=False)
         return text.encode("utf-8", "replace").decode()
 

@@ -1,7 +1,7 @@
-"""Conversation messages, as they cross the wire and stand in the journal.
+"""Conversation messages, as the wire and the journal hold them.
 
-Every type is frozen and ignores unknown fields: a turn recorded by one version is resumed by
-the next one, so a newer field must not make an older journal unreadable.
+Every type is frozen and ignores unknown fields: a turn that one version recorded may be resumed by
+another, so a field added later must not make a journal unreadable.
 """
 
 from enum import StrEnum
@@ -10,17 +10,17 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 JsonObject: TypeAlias = dict[str, JsonValue]
-MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads no more than 200 back
+MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
 
 
 class Frozen(BaseModel):
-    """Base of everything that is written to the wire or the journal."""
+    """Base of everything written to the wire or the journal."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
-    """Whether a value has so many levels that it could be stored and not be read again."""
+    """Return whether a value nests deeper than ``levels``; such JSON could not be read back."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -28,7 +28,7 @@ def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
 
 
 class SideEffect(StrEnum):
-    """What running a tool twice would do (reference/reliability.md §4.4)."""
+    """What running a tool a second time would do; decides how a crashed call is recovered."""
 
     PURE = "pure"
     LOCAL_TX = "local_tx"
@@ -40,8 +40,8 @@ class SideEffect(StrEnum):
 class Image(Frozen):
     """A picture: base64 ``data`` and its media type (``image/png``).
 
-    In the journal ``ref`` stands for the data (the SHA-256 of the bytes); without data a model is
-    shown ``about`` (``photo, 1280x960``) in its place.
+    In the journal ``ref``, the SHA-256 of the bytes, replaces the data. If the data is missing, the
+    model reads ``about`` (``photo, 1280x960``) instead.
     """
 
     media_type: str
@@ -53,8 +53,8 @@ class Image(Frozen):
 class ToolCall(Frozen):
     """A model's request to run a tool.
 
-    ``arguments`` is empty and ``malformed`` holds the text when what the model wrote was no
-    JSON object and could not be repaired into one.
+    If the arguments are not a JSON object and cannot be repaired, ``malformed`` holds them as
+    written and ``arguments`` is empty.
     """
 
     id: str
@@ -66,8 +66,8 @@ class ToolCall(Frozen):
 class LayerRecord(Frozen):
     """One layer of an assembled prompt, as the model saw it.
 
-    ``volatile`` ones may differ from turn to turn; one that is ``standing`` is said by an earlier
-    message, which is sent again.
+    A ``volatile`` layer may differ from turn to turn. A ``standing`` layer is not repeated: an
+    earlier message, which is sent again, already contains it.
     """
 
     name: str
@@ -77,14 +77,14 @@ class LayerRecord(Frozen):
 
     @property
     def tokens(self) -> int:
-        """Estimate: four characters a token, rounded up (seed 002, suggestion 5)."""
+        """Estimated tokens: four characters each, rounded up."""
         return -(-len(self.text) // 4)
 
 
 class UserMessage(Frozen):
-    """What a person (or a scheduled task) said.
+    """A message from a person or a scheduled task.
 
-    ``context`` are the layers of the prompt that were sent at its head (design §7, cached layout).
+    ``context`` holds the prompt layers sent at its head in the cached prompt layout.
     """
 
     role: Literal["user"] = "user"
@@ -94,16 +94,16 @@ class UserMessage(Frozen):
 
     @property
     def text(self) -> str:
-        """What a model is sent: the context, marked as such, and what was said."""
+        """The text sent to the model: the context in a ``<context>`` block, then the content."""
         if not self.context:
             return self.content
         layers = "\n\n".join(layer.text for layer in self.context)
-        told = layers.replace("</context>", "&lt;/context>")  # or it would end the block
-        return f"<context>\n{told}\n</context>\n\n{self.content}"
+        context = layers.replace("</context>", "&lt;/context>")  # or it would end the block
+        return f"<context>\n{context}\n</context>\n\n{self.content}"
 
 
 class AssistantMessage(Frozen):
-    """What the model answered: text, tool calls, or both."""
+    """A model's answer: text, tool calls, or both."""
 
     role: Literal["assistant"] = "assistant"
     content: str = ""
@@ -130,41 +130,41 @@ MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 
 class ToolSpec(Frozen):
-    """A tool as it is offered to a model; ``parameters`` is a JSON Schema object."""
+    """A tool as offered to a model; ``parameters`` is a JSON Schema object."""
 
     name: str
     description: str
     parameters: JsonObject
     side_effect: SideEffect = SideEffect.NON_IDEMPOTENT
-    always: bool = False  # offered whatever the user's text says
-    strict: bool = False  # arguments must fit the schema as they are; nothing is coerced
-    approval: bool = False  # a person must allow each call
-    fixed: JsonObject = {}  # arguments that the model does not see and cannot set
-    handed_back: bool = False  # whoever asked runs it: a call of it ends the turn
+    always: bool = False  # offered in every turn
+    strict: bool = False  # arguments are validated without coercion
+    approval: bool = False  # a person must approve each call
+    fixed: JsonObject = {}  # arguments hidden from the model, which cannot set them
+    handed_back: bool = False  # run by the API client: a call of it ends the turn
 
     @property
     def about(self) -> str:
-        """What it is, in a line: the text whose meaning is compared with messages."""
+        """Name and description, the text embedded to compare tools with messages."""
         return f"{self.name}: {self.description}"
 
 
 class ToolChoice(Frozen):
-    """What a model has to do with its tools; ``name`` is the tool that ``function`` forces."""
+    """What the model must do with its tools; ``name`` is the tool that mode ``function`` forces."""
 
     mode: Literal["auto", "none", "required", "function"] = "auto"
     name: str = ""
 
     @property
     def demands(self) -> bool:
-        """Whether an answer without a call does not do."""
+        """Whether the model must call a tool before it answers."""
         return self.mode in ("required", "function")
 
 
 class Reasoning(Frozen):
-    """How a model is to think before it answers (seed 000 §6).
+    """How a model reasons before it answers.
 
-    ``max_tokens`` wins over ``effort`` where a provider takes only one of them. With ``exclude``
-    nobody is shown what it thought; with ``include`` it is told its own thoughts again.
+    Where a provider accepts only one limit, ``max_tokens`` wins over ``effort``. ``exclude`` hides
+    the reasoning from the record; ``include`` sends the model its own earlier reasoning again.
     """
 
     effort: Literal["low", "medium", "high"] | None = None
@@ -174,7 +174,7 @@ class Reasoning(Frozen):
 
     @property
     def recorded(self) -> bool:
-        """Whether the thoughts are part of the step that is kept."""
+        """Whether the reasoning is stored with the step."""
         return self.include or not self.exclude
 
 
@@ -182,7 +182,7 @@ AUTO, NO_TOOLS = ToolChoice(), ToolChoice(mode="none")
 
 
 class Usage(Frozen):
-    """Tokens of model calls; ``cached`` is the share of ``prompt`` that was read from cache."""
+    """Tokens of model calls; ``cached`` is the part of ``prompt`` that was read from a cache."""
 
     prompt: int = 0
     completion: int = 0

@@ -30,7 +30,7 @@ from thinker.protocol.vectors import Vector
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
-# How a prompt is made.
+# Which layers a prompt has.
 Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request"]
 
 TURN_RUN = "turn/run"
@@ -50,7 +50,7 @@ PING = "ping"
 
 
 class StopReason(StrEnum):
-    """Why a turn's loop ended; every end has one."""
+    """Why a turn's loop ended."""
 
     DONE = "done"
     MAX_STEPS = "max_steps"
@@ -58,17 +58,17 @@ class StopReason(StrEnum):
     DEADLINE = "deadline"
     LENGTH = "length"  # the provider cut the answer at its output limit
     REFUSED = "refused"
-    HANDED_BACK = "handed_back"  # calls of tools that whoever asked runs; they go on with results
-    EMPTY = "empty"  # the model said nothing, twice
+    HANDED_BACK = "handed_back"  # calls for the API client, which continues with their results
+    EMPTY = "empty"  # the model answered nothing, twice
     MODEL_ERROR = "model_error"
-    OUTPUT = "output"  # no answer fitted the output that the prompt asks for
-    TOOL_CHOICE = "tool_choice"  # the model did not make the call that it had to make
-    ACCOUNT = "account"  # the key is refused or has no credit left: the turn waits for a person
-    DRAINED = "drained"  # stopped at a step boundary; the turn goes on in another process
+    OUTPUT = "output"  # no answer matched the required output format
+    TOOL_CHOICE = "tool_choice"  # the model did not make the required call
+    ACCOUNT = "account"  # key refused or out of credit: the turn waits for a person
+    DRAINED = "drained"  # stopped between steps; another process continues the turn
 
 
 class ChatRef(Frozen):
-    """The chat of a turn; ``private`` is a chat with one person (replies are streamed there)."""
+    """The chat of a turn; a ``private`` chat has one person, and replies are streamed to it."""
 
     channel: str
     chat_id: str
@@ -84,7 +84,7 @@ class Memory(Frozen):
 
 
 class ListedSkill(Frozen):
-    """A skill without keywords: the prompt only names it."""
+    """A skill without keywords, which the prompt only names."""
 
     name: str
     description: str
@@ -98,10 +98,10 @@ class RecordedCall(Frozen):
 
 
 class RecordedStep(Frozen):
-    """One step read back from the journal: the response and, in its order, the calls in it.
+    """One step read back from the journal: the response and its calls, in order.
 
-    ``entered`` are messages that came while the turn ran and were given to its model after this
-    step. One that no model was ``asked`` for is what the operator has called before the first.
+    ``entered`` are messages that arrived during the turn and joined it after this step. ``asked``
+    is false for a step that no model produced: calls that the operator configured to run first.
     """
 
     seq: int
@@ -114,11 +114,11 @@ class RecordedStep(Frozen):
 
 
 class RequestOptions(Frozen):
-    """What a program that asks gives a turn beside the conversation (the HTTP endpoints).
+    """Options of an API request, beside its conversation.
 
-    ``instructions`` stand at the end of the system prompt, ``output_schema`` is the JSON Schema of
-    the answer; what is None is the agent's own. ``one_call``: of one response of the model, the
-    first tool call counts alone.
+    ``instructions`` go at the end of the system prompt; ``output_schema`` is the JSON Schema of the
+    answer. None means the agent's own setting. With ``one_call`` only the first tool call of each
+    model response counts.
     """
 
     instructions: tuple[str, ...] = ()
@@ -129,20 +129,22 @@ class RequestOptions(Frozen):
 
 
 class TurnRun(Frozen):
-    """Everything a worker needs to run (or resume) one turn without calling back.
+    """Everything a worker needs to run or resume one turn, without calling back.
 
-    ``started_at`` and ``deadline`` are seconds since the epoch; the prompt's clock is
-    ``started_at``, so that a resumed turn rebuilds the same prompt. ``prompt`` is a `PromptBundle`
-    in JSON (most agents have none, and their workers do not load its models), ``environments`` what
-    its variables are set to outside of it. ``playbooks`` are records of the journal as
-    `thinker.playbooks.parse_record` reads them; ``skills`` its skills that have no keywords.
-    ``required_tools`` of a task are exactly those that it is offered; None selects them as for a
-    message. ``max_steps`` None is the agent's own limit. ``tool_choice`` holds until it is met: the
-    turn goes on with auto. ``vector`` is what the messages mean, empty when nobody knows. For the
-    cached layout, ``context`` is what the newest message of this turn was already sent with (None:
-    nothing was sent yet), ``offered`` are the tools of the session's turn before.
-    ``messages`` may be empty when ``history`` ends with results of what whoever asked has run.
-    ``keep`` and ``kept`` are numbers of `thinker.protocol.turn_cache`.
+    * ``started_at``, ``deadline``: seconds since the epoch. The prompt's clock is ``started_at``,
+      so that a resumed turn rebuilds the same prompt.
+    * ``messages``: may be empty if ``history`` ends with tool results from an API client.
+    * ``prompt``: a `PromptBundle` as JSON; most agents have none, and their workers never load its
+      models. ``environments`` holds the values of its variables.
+    * ``playbooks``: journal records for `thinker.playbooks.parse_record`. ``skills``: the journal's
+      skills without keywords.
+    * ``required_tools``: exactly the tools of a scheduled task; None selects tools by the message.
+    * ``max_steps``: None uses the agent's limit.
+    * ``tool_choice``: applies until it is met; the turn continues with auto.
+    * ``vector``: the embedding of the messages; empty if unknown.
+    * ``context``, ``offered`` (cached layout): the layers already sent with the newest message
+      (None: not sent yet), and the tools of the session's previous turn.
+    * ``keep``, ``kept``: see `thinker.protocol.turn_cache`.
     """
 
     turn_id: str
@@ -155,7 +157,7 @@ class TurnRun(Frozen):
     prompt: JsonObject | None = None
     environments: Environments = Environments()
     memories: tuple[Memory, ...] = ()
-    playbooks: tuple[SkipValidation[JsonObject], ...] = ()  # `parse_record` looks at them
+    playbooks: tuple[SkipValidation[JsonObject], ...] = ()  # `parse_record` validates them
     skills: tuple[ListedSkill, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
@@ -168,7 +170,7 @@ class TurnRun(Frozen):
     vector: Vector = b""
     asked: RequestOptions = RequestOptions()
     stream: bool = False
-    steer: bool = False  # between two steps, ask for messages that came meanwhile
+    steer: bool = False  # whether new messages may join between steps
     started_at: float
     deadline: float
     keep: int = 0
@@ -176,7 +178,7 @@ class TurnRun(Frozen):
 
 
 class PlannedCall(Frozen):
-    """A tool call as it will run: coerced arguments, or why it cannot run."""
+    """A tool call as it will run, with coerced arguments, or the reason why it cannot run."""
 
     id: str
     name: str
@@ -185,10 +187,11 @@ class PlannedCall(Frozen):
 
 
 class StepCommitted(Frozen):
-    """The step's journal number and, in the order of its calls, theirs.
+    """The journal numbers of a step and of its calls, in order.
 
-    ``results`` are those of calls that needed nothing but the journal, by their numbers.
-    ``changed`` is what the stable part of the prompt differs in from the session's turn before.
+    ``results`` holds, by number, the results of calls that the journal alone could answer.
+    ``changed`` names what differs in the stable part of the prompt from the session's previous
+    turn.
     """
 
     seq: int
@@ -198,28 +201,28 @@ class StepCommitted(Frozen):
 
 
 class ToolCallParams(Frozen):
-    """Run a call that is already in the journal; the arguments are read from there."""
+    """A request to run a call that is already in the journal, which has its arguments."""
 
     turn_id: str
     seq: int
 
 
 class TurnSteer(Frozen):
-    """Ask for the messages that came while this turn ran, to go on with them."""
+    """A request for the messages that arrived while this turn ran."""
 
     turn_id: str
 
 
 class Steered(Frozen):
-    """Messages that now belong to the turn, in order."""
+    """The messages that now belong to the turn, in order."""
 
     messages: tuple[UserMessage, ...] = ()
 
 
 class TurnResult(Frozen):
-    """How a turn ended. ``text`` is for the chat; ``error`` for the operator.
+    """How a turn ended. ``text`` is for the chat, ``error`` for the operator.
 
-    ``repaired`` is an object that was made from an answer that was cut or no JSON.
+    ``repaired``: the answer's JSON object was cut off or malformed and had to be repaired.
     """
 
     text: str
@@ -232,10 +235,10 @@ class TurnResult(Frozen):
 
 
 class StepCommit(Frozen):
-    """T3: a model response and every tool call in it, before any of them runs.
+    """T3: a model response and all its tool calls, committed before any of them runs.
 
-    ``response`` is verbatim; ``calls`` are its calls in the same order. One that ``ends`` the turn
-    may be made durable together with T6.
+    ``response`` is verbatim; ``calls`` are its calls in the same order. A step with ``ends`` ends
+    the turn, so that T6 may share its transaction.
     """
 
     turn_id: str
@@ -245,25 +248,25 @@ class StepCommit(Frozen):
     usage: Usage = Usage()
     model: str = ""
     request_id: str = ""
-    prompt: PromptRecord | None = None  # sent with the first step of a process's run
+    prompt: PromptRecord | None = None  # sent with the process's first step of the turn
     ends: TurnResult | None = None
 
 
 class TurnDelta(Frozen):
-    """The text of the answer so far (whole, not a difference): a view that nothing depends on."""
+    """The answer's whole text so far, for display only."""
 
     turn_id: str
     text: str
 
 
 class TurnCancel(Frozen):
-    """Stop this turn now; its request ends with a cancellation error."""
+    """An order to stop this turn now; its request ends with a cancellation error."""
 
     turn_id: str
 
 
 class Ready(Frozen):
-    """A worker can take turns."""
+    """The notification that a worker can take turns."""
 
     pid: int
     provider: str
@@ -271,18 +274,18 @@ class Ready(Frozen):
 
 
 class Heartbeat(Frozen):
-    """The worker's event loop turns; ``open_turns`` is how many turns it is running."""
+    """Proof that the worker's event loop runs; ``open_turns`` counts its running turns."""
 
     open_turns: int
 
 
 class Forked(Frozen):
-    """A worker that was forked; it stays a zombie until it is asked for with ``reap``."""
+    """A forked worker; after it exits it stays a zombie until ``reap``."""
 
     pid: int
 
 
 class Reaped(Frozen):
-    """How a worker ended: its exit code, or minus the signal."""
+    """A worker's exit code, or the negative number of the signal that killed it."""
 
     code: int

@@ -1,9 +1,9 @@
-"""JSON-RPC 2.0, one UTF-8 JSON object per line, used by both ends of every wire of ours.
+"""JSON-RPC 2.0 with one UTF-8 JSON object per line, used at both ends of every local connection.
 
-A peer is fed bytes and given a way to write them, so the same class serves a socketpair between
-supervisor and worker, the control socket and a person's stdin. Requests run as tasks of the
-peer's own task group; requests begin, and notifications run, in the order in which they came.
-End-of-file means that the other side is dead: whoever waits for an answer gets `PeerClosedError`.
+A peer receives bytes through `feed` and sends them through a `Writer`, so one class serves the
+socketpair between supervisor and worker, the control socket, and a person's terminal. Requests run
+as tasks of the peer's task group. Requests start, and notifications run, in order of arrival.
+End-of-file means that the other side is dead: pending calls raise `PeerClosedError`.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ import structlog
 from anyio.abc import TaskGroup
 from pydantic import BaseModel, JsonValue, ValidationError
 
-MAX_FRAME = 16 * 1024 * 1024  # bytes; design §2
-MAX_BACKLOG = 2 * MAX_FRAME  # bytes written that the other side did not read
-MAX_PROBLEM = 4000  # characters of an error answer's message
-MAX_ID = 200  # characters of a request's id, which every answer repeats
+MAX_FRAME = 16 * 1024 * 1024  # bytes of one line; bounds the memory of a hostile or broken peer
+MAX_BACKLOG = 2 * MAX_FRAME  # bytes written but not yet read by the other side
+MAX_PROBLEM = 4000  # characters of an error response's message
+MAX_ID = 200  # characters of a request id; the response repeats it
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]
 NotificationHandler = Callable[[JsonValue], None]
@@ -36,17 +36,17 @@ PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = (
     -32602,
     -32603,
 )
-FENCED = -32001  # the caller no longer owns what it speaks of
+FENCED = -32001  # the caller no longer owns the turn
 CANCELLED = -32002
-FAILED = -32003  # an expected failure whose message is for people
+FAILED = -32003  # an expected failure; the message is for people
 
 
 class PeerClosedError(Exception):
-    """The other side is gone, or reads nothing any more."""
+    """The other side is gone, or no longer reads."""
 
 
 class RpcError(Exception):
-    """An error answer: raised by `Peer.request`, and by handlers that want to send one."""
+    """An error response: raised by `Peer.request`, and by handlers to send one."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -54,17 +54,17 @@ class RpcError(Exception):
 
 
 class Writer(Protocol):
-    """Where a peer's bytes go (an `asyncio.Transport`, or a person's terminal)."""
+    """Destination of a peer's bytes: an `asyncio.Transport`, or a person's terminal."""
 
     def write(self, data: bytes) -> None:
         """Take bytes without blocking."""
 
     def close(self) -> None:
-        """Send what is buffered, then end the stream."""
+        """Send buffered bytes, then end the stream."""
 
 
 class Peer:
-    """One end of a wire. Made by `connected`, or by hand around a `Writer`."""
+    """One end of a connection, made by `connected` or directly around a `Writer`."""
 
     def __init__(
         self,
@@ -83,15 +83,15 @@ class Peer:
         self._buffer = bytearray()
         self._scanned = 0
 
-    # --- the other side's methods -----------------------------------------------------------
+    # --- calls to the other side ------------------------------------------------------------
 
-    async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - a wait without a bound must not be writable
-        """Call the other side and wait at most ``timeout`` seconds for the answer.
+    async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - every call must state its bound
+        """Call the other side and wait at most ``timeout`` seconds for the response.
 
         Raises:
-            PeerClosedError: the other side went away first.
-            RpcError: it answered with an error.
-            TimeoutError: it did not answer in time.
+            PeerClosedError: the other side is gone.
+            RpcError: the other side answered with an error.
+            TimeoutError: no response within ``timeout``.
         """
         if self.closed.is_set():
             raise PeerClosedError(f"{method}: the other side is gone")
@@ -108,23 +108,23 @@ class Peer:
             self._waiting.pop(call_id, None)
 
     async def call(self, method: str, params: Params, result: type[R], *, timeout: float) -> R:  # noqa: ASYNC109 - as in `request`
-        """Like `request`, with the answer validated as ``result``."""
+        """Like `request`, with the response validated as ``result``."""
         answer = await self.request(method, params, timeout=timeout)
         return result.model_validate(answer)
 
     def notify(self, method: str, params: Params = None) -> None:
-        """Tell the other side something that needs no answer; nothing happens if it is gone."""
+        """Send a notification; does nothing if the other side is gone."""
         if not self.closed.is_set():
             self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def close(self) -> None:
-        """End the wire; the other side sees end-of-file."""
+        """Close the connection; the other side sees end-of-file."""
         self._writer.close()
 
     # --- bytes in ---------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
-        """Take received bytes; each complete line is a frame."""
+        """Take received bytes; each complete line is one frame."""
         self._buffer += data
         while 0 <= (end := self._buffer.find(b"\n", self._scanned)) <= MAX_FRAME:
             line = bytes(self._buffer[:end])
@@ -140,7 +140,7 @@ class Peer:
             self.close()
 
     def lost(self) -> None:
-        """The stream ended: fail everybody who waits for an answer."""
+        """Mark the stream as ended and fail all pending calls."""
         self.closed.set()
         for future in self._waiting.values():
             if not future.done():
@@ -157,7 +157,7 @@ class Peer:
         elif not isinstance(method := frame.get("method"), str):
             self._settle(frame)
         elif "id" not in frame:
-            # Not at once: a request that came before it (a turn that this cancels) begins first.
+            # Deferred, so that an earlier request (the turn that this cancels) starts first.
             loop = asyncio.get_running_loop()
             loop.call_soon(self._notice, method, frame.get("params"))
         elif len(str(call_id := frame["id"])) > MAX_ID:
@@ -189,7 +189,7 @@ class Peer:
             handler(params)
         except ValidationError as error:
             log.warning("bad_notification", method=method, problem=str(error))
-        except Exception:  # nor may one bad notification end the wire
+        except Exception:  # one bad notification must not end the connection
             log.exception("notification_failed", method=method)
 
     async def _serve(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
@@ -211,7 +211,7 @@ class Peer:
     # --- bytes out --------------------------------------------------------------------------
 
     def _answer_error(self, call_id: JsonValue, code: int, message: str) -> None:
-        # A message may quote anything, such as a file name that is no UTF-8.
+        # A message may quote anything, such as a file name that is not UTF-8.
         text = message[:MAX_PROBLEM].encode("utf-8", "replace").decode()
         error: JsonValue = {"code": code, "message": text}
         self._write({"jsonrpc": "2.0", "id": call_id, "error": error})
@@ -237,7 +237,7 @@ def _fragment(value: object) -> orjson.Fragment:
 
 
 class _SocketWriter(asyncio.Protocol):
-    """Joins a socket to a peer; gives up on a peer that reads nothing."""
+    """Connects a socket to a peer; aborts if the other side stops reading."""
 
     def __init__(self) -> None:
         self.peer: Peer | None = None
@@ -275,9 +275,9 @@ async def connected(
     requests: Mapping[str, RequestHandler] | None = None,
     notifications: Mapping[str, NotificationHandler] | None = None,
 ) -> AsyncIterator[Peer]:
-    """A peer on a connected stream socket; running requests are cancelled at the end.
+    """Run a peer on a connected stream socket; leaving the block cancels running requests.
 
-    What the block raises comes out as it is, not in an exception group.
+    An exception from the block is raised unchanged, without an exception group.
     """
     sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
     writer = _SocketWriter()
@@ -285,7 +285,7 @@ async def connected(
         async with anyio.create_task_group() as tasks:
             peer = Peer(writer, tasks, requests, notifications)
             writer.peer = peer
-            with anyio.CancelScope(shield=True):  # nothing is waited for: whoever has the socket
+            with anyio.CancelScope(shield=True):  # never blocks: the socket is already connected
                 await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
             try:
                 yield peer

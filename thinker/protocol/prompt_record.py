@@ -1,4 +1,4 @@
-"""What the model saw in a turn, as it stands in the journal."""
+"""The prompt of a turn as the model saw it, stored in the journal."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from thinker.protocol.messages import Frozen, LayerRecord, Reasoning, ToolChoice
 
 
 class ModelSettings(Frozen):
-    """What a model is asked with beside the words; ``model`` is the first that is asked."""
+    """The parameters of a turn's first model call; ``model`` is the first of the fallback chain."""
 
     model: str
     temperature: float | None = None
@@ -19,16 +19,16 @@ class ModelSettings(Frozen):
 
 
 class PromptRecord(Frozen):
-    """The layers of a turn's prompt in order and the names of the tools offered.
+    """The layers of a turn's prompt, in order, and the names of the tools offered.
 
-    In the layout ``system`` all layers are the system prompt; in ``cached`` the volatile ones stand
+    In the ``system`` layout all layers form the system prompt; in ``cached`` the volatile layers go
     at the head of the newest user message. ``stable`` and ``volatile`` are fingerprints of the two
-    parts in either layout, ``tools_digest`` that of the tools, which are stable; ``changed`` is
-    what the stable part differs in from the session's turn before.
+    parts in either layout; ``tools_digest`` is the fingerprint of the tools, which are stable.
+    ``changed`` names what differs in the stable part from the session's previous turn.
 
-    ``settings`` are those of the turn's first call; None in records of older versions.
-    ``reasons`` say why each tool was offered; ``missing`` are the tools that matched playbooks need
-    and nobody offers: name to playbook.
+    ``settings`` belong to the turn's first call; None in records of older versions. ``reasons`` say
+    why each tool was offered. ``missing`` maps tools that matched playbooks need but that are not
+    offered to the playbook.
     """
 
     layers: tuple[LayerRecord, ...]
@@ -36,8 +36,8 @@ class PromptRecord(Frozen):
     tools: tuple[str, ...] = ()
     reasons: dict[str, str] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
-    best_score: float | None = None  # how near in meaning the nearest tool is to the message
-    temperature: float | None = None  # what the model was asked with because of it
+    best_score: float | None = None  # cosine of the message and the nearest tool
+    temperature: float | None = None  # the temperature chosen by that score
     layout: Literal["system", "cached"] = "system"
     stable: str = ""
     volatile: str = ""
@@ -46,32 +46,32 @@ class PromptRecord(Frozen):
 
     @property
     def text(self) -> str:
-        """The system prompt: its layers joined as they were sent."""
+        """The system prompt: its layers joined as sent."""
         return "\n\n".join(layer.text for layer in self.layers if not self.beside(layer))
 
     @property
     def chars(self) -> int:
-        """The size of all layers with the blank lines between them, wherever they stand."""
+        """Characters of all layers, wherever they go, with the blank lines between them."""
         return sum(len(layer.text) for layer in self.layers) + 2 * max(0, len(self.layers) - 1)
 
     @property
     def context(self) -> tuple[LayerRecord, ...]:
-        """The layers at the head of the newest user message."""
+        """The layers sent at the head of the newest user message."""
         return tuple(layer for layer in self.layers if self.beside(layer) and not layer.standing)
 
     def beside(self, layer: LayerRecord) -> bool:
-        """Whether a layer stands in a message and not in the system prompt."""
+        """Return whether a layer goes into a message instead of the system prompt."""
         return self.layout == "cached" and layer.volatile
 
     def below(self, name: str, text: str) -> "PromptRecord":
-        """The record with a layer before all others; itself when there is nothing to say."""
+        """Return the record with a layer before all others, or itself if ``text`` is empty."""
         if not text:
             return self
         first = LayerRecord(name=name, text=text)
         return self.model_copy(update={"layers": (first, *self.layers)})
 
     def differences(self, earlier: "PromptRecord") -> tuple[str, ...]:
-        """The stable layers that are not as they were, and ``tools``; none without fingerprints."""
+        """Return the names of changed stable layers, and ``tools``; empty without fingerprints."""
         if not earlier.stable or self.stable == earlier.stable:
             return ()
         ours, theirs = (

@@ -1,7 +1,7 @@
 """The providers that an agent can name, and what each needs.
 
-The supervisor reads it to choose a provider and to pass on exactly one key; the worker reads it
-to reach the provider.
+The supervisor uses it to choose a provider and pass on exactly one key; the worker uses it to reach
+the provider.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,13 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Provider:
-    """One provider: wire format, address, the names of its variables.
+    """One provider: wire format, address and variables.
 
-    ``model_var`` is the variable in which the worker is told its model (seed 002 fixes three of
-    them); ``checks_arguments`` is a server that refuses ``"5"`` for a number before we can mend it
-    (seed 002 relaxes schemas for it); ``cache_key`` one that takes a ``prompt_cache_key``;
-    ``output_beside_tools`` one whose models still call tools when sent the schema of the answer;
-    ``default_model`` is used by ``"llmProvider": "auto"`` alone,
-    empty where the running server is asked which models it has.
+    ``model_var`` is the environment variable that holds the model. ``default_model`` applies only
+    to ``"llmProvider": "auto"``; if empty, the running server is asked for its models.
+    ``checks_arguments``: the server rejects ``"5"`` for a number, so it is sent relaxed schemas.
+    ``cache_key``: it accepts a ``prompt_cache_key``. ``output_beside_tools``: its models still call
+    tools when a schema of the answer is sent.
     """
 
     name: str
@@ -32,7 +31,7 @@ class Provider:
     output_beside_tools: bool = False
 
 
-CUSTOM = "custom"  # the name of a server that is known by its address alone
+CUSTOM = "custom"  # provider name of a server that only has an address
 
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
@@ -60,7 +59,7 @@ PROVIDERS: dict[str, Provider] = {
             "https://api.groq.com/openai/v1",
             "GROQ_API_KEY",
             "GROQ_MODEL",
-            default_model="qwen/qwen3-32b",  # the seed's own default
+            default_model="qwen/qwen3-32b",  # a current model with tool calls
             checks_arguments=True,
         ),
         Provider(

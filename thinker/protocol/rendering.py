@@ -1,11 +1,11 @@
-"""The request ``prompt/render``: a definition by itself, as workers render it."""
+"""The request ``prompt/render``: a prompt definition rendered by a worker."""
 
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import Frozen, JsonObject, ToolSpec
 
 
 class PromptRender(Frozen):
-    """Show a definition by itself: ``prompt`` is a `PromptBundle` in JSON."""
+    """A request to render a definition; ``prompt`` is a `PromptBundle` as JSON."""
 
     prompt: JsonObject
     layout: str
@@ -14,7 +14,7 @@ class PromptRender(Frozen):
 
 
 class SectionRecord(Frozen):
-    """A section of a rendered definition: what it is, where it came from, its text alone."""
+    """One section of a rendered definition: its id, its source and its text."""
 
     id: str
     source: str
@@ -22,7 +22,7 @@ class SectionRecord(Frozen):
 
 
 class PromptRendered(Frozen):
-    """A definition as it was asked for; ``problem`` is why it could not be, empty otherwise."""
+    """A rendered definition; ``problem`` says why rendering failed, or is empty."""
 
     text: str = ""
     fingerprint: str = ""

@@ -1,25 +1,26 @@
-"""What the turns of an agent have in common, which a process is sent once.
+"""The parts that an agent's turns share, sent to each process once.
 
-Tools, playbooks, skills and the prompt definition are nearly all of a `TurnRun`, and change when
-somebody edits them. A process keeps the newest that it was sent, under a number; turns name it.
+Tools, playbooks, skills and the prompt definition make up most of a `TurnRun` and change only when
+someone edits them. A process keeps the newest set it received under a number; later turns refer to
+that number.
 """
 
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.peer import RpcError
 
-NOT_KEPT = -32004  # error code: the turn is to be sent whole
+NOT_KEPT = -32004  # error code: send the turn whole
 NOTHING = {"prompt": None, "playbooks": (), "skills": (), "tools": ()}
 
 
 class SentTurnCache:
-    """What one process was told, as its supervisor knows it."""
+    """The supervisor's record of what one process keeps."""
 
     def __init__(self) -> None:
         self._number = 0
         self._parts: list[object] = []
 
     def shortened(self, run: TurnRun) -> TurnRun:
-        """The turn without what the process keeps, or whole and to be kept."""
+        """Return the turn without the parts the process keeps, or whole with a new number."""
         parts = [getattr(run, name) for name in NOTHING]
         if parts != self._parts:
             self._number, self._parts = self._number + 1, parts
@@ -27,22 +28,22 @@ class SentTurnCache:
         return run.model_copy(update={**NOTHING, "kept": self._number})
 
     def forget(self) -> None:
-        """The process does not keep it after all."""
+        """Send the next turn whole: the process has lost its copy."""
         self._parts = []
 
 
 class ReceivedTurnCache:
-    """The same in that process."""
+    """The process's copy of the shared parts."""
 
     def __init__(self) -> None:
         self._number = 0
         self._parts: dict[str, object] = {}
 
     def whole(self, run: TurnRun) -> TurnRun:
-        """The turn with what it has in common with others.
+        """Return the turn with the shared parts filled in.
 
         Raises:
-            RpcError: ``NOT_KEPT``: another process was told, or something else since.
+            RpcError: ``NOT_KEPT``: this process does not have the parts that the turn refers to.
         """
         if run.keep:
             self._number = run.keep
@@ -50,5 +51,7 @@ class ReceivedTurnCache:
         if not run.kept:
             return run
         if run.kept != self._number:
-            raise RpcError(NOT_KEPT, f"what turns have in common as of {run.kept} is not here")
+            raise RpcError(
+                NOT_KEPT, f"the shared parts {run.kept} are not here; send the turn whole"
+            )
         return run.model_copy(update=self._parts)

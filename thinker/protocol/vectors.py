@@ -1,7 +1,7 @@
-"""Embeddings as bytes: 32-bit floats, little-endian, of length one.
+"""Embeddings as bytes: 32-bit floats, little-endian, normalized to length one.
 
-Plain Python is enough: two vectors of 1536 numbers are compared in some 40 microseconds, and where
-there are thousands their signs alone say in one which are worth it.
+Plain Python is fast enough: comparing two vectors of 1536 numbers takes about 40 microseconds.
+Among thousands of vectors, comparing their `signs` first finds the candidates worth that.
 """
 
 import math
@@ -13,15 +13,17 @@ from typing import Annotated, TypeAlias, TypeVar
 from pydantic import BeforeValidator, PlainSerializer
 
 Key = TypeVar("Key", int, str)
-RELEVANT = 0.3  # the least cosine that counts; annabelle.md §4, TOOL_SELECTOR_THRESHOLD
+RELEVANT = 0.3  # least cosine of related texts; small embedding models put unrelated ones below it
 WIDTH = 4  # bytes of a number
-SIGN = bytes(ord("0") + (byte >> 7) for byte in range(256))  # of the byte that holds it
+SIGN = bytes(
+    ord("0") + (byte >> 7) for byte in range(256)
+)  # the sign of a number by its highest byte, as 0 or 1
 
 
 def _from_wire(value: object) -> object:
     vector = b64decode(value, validate=True) if isinstance(value, str) else value
     if isinstance(vector, bytes) and len(vector) % WIDTH:
-        raise ValueError("a vector is made of whole numbers of four bytes")
+        raise ValueError("the length of a vector must be a multiple of four bytes")
     return vector
 
 
@@ -31,10 +33,10 @@ Vector: TypeAlias = Annotated[  # bytes here, base64 on the wire
 
 
 def packed(values: Sequence[float]) -> bytes:
-    """Numbers as a vector of length one.
+    """Encode numbers as a vector of length one.
 
     Raises:
-        ValueError: they have no direction: none, all zero, or not finite.
+        ValueError: the vector is empty, zero or not finite, so it has no direction.
     """
     length = math.hypot(*values)
     if not 0 < length < math.inf:
@@ -43,24 +45,24 @@ def packed(values: Sequence[float]) -> bytes:
 
 
 def unpacked(vector: bytes) -> tuple[float, ...]:
-    """The numbers of a vector."""
+    """Return the numbers of a vector."""
     return struct.unpack(f"<{len(vector) // WIDTH}f", vector)
 
 
 def cosines(vector: bytes, others: Iterable[tuple[Key, bytes]]) -> dict[Key, float]:
-    """How near others are in meaning: 1 the same, 0 unrelated.
+    """Return the cosine of each other vector: 1 same meaning, 0 unrelated.
 
-    Those that another model made, which the number of dimensions tells, are left out.
+    Vectors with another number of dimensions come from another model and are left out.
     """
     one = unpacked(vector)
     return {
-        key: 1 - math.dist(one, unpacked(other)) ** 2 / 2  # in C; a dot product is not
+        key: 1 - math.dist(one, unpacked(other)) ** 2 / 2  # dist runs in C
         for key, other in others
         if len(other) == len(vector)
     }
 
 
 def signs(vector: bytes) -> bytes:
-    """The signs of a vector's numbers, a bit each: near vectors differ in few of them."""
+    """Return one bit per number, its sign; near vectors differ in few bits."""
     bits = vector[WIDTH - 1 :: WIDTH].translate(SIGN)
     return int(bits, 2).to_bytes(-(-len(bits) // 8))

@@ -11,7 +11,7 @@ import h11
 import pytest
 
 from thinker.http import connections
-from thinker.http.connections import Connection, Connections, HostAddress
+from thinker.http.connections import Connections, HostAddress, HttpConnection
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"
@@ -185,7 +185,7 @@ async def test_whoever_is_not_there_cannot_be_asked() -> None:
 async def test_a_connection_that_was_ended_asks_nobody() -> None:
     """Its end is what there is to read."""
     async with connected(Server([OK])) as found:
-        connection: Connection = await found.take()
+        connection: HttpConnection = await found.take()
         connection.end()
         with pytest.raises(h11.RemoteProtocolError):
             await connection.ask(REQUEST, b"{}")

@@ -1,4 +1,4 @@
-"""How a model is told to think, in each provider's words (seed 000 §6)."""
+"""How a model is told to think, in each provider's words."""
 
 from typing import Any
 

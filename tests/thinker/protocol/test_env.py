@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.protocol.env import ThinkerSettings, inherited, packed, unpacked
+from thinker.protocol.env import ThinkerSettings, inherited, pack_start, unpack_start
 from thinker.protocol.providers import PROVIDERS
 
 # What an environment variable can hold: no NUL, no lone surrogate.
@@ -108,7 +108,7 @@ def test_names_are_the_seeds() -> None:
     ],
 )
 def test_each_provider_has_its_own_variable_for_the_model(provider: str, variable: str) -> None:
-    """Three of them are fixed by seed 002."""
+    """Groq, Ollama and LM Studio have variables of their own."""
     assert ThinkerSettings(llm_provider=provider, model="m-1").to_env()[variable] == "m-1"
     told = {"THINKER_LLM_PROVIDER": provider, variable: "m-1"}
     assert ThinkerSettings.read(told).model == "m-1"
@@ -162,11 +162,11 @@ VALUES = st.binary(max_size=20).map(lambda data: os.fsdecode(data.replace(b"\0",
 @given(st.dictionaries(NAMES, VALUES))
 def test_forked_worker_reads_what_was_packed(env: dict[str, str]) -> None:
     """Whatever an environment can hold."""
-    assert unpacked(packed(Path("/some/where"), env)) == ("/some/where", env)
+    assert unpack_start(pack_start(Path("/some/where"), env)) == ("/some/where", env)
 
 
 @pytest.mark.parametrize("env", [{"A": "b\0c"}, {"A\0": ""}])
 def test_environment_that_cannot_be_is_refused(env: dict[str, str]) -> None:
     """A NUL ends a variable."""
     with pytest.raises(ValueError, match="null byte"):
-        packed(Path("/"), env)
+        pack_start(Path("/"), env)

@@ -59,7 +59,7 @@ def test_unknown_role_is_refused() -> None:
 
 
 def test_tool_counts_as_not_repeatable_unless_it_says_otherwise() -> None:
-    """The careful class is the default (reliability.md §4.4)."""
+    """The careful class is the default."""
     spec = ToolSpec(name="send", description="", parameters={})
     assert spec.side_effect is SideEffect.NON_IDEMPOTENT
 

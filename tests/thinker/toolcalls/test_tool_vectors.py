@@ -74,7 +74,7 @@ def test_changed_description_is_another_text() -> None:
 def test_temperature_drops_when_a_tool_is_surely_meant(
     configured: float, scores: dict[str, float], expected: float
 ) -> None:
-    """Above 0.6, to 0.3 at most (seed 002)."""
+    """Above 0.6, to 0.3 at most."""
     assert temperature(configured, scores) == expected
 
 

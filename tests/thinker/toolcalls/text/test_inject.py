@@ -1,4 +1,4 @@
-"""The words of seed 003's prompt block, and what tools are described as."""
+"""The text of the tool-call block, and how it describes tools."""
 
 import json
 
