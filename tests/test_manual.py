@@ -18,7 +18,7 @@ from orchestrator.agentsfile.json_schema import schema
 from orchestrator.agentsfile.loading import parse
 from orchestrator.cli import COMMANDS
 from orchestrator.journal.inspect import invariants as journal_invariants
-from orchestrator.schedules.normalize import normalise
+from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import from_fields, skill_fields
 from orchestrator.selftest import invariants
 from thinker.formats import plain_yaml, skill_file
@@ -177,7 +177,7 @@ def check_markdown(text: str, folder: Path) -> None:
         return
     skill = skill_file.parse(text, str(fields["name"]))
     if skill.trigger_config is not None:
-        from_fields(normalise(skill_fields(skill), 0, "a"), "UTC", None, 0)
+        from_fields(normalize(skill_fields(skill), 0, "a"), "UTC", None, 0)
 
 
 def check_definition(path: Path, text: str) -> None:

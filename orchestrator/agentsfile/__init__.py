@@ -1,4 +1,4 @@
-"""agents.json: its models, its loader and what may be wrong with it (design §5)."""
+"""agents.json: its models, its loader and the problems that a file may have."""
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition, CostControls, Limits
 from orchestrator.agentsfile.agents_file import (

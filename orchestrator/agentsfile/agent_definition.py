@@ -100,7 +100,7 @@ class EmbeddingsModel(ConfigModel):
 
     @property
     def name(self) -> str:
-        """As it stands in usage and prices."""
+        """The model as usage records and prices name it: ``provider/model``."""
         return f"{self.provider or CUSTOM}/{self.model}"
 
 
@@ -200,8 +200,8 @@ class AgentDefinition(ConfigModel):
             return value
         embeddings = info.data.get("embeddings")
         other = PROVIDERS.get(getattr(embeddings, "provider", None) or "")
-        own = {provider.key_var, other.key_var if other is not None else None}
+        allowed = {provider.key_var, other.key_var if other is not None else None}
         for name in sorted(provider_keys() & set(value)):
-            if name not in own:
+            if name not in allowed:
                 raise ValueError(f"must not set {name}: it is the key of another provider")
         return value

@@ -45,7 +45,7 @@ class Binding(ConfigModel):
 
     @property
     def place(self) -> str:
-        """Where it applies, for people: ``telegram:42``, ``telegram:42/7``, ``web:*``."""
+        """The chat it applies to: ``telegram:42``, ``telegram:42/7``, ``web:*``."""
         thread = "" if self.thread_id is None else f"/{self.thread_id}"
         return f"{self.channel}:{self.chat_id}{thread}"
 
@@ -175,9 +175,9 @@ class AgentsFile(ConfigModel):
     """Values of variables of prompt definitions, for every agent."""
 
     def usable(self) -> frozenset[str]:
-        """The ids of the agents that take messages."""
+        """Return the ids of the enabled agents."""
         return frozenset(agent.agent_id for agent in self.agents if agent.enabled)
 
     def agent(self, agent_id: str) -> AgentDefinition | None:
-        """The agent of this id, enabled or not."""
+        """Return the agent with this id, enabled or not."""
         return next((agent for agent in self.agents if agent.agent_id == agent_id), None)

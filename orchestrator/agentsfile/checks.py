@@ -1,4 +1,4 @@
-"""What no single part of agents.json can know: names that clash or dangle."""
+"""Checks across the parts of agents.json: duplicate names, unknown names, missing keys."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from thinker.protocol.providers import PROVIDERS, Provider
 
 
 def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
-    """Run every check; ``environ`` is where keys are looked for, None skips that one."""
+    """Run every check. ``environ`` is where provider keys are looked up; None skips that check."""
     declared = _declared(draft)
     _unique_agents(draft)
     _unique_ports(draft)
@@ -25,7 +25,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
 
 
 def _declared(draft: Draft) -> set[str]:
-    """Every agent id in the file, also of agents that turned out invalid."""
+    """Return every agent id in the file, also those of invalid agents."""
     value = draft.document.value
     agents = value.get("agents") if isinstance(value, dict) else None
     items = agents if isinstance(agents, list) else []
@@ -74,7 +74,7 @@ def _bindings(draft: Draft, declared: set[str]) -> None:
         path = ("bindings", number)
         what = f"binding {binding.place}"
         if binding.agent_id not in declared:
-            draft.error(  # it stays: the chat is refused rather than read by another's agent
+            draft.error(  # the binding stays, so that no broader binding answers the chat
                 (*path, "agentId"),
                 f"{what} names the unknown agent '{binding.agent_id}'"
                 + suggestion(binding.agent_id, declared),
@@ -120,12 +120,11 @@ def _fallback(draft: Draft, declared: set[str]) -> None:
 def _reachable(draft: Draft) -> None:
     bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback}
     for number, agent in draft.agents.items():
-        meant_as_tool = "as_tool" in agent.model_fields_set
-        if agent.enabled and agent.agent_id not in bound and not meant_as_tool:
+        used_as_tool = "as_tool" in agent.model_fields_set
+        if agent.enabled and agent.agent_id not in bound and not used_as_tool:
             draft.warn(
                 ("agents", number, "agentId"),
-                f"agent '{agent.agent_id}' stands in no binding; only a sender that names it "
-                "reaches it",
+                f"agent '{agent.agent_id}' has no binding; only a sender that names it reaches it",
                 agent.agent_id,
             )
 
@@ -160,26 +159,26 @@ def _priced(draft: Draft) -> None:
 
 
 def _models(agent: AgentDefinition) -> list[str]:
-    """What the agent may call, as `thinker.models.choose` reads it."""
-    own = agent.llm_provider
-    rest = (
-        name if name.partition("/")[0] in PROVIDERS else f"{own}/{name}"
+    """Return the models that the agent may call, named as `thinker.models.choose` does."""
+    provider = agent.llm_provider
+    fallbacks = (
+        name if name.partition("/")[0] in PROVIDERS else f"{provider}/{name}"
         for name in agent.fallback_models
     )
-    meaning = [] if agent.embeddings is None else [agent.embeddings.name]
-    return [f"{own}/{agent.model or '*'}", *rest, *meaning]
+    embeddings = [] if agent.embeddings is None else [agent.embeddings.name]
+    return [f"{provider}/{agent.model or '*'}", *fallbacks, *embeddings]
 
 
 def _keys(draft: Draft, environ: Mapping[str, str]) -> None:
     for number, agent in draft.agents.items():
         if not agent.enabled:
             continue
-        asked: list[tuple[str, Provider | None]] = []
+        providers: list[tuple[str, Provider | None]] = []
         if not agent.base_url:
-            asked.append(("llmProvider", PROVIDERS.get(agent.llm_provider)))
+            providers.append(("llmProvider", PROVIDERS.get(agent.llm_provider)))
         if agent.embeddings is not None and not agent.embeddings.base_url:
-            asked.append(("embeddings", PROVIDERS.get(agent.embeddings.provider or "")))
-        for field, provider in asked:
+            providers.append(("embeddings", PROVIDERS.get(agent.embeddings.provider or "")))
+        for field, provider in providers:
             key = None if provider is None else provider.key_var
             if key is not None and not (environ.get(key) or agent.env.get(key)):
                 draft.warn(

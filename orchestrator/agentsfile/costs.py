@@ -34,7 +34,7 @@ class Budget(ConfigModel):
 
     @property
     def in_dollars(self) -> bool:
-        """Whether it needs prices."""
+        """Whether a limit is in US dollars, which needs prices."""
         return any((self.usd_per_hour, self.usd_per_day, self.usd_per_month))
 
 
@@ -50,7 +50,7 @@ class Price(ConfigModel):
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
-    """The price of ``provider/model``: the entry of that name, else the first that matches."""
+    """Return the price of ``provider/model``: its own entry, or the first glob that matches."""
     if model in prices:
         return prices[model]
     return next((price for name, price in prices.items() if fnmatchcase(model, name)), None)

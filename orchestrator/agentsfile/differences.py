@@ -1,4 +1,4 @@
-"""What differs between two versions of agents.json, for live reload."""
+"""Compare two versions of agents.json, for live reload."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from orchestrator.agentsfile.agents_file import AgentsFile
 
 @dataclass(frozen=True)
 class AgentsDiff:
-    """Agent ids by what happened to them; a disabled agent counts as absent."""
+    """Agent ids by kind of change; a disabled agent counts as absent."""
 
     added: frozenset[str]
     removed: frozenset[str]

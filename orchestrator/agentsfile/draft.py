@@ -1,4 +1,4 @@
-"""An agents.json on its way in: what was found valid so far, and every problem met."""
+"""An agents.json while it is being loaded: the valid parts so far and every problem."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -39,11 +39,11 @@ class Draft:
         self._add("error", path, message, agent_id)
 
     def warn(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:
-        """Record something that works otherwise than its author may think."""
+        """Record something that works differently from what its author may expect."""
         self._add("warning", path, message, agent_id)
 
     def line(self, *path: str | int) -> int:
-        """The line of the part at ``path``."""
+        """Return the line of the part at ``path``."""
         return self.document.line(path)
 
     def _add(

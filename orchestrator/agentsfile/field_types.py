@@ -16,8 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from thinker.protocol.providers import PROVIDERS
 
-# Variables that make a process load or run something else than what was configured, or send its
-# traffic elsewhere (reference/reliability.md §7, S18).
+# Variables that make a process load or run other code than configured, or redirect its traffic.
 DANGEROUS_NAMES = frozenset({"BASH_ENV", "NODE_OPTIONS"})
 DANGEROUS_PREFIXES = ("LD_", "PYTHON", "GIT_", "THINKER_")
 DANGEROUS_SUFFIXES = ("_PROXY",)
@@ -35,7 +34,7 @@ class ConfigModel(BaseModel):
 
 
 def _id_text(value: Any) -> Any:  # noqa: ANN401 - before validation it is whatever JSON holds
-    """Chat platforms' ids are numbers, so people write them without quotes."""
+    """Accept a number as an id: platforms' ids are numbers, often written without quotes."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -71,7 +70,7 @@ def _http_url(value: str) -> str:
 def _variables(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not (name.isidentifier() and name.isascii()):
-            raise ValueError(f"has {name!r}, which is no variable name")
+            raise ValueError(f"has {name!r}, which is not a variable name")
         if dangerous(name):
             raise ValueError(f"must not set {name}: it changes what the process loads or contacts")
         if "\0" in text:
@@ -80,7 +79,7 @@ def _variables(value: dict[str, str]) -> dict[str, str]:
 
 
 def dangerous(name: str) -> bool:
-    """Whether a configured process must not be given this variable."""
+    """Return whether a process must not get this variable from the configuration."""
     upper = name.upper()
     return (
         upper in DANGEROUS_NAMES
@@ -90,7 +89,7 @@ def dangerous(name: str) -> bool:
 
 
 def provider_keys() -> frozenset[str]:
-    """The variables that hold a provider's key."""
+    """Return the names of the variables that hold providers' keys."""
     return frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
 
 
@@ -99,10 +98,14 @@ ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 CHANNEL_NAME = r"^[^*\s]+$"
 MODEL_NAME = r"^[^/\s]+/\S+$"
 PATTERN_WORDS = {
-    AGENT_ID: 'must be 1 to 64 lower-case letters, digits, "-" and "_", the first no sign',
-    ENTRY_NAME: 'must be 1 to 64 letters, digits, "-", "_" and ".", the first no sign',
-    MODEL_NAME: 'must be "provider/model", in which "*" is any text',
-    CHANNEL_NAME: 'must be the name of one channel; "*" is for chatId alone',
+    AGENT_ID: (
+        'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
+    ),
+    ENTRY_NAME: (
+        'must be 1 to 64 letters, digits, "-", "_" and ".", and begin with a letter or digit'
+    ),
+    MODEL_NAME: 'must be "provider/model"; "*" stands for any text',
+    CHANNEL_NAME: 'must be the name of one channel; only chatId may be "*"',
 }
 
 _ID_SCHEMA = WithJsonSchema({"type": ["string", "integer"]})

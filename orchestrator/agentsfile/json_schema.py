@@ -1,4 +1,4 @@
-"""The JSON Schema of agents.json, for editors: made when the models change, not when we run."""
+"""The JSON Schema of agents.json, for editors. `scripts/schema` writes it to config/."""
 
 import ast
 import inspect
@@ -16,19 +16,19 @@ SCHEMA_ID = "urn:orchestrator:agents-schema:1"
 
 
 class _Dialect(GenerateJsonSchema):
-    """JSON Schema 2020-12, described by what stands below each attribute.
+    """JSON Schema 2020-12 with the docstrings below attributes as descriptions.
 
-    pydantic could read these texts itself (``use_attribute_docstrings``), but would at each start.
-    Its titles, made from the attributes' names, are left out.
+    pydantic could read these docstrings itself (``use_attribute_docstrings``), but would do so at
+    each start of the daemon. Titles derived from attribute names are left out.
     """
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401 - pydantic's type
-        """Never: the field's key says it."""
+        """Return False: a title would repeat the field's name."""
         del schema
         return False
 
     def model_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's type
-        """One model and its fields."""
+        """Build the schema of a model and describe its fields."""
         body = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         for name, text in field_texts(model):
@@ -37,17 +37,17 @@ class _Dialect(GenerateJsonSchema):
 
 
 def schema() -> JsonObject:
-    """The JSON Schema of agents.json; `scripts/schema` writes it to config/."""
+    """Return the JSON Schema of agents.json."""
     body = AgentsFile.model_json_schema(by_alias=True, schema_generator=_Dialect)
     head = {"$schema": GenerateJsonSchema.schema_dialect, "$id": SCHEMA_ID}
     return cast("JsonObject", head | body)
 
 
 def field_texts(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each attribute of our models, inherited ones too, and the text below it."""
+    """Yield name and docstring of each attribute of a model, inherited ones included."""
     for base in reversed(model.__mro__):
-        ours = base.__module__.startswith(("orchestrator.", "thinker."))
-        match ast.parse(inspect.getsource(base) if ours else ""):
+        from_project = base.__module__.startswith(("orchestrator.", "thinker."))
+        match ast.parse(inspect.getsource(base) if from_project else ""):
             case ast.Module(body=[ast.ClassDef(body=statements)]):
                 yield from filter(None, starmap(_text, pairwise(statements)))
 

@@ -1,7 +1,7 @@
-"""Reading agents.json: every problem at once, and one bad part never spoils the others.
+"""Load agents.json, report all problems at once and keep the valid parts.
 
-A part with an error is left out: the agent, the binding, the tool server; a channel with an error
-is switched off. Only a file without a single valid agent is refused as a whole.
+An agent, binding or MCP server with an error is left out; a channel with an error is disabled.
+Only a file without a single valid agent is refused as a whole.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ from orchestrator.agentsfile.problems import (
 )
 from thinker.protocol.messages import JsonObject
 
-MAX_BYTES = 4 * 1024 * 1024  # a thousand agents with long prompts; more is another file by mistake
+MAX_BYTES = 4 * 1024 * 1024  # enough for a thousand agents with long prompts
 
 M = TypeVar("M", bound=BaseModel)
 C = TypeVar("C", TelegramChannel, LocalChannel, ApiSettings)
@@ -50,7 +50,7 @@ ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A usable agents.json: its valid parts, what is wrong with it, SHA-256 of its bytes."""
+    """A usable agents.json: its valid parts, its problems and the SHA-256 of its bytes."""
 
     file: AgentsFile
     problems: tuple[Problem, ...]
@@ -58,15 +58,15 @@ class LoadedConfig:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems because of which a part was left out."""
+        """The problems that caused a part to be left out."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> LoadedConfig:
-    """Read the file at ``path``; ``environ`` is where provider keys are looked for.
+    """Read the file at ``path``; ``environ`` is where provider keys are looked up.
 
     Raises:
-        AgentsFileError: the file cannot be read, is no JSON, or holds no valid agent.
+        AgentsFileError: the file cannot be read, is not JSON or has no valid agent.
     """
     try:
         with path.open("rb") as file:
@@ -80,10 +80,10 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> LoadedConfig:
 def parse(
     data: bytes, name: str = "agents.json", environ: Mapping[str, str] | None = None
 ) -> LoadedConfig:
-    """Like `load`, for the bytes of a file called ``name`` in messages.
+    """Parse the bytes of a file; messages call it ``name``.
 
     Raises:
-        AgentsFileError: the bytes are no JSON or hold no valid agent.
+        AgentsFileError: the bytes are not JSON or have no valid agent.
     """
     draft = Draft(name, _document(data, name))
     value = draft.document.value
@@ -141,8 +141,8 @@ def _file(draft: Draft) -> AgentsFile:
 def _repeated_at_top(draft: Draft) -> None:
     twice = [path for path in draft.document.repeated if len(path) == 1]
     for path in twice:
-        draft.error(path, f'"{path[0]}" stands twice; merge the two')
-    if twice:  # which of the two was meant decides everything else
+        draft.error(path, f'"{path[0]}" appears twice; merge the two')
+    if twice:  # other problems depend on which of the two is right
         raise AgentsFileError(draft.problems)
 
 
@@ -246,11 +246,14 @@ def _object(draft: Draft, value: JsonObject, key: str) -> JsonObject:
 def _valid(
     draft: Draft, path: JsonPath, item: JsonValue, model: type[M], subject: tuple[str, str | None]
 ) -> M | None:
-    """The part at ``path`` as a ``model``, or None after recording every problem with it."""
+    """Validate the part at ``path`` as a ``model``; record its problems and return None if invalid.
+
+    ``subject`` is how messages name the part, and the id of its agent if it is one.
+    """
     name, agent_id = subject
     twice = [p for p in draft.document.repeated if p[: len(path)] == path]
     for repeated in twice:
-        draft.error(repeated, f'{name}: "{repeated[-1]}" stands twice; remove one', agent_id)
+        draft.error(repeated, f'{name}: "{repeated[-1]}" appears twice; remove one', agent_id)
     try:
         found = model.model_validate_json(
             json.dumps(item), strict=True, by_alias=True, by_name=False

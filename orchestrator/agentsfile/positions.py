@@ -1,7 +1,7 @@
-"""JSON text read with the line of every part, so that a message can point at its cause.
+"""A JSON reader that records the line of every part, so that messages can point at their cause.
 
-The standard decoder says nothing about where a value stood, keeps the last of two equal keys in
-silence and accepts NaN; this reader builds on it for strings and numbers only.
+The standard decoder gives no positions, silently keeps the last of two equal keys and accepts NaN.
+This reader uses it for strings and numbers only.
 """
 
 import json
@@ -15,13 +15,13 @@ from pydantic import JsonValue
 
 from orchestrator.errors import ConfigError
 
-MAX_DEPTH = 64  # agents.json needs 5; Python's own stack ends near 1000
+MAX_DEPTH = 64  # agents.json needs 5; Python's recursion limit is 1000
 
 JsonPath: TypeAlias = tuple[str | int, ...]
 
 
 class JsonSyntaxError(ConfigError):
-    """The text is no JSON; ``line`` counts from 1."""
+    """The text is not JSON; ``line`` counts from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -30,14 +30,14 @@ class JsonSyntaxError(ConfigError):
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON value, the lines of its parts and the keys that stood twice in one object."""
+    """A JSON value, the lines of its parts and the paths of keys repeated in one object."""
 
     value: JsonValue
     lines: dict[JsonPath, int] = field(default_factory=dict)
     repeated: tuple[JsonPath, ...] = ()
 
     def line(self, path: JsonPath) -> int:
-        """The line of the part at ``path``, or of the nearest part around it."""
+        """Return the line of the part at ``path``, or of the innermost part that contains it."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -48,7 +48,7 @@ def read(text: str) -> Document:
     """Parse ``text``.
 
     Raises:
-        JsonSyntaxError: with the line at fault and how to mend it.
+        JsonSyntaxError: with the line and how to correct it.
     """
     reader = _Reader(text)
     value = reader.value(())
@@ -96,7 +96,7 @@ class _Reader:
         return bisect_left(self._newlines, at) + 1
 
     def _items(self, close: str) -> Iterator[None]:
-        """Yield where each item of a list or object begins; consumes commas and brackets."""
+        """Yield at the start of each item of a list or object; consume commas and brackets."""
         self.at += 1
         if self.peek() == close:
             self.at += 1
@@ -116,7 +116,7 @@ class _Reader:
         members: dict[str, JsonValue] = {}
         for _ in self._items("}"):
             if self.peek() != '"':
-                self.fail("a name in double quotes must stand here")
+                self.fail("expected a name in double quotes here")
             line = self._line(self.at)
             key = str(self._scalar('"'))
             inner = (*path, key)
@@ -142,12 +142,12 @@ class _Reader:
         except json.JSONDecodeError as error:
             if error.msg.startswith("Invalid control character"):
                 self.fail("text must end on the line where it starts; write a break as \\n", start)
-            known = "" if error.msg.startswith("Expecting value") else f" ({error.msg})"
-            self.fail(f"no valid JSON value{known}", error.pos)
+            detail = "" if error.msg.startswith("Expecting value") else f" ({error.msg})"
+            self.fail(f"not a valid JSON value{detail}", error.pos)
         except UnicodeEncodeError:
             self.fail("text holds half of a surrogate pair; write the whole character", start)
         except ValueError:
             self.fail("the number is too long", start)
         if isinstance(value, float) and not math.isfinite(value):
-            self.fail("the number is too large or no number", start)
+            self.fail("not a finite number; write a smaller one", start)
         return value

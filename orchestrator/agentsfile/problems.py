@@ -1,4 +1,4 @@
-"""What is wrong with an agents.json, in sentences that say what to do."""
+"""Problems of agents.json, in sentences that say what to do."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.errors import ConfigError
 
 SECRET_FIELDS = frozenset({"env", "headers", "variables"})
-MAX_SHOWN = 40  # characters of a refused value that a message repeats
+MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Problem:
 
 
 class AgentsFileError(ConfigError):
-    """agents.json as a whole cannot be used; ``problems`` says why."""
+    """agents.json cannot be used at all; ``problems`` are the reasons."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -43,7 +43,7 @@ class AgentsFileError(ConfigError):
 
 
 def path_text(path: Iterable[str | int]) -> str:
-    """``("agents", 0, "maxSteps")`` as ``agents[0].maxSteps``."""
+    """Format ``("agents", 0, "maxSteps")`` as ``agents[0].maxSteps``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -51,19 +51,19 @@ def path_text(path: Iterable[str | int]) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest known one, or "remove it"."""
+    """Return the end of a sentence about an unknown name: the nearest known one, or "remove it"."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     found = get_close_matches(name.replace("_", "").lower(), by_lower, n=1)
     return f'; did you mean "{by_lower[found[0]]}"?' if found else "; remove it"
 
 
 def field_names(model: type[BaseModel]) -> list[str]:
-    """The fields of a model as they are written in the file."""
+    """Return the names of a model's fields as the file writes them."""
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
-    """Say what pydantic found in ``subject`` (``agent 'work'``), which should be a ``model``."""
+    """Describe pydantic's error in ``subject`` (``agent 'work'``), an instance of ``model``."""
     loc, kind = error["loc"], error["type"]
     place = path_text(loc)
     if kind == "missing":
@@ -85,7 +85,7 @@ def sentence(subject: str, error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _shown(error: ErrorDetails, loc: JsonPath) -> str:
-    """The refused value, when it is short and cannot be a secret."""
+    """Return ``, not VALUE`` when the value is short and cannot be a secret."""
     value = error["input"]
     if not isinstance(value, str | int | float) or SECRET_FIELDS & set(map(str, loc)):
         return ""
@@ -94,7 +94,7 @@ def _shown(error: ErrorDetails, loc: JsonPath) -> str:
 
 
 def _model_at(model: type[BaseModel], loc: JsonPath) -> type[BaseModel]:
-    """The model of the object at ``loc`` inside ``model``."""
+    """Return the model of the object at ``loc`` inside ``model``."""
     for part in loc:
         for name, field in model.model_fields.items():
             if part == (field.alias or name):

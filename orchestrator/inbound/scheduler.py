@@ -20,7 +20,7 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
 from orchestrator.journal.schedule import task_runs, tasks
-from orchestrator.schedules.normalize import normalise
+from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
@@ -158,7 +158,7 @@ class Scheduler:
             zone = definition.timezone or host_timezone(self._environ)
             fields, notify = skill_fields(skill), _notify(definition)
             try:
-                spec = from_fields(normalise(fields, now, definition.agent_id), zone, notify, now)
+                spec = from_fields(normalize(fields, now, definition.agent_id), zone, notify, now)
             except ScheduleError as error:
                 problems.append(f"{skill.path}: {error}")
                 continue

@@ -1,4 +1,4 @@
-"""Schedules in words for a person."""
+"""Describe schedules in words."""
 
 import re
 from datetime import UTC, datetime
@@ -10,13 +10,13 @@ DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def human(schedule: str, timezone: str | None) -> str:
-    """A schedule in words for a list: a cron expression, or ``every 90m``."""
+    """Describe a cron expression or ``every 90m``, with the zone's city, for a list."""
     city = "" if timezone is None else f" ({timezone.rsplit('/', 1)[-1].replace('_', ' ')})"
     return (_words(schedule.strip()) or schedule) + city
 
 
 def describe(trigger: Trigger, zone: ZoneInfo) -> str:
-    """A trigger in words."""
+    """Describe a trigger."""
     if isinstance(trigger, Cron):
         return human(trigger.expression, zone.key)
     if isinstance(trigger, Interval):
@@ -25,7 +25,7 @@ def describe(trigger: Trigger, zone: ZoneInfo) -> str:
 
 
 def local_time(at: int, zone: ZoneInfo) -> str:
-    """An instant for people."""
+    """Format an instant (milliseconds since the epoch) in a time zone."""
     there = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone)
     return f"{there:%a %Y-%m-%d %H:%M} ({zone.key})"
 

@@ -1,20 +1,20 @@
-"""What becomes of due instants that come late, while a run goes on, or after failures. Pure."""
+"""Decide about due instants that are late, overlap a run, or follow failures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-GRACE = 60_000  # how late an instant may be without counting as missed
-BACKOFF = (1, 5, 15, 60)  # minutes after the first, second … failure (seed)
-MAX_FAILURES = 5  # in a row, after which a task is switched off (seed)
+GRACE = 60_000  # milliseconds that an instant may be late without counting as missed
+BACKOFF = (1, 5, 15, 60)  # minutes of pause after the first, second … failure in a row
+MAX_FAILURES = 5  # failures in a row after which a task is disabled
 Policy: TypeAlias = Literal["skip", "latest", "all"]
 
 
 @dataclass(frozen=True)
 class Misfire:
-    """What happens to instants that were missed: none, the newest or the newest ``limit`` run.
+    """How to treat missed instants: run none, the newest, or the newest ``limit``.
 
-    Those that are older than ``window`` milliseconds never run.
+    Instants older than ``window`` milliseconds never run.
     """
 
     policy: Policy
@@ -24,7 +24,7 @@ class Misfire:
 
 @dataclass(frozen=True)
 class MisfireDecision:
-    """What becomes of one instant: ``due`` (it runs), ``missed`` or ``skipped``, and why."""
+    """The decision about one instant: ``due`` (it runs), ``missed`` or ``skipped``, and why."""
 
     at: int
     state: Literal["due", "missed", "skipped"]
@@ -34,10 +34,10 @@ class MisfireDecision:
 def decide(
     instants: Sequence[int], misfire: Misfire, now: int, *, not_before: int, unfinished: int
 ) -> list[MisfireDecision]:
-    """What becomes of the instants that have come, oldest first.
+    """Decide about the instants that have come, oldest first.
 
-    ``not_before`` is when a task that failed may run again, ``unfinished`` how many of its runs
-    have not ended.
+    ``not_before`` is when a task that failed may run again; ``unfinished`` is the number of its
+    runs that have not ended.
     """
     able = [at for at in instants if at >= not_before and now - at <= misfire.window]
     limit = misfire.limit if misfire.policy == "all" else int(misfire.policy == "latest")
@@ -56,7 +56,7 @@ def _verdict(
     if at < not_before:
         return MisfireDecision(at, "skipped", "backing off after a failure")
     if busy:
-        return MisfireDecision(at, "skipped", "the run before it has not ended")
+        return MisfireDecision(at, "skipped", "the previous run has not ended")
     if misfire.policy == "skip":
-        return MisfireDecision(at, "skipped", "missed, and the task skips what it missed")
-    return MisfireDecision(at, "missed", "nobody was there to run it")
+        return MisfireDecision(at, "skipped", "missed; the task's policy is to skip")
+    return MisfireDecision(at, "missed", "the daemon was not running")

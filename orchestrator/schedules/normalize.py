@@ -1,4 +1,4 @@
-"""The many ways in which people and models write a task, as one (reference/annabelle.md §7)."""
+"""Convert the many ways in which people and models write a task to one."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,9 +13,9 @@ ALIASES = {
     "cron": "schedule",
     "intervalMinutes": "interval_minutes",
 }
-NESTED = frozenset(
+NESTED = frozenset(  # fields that belong into trigger_config
     {"schedule", "timezone", "interval_minutes", "at", "in_minutes", "in_hours"}
-)  # what belongs into trigger_config
+)
 TRIGGERS = frozenset({"schedule", "interval_minutes", "at"})
 LISTS = frozenset({"required_tools", "keywords"})
 NUMBERS = frozenset(
@@ -27,21 +27,21 @@ FLAGS = frozenset({"notify_on_completion", "enabled", "no_tools"})
 WORDS = {"true": True, "false": False}
 
 
-def normalise(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
-    """The fields of a task, nested and typed as they should be; what is not known stays.
+def normalize(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
+    """Return the fields of a task, nested and typed as they should be; unknown fields stay.
 
-    ``in_minutes`` and ``in_hours`` count from ``now`` (milliseconds). ``agent_id`` is whose task it
-    is when the fields do not say.
+    ``in_minutes`` and ``in_hours`` count from ``now`` (milliseconds since the epoch). ``agent_id``
+    is the task's agent if the fields name none.
     """
-    given = {ALIASES.get(key, key): value for key, value in fields.items()}
-    found = given.pop("trigger_config", None)
+    renamed = {ALIASES.get(key, key): value for key, value in fields.items()}
+    found = renamed.pop("trigger_config", None)
     inner = _object(found)
-    flat = {key: value for key, value in given.items() if key in NESTED}
+    flat = {key: value for key, value in renamed.items() if key in NESTED}
     config = {**flat, **{ALIASES.get(key, key): value for key, value in inner.items()}}
     delay = 60 * _positive(config.pop("in_hours", None)) + _positive(config.pop("in_minutes", None))
     if delay and "at" not in config:
         config["at"] = _iso(now, delay)
-    result: JsonObject = {key: _typed(key, given[key]) for key in given if key not in NESTED}
+    result: JsonObject = {key: _typed(key, renamed[key]) for key in renamed if key not in NESTED}
     if config or found is not None:
         result["trigger_config"] = {key: _typed(key, value) for key, value in config.items()}
     if not TRIGGERS.isdisjoint(config):
@@ -53,7 +53,7 @@ def normalise(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
 
 
 def _typed(key: str, value: JsonValue) -> JsonValue:
-    """A value that was written as text, as what it is."""
+    """Convert a value written as text to the type of its field."""
     if not isinstance(value, str):
         return value
     if key in FLAGS:
@@ -93,7 +93,7 @@ def _positive(value: JsonValue) -> float:
 
 
 def _iso(now: int, minutes: float) -> JsonValue:
-    """UTC with milliseconds; the text itself when no calendar reaches that far."""
+    """Format ``now`` plus ``minutes`` in UTC; in words when that is beyond the year 9999."""
     try:
         at = datetime.fromtimestamp(now / 1000, UTC) + timedelta(minutes=minutes)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What a scheduled task is, and how a SKILL.md or a tool call becomes one."""
+"""Scheduled tasks: their model, and how to build one from a SKILL.md or a tool call."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,31 +13,31 @@ from thinker.formats.skill_file import SkillFile
 from thinker.protocol.messages import Frozen, JsonObject
 
 MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
-WEEK = 10_080  # minutes: what was missed longer ago is of no use any more
-MAX_CATCH_UP = 100  # runs for one downtime
+WEEK = 10_080  # minutes; default age up to which missed instants still run
+MAX_CATCH_UP = 100  # runs after one downtime
 MISFIRE = ("misfire", "misfire_limit", "misfire_window_minutes")
 Source = Literal["skill", "tool"]
 
 
 class ToolStep(Frozen):
-    """The one call of the direct tier, which needs no model."""
+    """The one tool call of a task that needs no model."""
 
     tool: str = Field(validation_alias=AliasChoices("toolName", "tool"), min_length=1)
     parameters: JsonObject = Field(default_factory=dict)
 
 
 class Notify(Frozen):
-    """The chat that is told the outcome."""
+    """The chat that receives the outcome."""
 
     channel: str = Field(min_length=1)
     chat_id: str = Field(min_length=1)
 
 
 class TaskSpec(Frozen):
-    """One task, as the journal keeps it.
+    """One task, as the journal stores it.
 
-    ``required_tools`` None lets the model's tools be selected as for a message, none at all offers
-    it none. ``notify`` None keeps the outcome in the journal alone.
+    ``required_tools`` are offered to the model; None selects tools as for a message, an empty
+    tuple offers none. Without ``notify`` the outcome stays in the journal.
     """
 
     name: str = Field(min_length=1, max_length=MAX_NAME)
@@ -57,7 +57,7 @@ class TaskSpec(Frozen):
         """The time zone of the schedule.
 
         Raises:
-            ScheduleError: this machine does not know it.
+            ScheduleError: this machine does not know the zone.
         """
         try:
             return ZoneInfo(self.timezone)
@@ -71,21 +71,21 @@ class TaskSpec(Frozen):
         """The trigger.
 
         Raises:
-            ScheduleError: it cannot be used.
+            ScheduleError: the trigger is invalid.
         """
         return parse(self.trigger, self.zone)
 
     @property
     def missed(self) -> Misfire:
-        """What happens to instants that were missed."""
+        """How missed instants are treated."""
         return Misfire(self.misfire, self.misfire_limit, self.misfire_window_minutes * MINUTE)
 
 
 def from_fields(fields: JsonObject, timezone: str, notify: Notify | None, now: int) -> TaskSpec:
-    """A task from normalised fields; ``timezone`` and ``notify`` when they name none.
+    """Build a task from normalized fields; ``timezone`` and ``notify`` are defaults.
 
     Raises:
-        ScheduleError: a field is missing or cannot be used, or the schedule never comes.
+        ScheduleError: a field is missing or invalid, or the schedule is never due.
     """
     config = fields.get("trigger_config")
     config = config if isinstance(config, dict) else {}
@@ -108,14 +108,14 @@ def from_fields(fields: JsonObject, timezone: str, notify: Notify | None, now: i
     except ValidationError as error:
         detail = error.errors()[0]
         place = ".".join(str(part) for part in detail["loc"])
-        raise ScheduleError(f"{place}: {detail['msg']}; mend it or leave it out") from error
+        raise ScheduleError(f"{place}: {detail['msg']}; correct it or leave it out") from error
     if first(spec.parsed, spec.zone, now) is None:
-        raise ScheduleError("the schedule never comes; choose a later year")
+        raise ScheduleError("the schedule is never due; choose a later year")
     return spec
 
 
 def skill_fields(skill: SkillFile) -> JsonObject:
-    """What a SKILL.md says about its task, before it is normalised."""
+    """Return the task fields of a SKILL.md, before `normalize`."""
     tools: list[JsonValue] = list(skill.required_tools)
     return {
         "name": skill.name,
@@ -139,14 +139,14 @@ def _steps(plan: JsonValue) -> Sequence[ToolStep]:
 
 
 def _tools(fields: JsonObject, steps: Sequence[ToolStep]) -> JsonValue:
-    """The tools by name; those of a plan with several steps are for the model to call."""
+    """Return the names of the required tools; a plan's are included if it has several steps."""
     if fields.get("no_tools") is True:
         return []
-    named = fields.get("required_tools")
-    wanted = [str(name) for name in named] if isinstance(named, list) else []
+    required = fields.get("required_tools")
+    names = [str(name) for name in required] if isinstance(required, list) else []
     if len(steps) > 1:
-        wanted += [step.tool for step in steps]
-    return list(dict.fromkeys(wanted)) or None
+        names += [step.tool for step in steps]
+    return list(dict.fromkeys(names)) or None
 
 
 def _notify(fields: JsonObject) -> JsonValue:

@@ -1,8 +1,8 @@
-"""When a task is due. Pure: times are milliseconds since the epoch, the clock is an argument.
+"""Compute when a task is due. Times are milliseconds since the epoch; the clock is an argument.
 
-Cron has daylight saving as Debian's cron has it: a job at a fixed local time that the clock leaps
-over runs once at the first valid minute after it, and one whose local time comes twice runs the
-first time; jobs with ``*`` in the minute or the hour follow elapsed time.
+Cron expressions treat daylight saving as Debian's cron does: a job at a fixed local time that the
+clock skips runs once at the first valid minute after it, and a job whose local time comes twice
+runs the first time. Jobs with ``*`` in the minute or the hour follow elapsed time.
 """
 
 import re
@@ -19,10 +19,10 @@ from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import JsonObject
 
 MINUTE, HOUR = 60_000, 3_600_000
-DAY_MINUTES = 1440  # the interval when a trigger names none (reference/annabelle.md §7)
-MAX_MINUTES = 525_600  # of an interval: a year
-MAX_LISTED = 100  # instants of one downtime that are recorded one by one
-MAX_EXPRESSION = 200  # characters
+DAY_MINUTES = 1440  # default interval, a day
+MAX_MINUTES = 525_600  # longest interval, a year
+MAX_LISTED = 100  # instants of one downtime that are recorded individually
+MAX_EXPRESSION = 200  # characters of a cron expression
 MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -33,25 +33,25 @@ MACROS = {
     "@hourly": "0 * * * *",
 }
 YEARS = range(1970, 2100)
-STEPS = (60, 24, 31, 12, 7)  # the largest of each field; */90 would silently mean once an hour
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # whether an expression ever comes is asked from here
-WITH_SECONDS, WITH_YEAR = 6, 7  # fields of an expression
+STEPS = (60, 24, 31, 12, 7)  # largest step of each field; */90 would silently mean once an hour
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # start of the search whether an expression ever fits
+WITH_SECONDS, WITH_YEAR = 6, 7  # number of fields of an expression
 
 
 class ScheduleError(OrchestratorError):
-    """A schedule cannot be used; the message says what would work."""
+    """A schedule is invalid; the message says what would work."""
 
 
 @dataclass(frozen=True)
 class Cron:
-    """A cron expression of 5 fields, 6 (seconds first) or 7 (a year last), or a macro."""
+    """A macro, or a cron expression of 5 fields, 6 (seconds first) or 7 (and the year last)."""
 
     expression: str
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Again and again, counted from the last due instant."""
+    """A repetition, counted from the last due instant."""
 
     minutes: int
 
@@ -67,10 +67,10 @@ Trigger: TypeAlias = Cron | Interval | Once
 
 
 def parse(config: JsonObject, zone: ZoneInfo) -> Trigger:
-    """The trigger of a normalised ``trigger_config``; a local ``at`` is read in ``zone``.
+    """Parse a normalized ``trigger_config``; ``zone`` is that of an ``at`` without one.
 
     Raises:
-        ScheduleError: it cannot be used, or never comes.
+        ScheduleError: it is invalid or never due.
     """
     schedule, at = config.get("schedule"), config.get("at")
     if schedule is not None:
@@ -80,17 +80,17 @@ def parse(config: JsonObject, zone: ZoneInfo) -> Trigger:
         return Once(_instant(str(at), zone))
     minutes = config.get("interval_minutes", DAY_MINUTES)
     if isinstance(minutes, bool) or not isinstance(minutes, int | float):
-        raise ScheduleError(f"interval_minutes {minutes!r} is no number; write whole minutes")
+        raise ScheduleError(f"interval_minutes {minutes!r} is not a number; write whole minutes")
     if not 1 <= minutes <= MAX_MINUTES or minutes != int(minutes):
         raise ScheduleError(f"interval_minutes must be a whole number from 1 to {MAX_MINUTES}")
     return Interval(int(minutes))
 
 
 def check_cron(expression: str) -> None:
-    """Nothing, when the expression can be used.
+    """Check a cron expression.
 
     Raises:
-        ScheduleError: it cannot, or no instant of 50 years fits it.
+        ScheduleError: it is invalid, or no instant within 50 years fits it.
     """
     try:
         found = next(_cron(expression, LONG_AGO), None)
@@ -104,21 +104,21 @@ def check_cron(expression: str) -> None:
 
 
 def first(trigger: Trigger, zone: ZoneInfo, now: int) -> int | None:
-    """When a new trigger is due first; an interval begins at once."""
+    """Return when a new trigger is due first, None if never; an interval begins at ``now``."""
     if isinstance(trigger, Cron):
         return following(trigger, zone, now)
     return trigger.at if isinstance(trigger, Once) else now
 
 
 def following(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
-    """The first instant after ``after``, at which it was due or looked at; None: never again."""
+    """Return the first due instant later than ``after`` (the last one, or now); None if never."""
     if isinstance(trigger, Once):
         return None
     if isinstance(trigger, Interval):
         return after + trigger.minutes * MINUTE
     start = datetime.fromtimestamp(after / 1000, UTC).astimezone(zone)
     for found in _cron(trigger.expression, start):
-        # In the hour that comes twice the first 02:30 is found again, which was before.
+        # In the hour that comes twice, CronSim finds the first 02:30 again, which has passed.
         at = round(found.timestamp() * 1000)
         if at > after:
             return at
@@ -126,7 +126,7 @@ def following(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
 
 
 def passed(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
-    """The instants from ``due`` (itself one) to ``now``, oldest first; the newest `MAX_LISTED`."""
+    """Return the due instants from ``due`` to ``now``, oldest first; the newest `MAX_LISTED`."""
     if isinstance(trigger, Once):
         return [due]
     if isinstance(trigger, Interval):
@@ -134,7 +134,7 @@ def passed(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
         skipped = max(0, (now - due) // step - MAX_LISTED + 1)
         return list(range(due + skipped * step, now + 1, step))
     span = HOUR
-    while True:  # look back far enough, so that a year of minutes is not counted through
+    while True:  # search a growing span before now, so that a year of minutes is not enumerated
         start = max(due, now - span)
         found = deque([due] if start == due else [], maxlen=MAX_LISTED)
         at = following(trigger, zone, start)
@@ -147,7 +147,7 @@ def passed(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
 
 
 def realigned(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> int:
-    """``due`` after the clock was set back: not later than the schedule says from now on."""
+    """Return ``due`` after the clock was set back: at most the schedule's next instant."""
     upcoming = following(trigger, zone, now)
     return due if upcoming is None else min(due, upcoming)
 
@@ -158,16 +158,16 @@ def _instant(text: str, zone: ZoneInfo) -> int:
         return round((at if at.tzinfo else at.replace(tzinfo=zone)).timestamp() * 1000)
     except (ValueError, OverflowError) as error:
         raise ScheduleError(
-            f'"{text}" is no date and time; write one such as 2026-02-12T09:00'
+            f'"{text}" is not a date and time; write one such as 2026-02-12T09:00'
         ) from error
 
 
 def _cron(expression: str, start: datetime) -> Iterator[datetime]:
-    """The instants of an expression after ``start``, by the clocks of its zone.
+    """Yield the instants of an expression after ``start``, in the time zone of ``start``.
 
     Raises:
-        CronSimError: it is no expression.
-        ValueError: its year is none.
+        CronSimError: the expression is invalid.
+        ValueError: the year field is not a year.
     """
     if len(expression) > MAX_EXPRESSION:
         raise CronSimError(f"longer than {MAX_EXPRESSION} characters")
@@ -177,7 +177,7 @@ def _cron(expression: str, start: datetime) -> Iterator[datetime]:
     delay = timedelta()
     _check_steps(fields[-len(STEPS) :])
     if len(fields) == WITH_SECONDS and fields[0].isdecimal() and int(fields[0]) in range(60):
-        # Only expressions of 5 fields have daylight saving as described above.
+        # CronSim handles daylight saving as Debian's cron only in expressions of 5 fields.
         delay = timedelta(seconds=int(fields.pop(0)))
     return _within(years, " ".join(fields), start, delay)
 
@@ -194,7 +194,7 @@ def _within(
     instants = CronSim(expression, (start.astimezone(UTC) - delay).astimezone(start.tzinfo))
     while (found := next(instants, None)) is not None:
         if years is None or found.year in years:
-            yield found.astimezone(UTC) + delay  # local arithmetic knows no second 01:30
+            yield found.astimezone(UTC) + delay  # local arithmetic fails in an hour that repeats
             continue
         later = [year for year in years if year > found.year]
         if not later:
@@ -204,7 +204,7 @@ def _within(
 
 
 def _years(field: str) -> Sequence[int] | None:
-    """The years that a seventh field names: ``*``, ``2026``, ``2026-2030``, ``2026,2028``."""
+    """Parse the seventh field: ``*`` (None), ``2026``, ``2026-2030``, ``2026,2028``."""
     if field == "*":
         return None
     found: set[int] = set()

@@ -9,7 +9,7 @@ from vector_runner.area import Area
 from vector_runner.cases import Case
 
 from orchestrator.schedules.describe import human
-from orchestrator.schedules.normalize import normalise
+from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import TaskSpec
 from orchestrator.schedules.times import (
     MINUTE,
@@ -59,7 +59,7 @@ def _cron_due(given: dict[str, Any]) -> bool:
 def _due(given: dict[str, Any]) -> bool:
     """A new trigger at its first instant, one that has run at the following one."""
     now, last = ms(given["now"]), given.get("last_run_at")
-    fields = normalise({"trigger_config": given["trigger_config"]}, now, REFERENCE_AGENT)
+    fields = normalize({"trigger_config": given["trigger_config"]}, now, REFERENCE_AGENT)
     config = fields["trigger_config"]
     assert isinstance(config, dict)
     try:
@@ -96,7 +96,7 @@ AREAS = {
     "cron_due": Area(_cron_due),
     "schedule_due": Area(_due),
     "skill_normalizer": Area(
-        lambda given: normalise(given, ms(NORMALISED_AT), REFERENCE_AGENT),
+        lambda given: normalize(given, ms(NORMALISED_AT), REFERENCE_AGENT),
     ),
     "human_schedule": Area(
         lambda given: human(given["schedule"], given.get("timezone")),

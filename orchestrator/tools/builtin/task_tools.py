@@ -10,14 +10,14 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe, local_time
-from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalise
+from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize
 from orchestrator.schedules.specs import MISFIRE, Notify, from_fields
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
 
 def _schedule(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
-    fields = normalise({**arguments, "execution_plan": None}, context.now, context.agent_id)
+    fields = normalize({**arguments, "execution_plan": None}, context.now, context.agent_id)
     config = fields.get("trigger_config")
     if not isinstance(config, dict) or TRIGGERS.isdisjoint(config):
         raise ToolFailure("say when: set schedule, interval_minutes, at, in_minutes or in_hours")

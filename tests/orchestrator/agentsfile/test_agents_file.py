@@ -149,9 +149,9 @@ def test_missing_key_is_warned_about() -> None:
 def test_agent_in_no_binding_is_warned_about() -> None:
     """It costs nothing but is probably forgotten, unless it is meant as a tool."""
     loaded = parsed(WORK, bindings=[])
-    assert "stands in no binding" in messages(loaded, "warning")[0]
+    assert "has no binding" in messages(loaded, "warning")[0]
     tool = messages(parsed(WORK | {"asTool": "subagent"}, bindings=[]), "warning")
-    assert not any("stands in no binding" in message for message in tool)
+    assert not any("has no binding" in message for message in tool)
 
 
 def test_diff_tells_what_happened_to_each_agent() -> None:

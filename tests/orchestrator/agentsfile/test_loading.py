@@ -11,7 +11,7 @@ from orchestrator.agentsfile import AgentsFileError, load, parse
 from orchestrator.errors import ConfigError, ExitCode
 
 
-def test_error_names_file_line_agent_and_mend() -> None:
+def test_error_names_file_line_agent_and_what_to_do() -> None:
     """The sentence that the design gives as the example."""
     text = (
         b'{\n  "agents": [\n    {"agentId": "ok", "model": "m"},\n    {"agentId": "work"}\n  ]\n}'
@@ -30,7 +30,7 @@ def test_invalid_agent_is_left_out_and_the_others_stay() -> None:
 
 
 def test_all_problems_are_reported_at_once() -> None:
-    """A person mends a file in one pass."""
+    """A person can correct the file in one pass."""
     bad = {"agentId": "bad", "temperature": 2.1, "maxStep": 3, "costControls": {"enable": True}}
     found = {error.path for error in parsed(WORK, bad).errors}
     assert found == {
@@ -109,7 +109,7 @@ def test_key_that_stands_twice_disables_its_agent() -> None:
         % b'{"agentId": "b", "model": "m"}'
     )
     assert loaded.file.usable() == {"b"}
-    assert "stands twice" in loaded.errors[0].message
+    assert "appears twice" in loaded.errors[0].message
 
 
 def test_numeric_ids_become_text() -> None:

@@ -52,7 +52,7 @@ def test_history_shows_every_due_instant_the_newest_first(home: Path) -> None:
     shown = " ".join(command(home, "tasks", "history", "1").stdout.split())
     assert "task 1 'brief' of work: 9:00 AM daily (Warsaw)" in shown
     assert "2026-02-14 08:00:00.000 due" in shown
-    assert "2026-02-13 08:00:00.000 missed nobody was there to run it" in shown
+    assert "2026-02-13 08:00:00.000 missed the daemon was not running" in shown
     printed = command(home, "tasks", "history", "1", "--limit", "1", "--json").stdout
     (run,) = json.loads(printed)["runs"]
     assert (run["state"], run["scheduledAt"]) == ("due", MORNING + 82_800_000)

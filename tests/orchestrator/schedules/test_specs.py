@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.schedules.normalize import normalise
+from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, from_fields, skill_fields
 from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
 from thinker.formats.skill_file import parse
@@ -31,13 +31,13 @@ Say what is on today.
 def spec(**fields: object) -> TaskSpec:
     """A task from fields as somebody wrote them, at noon on 2026-02-12 in UTC."""
     given: JsonObject = {"name": "x", "instructions": "do it", **fields}  # type: ignore[dict-item]
-    return from_fields(normalise(given, NOW, "work"), "America/New_York", CHAT, NOW)
+    return from_fields(normalize(given, NOW, "work"), "America/New_York", CHAT, NOW)
 
 
 def test_skill_file_becomes_a_task() -> None:
     """With its own zone, chat, tools and policy for what it missed."""
     fields = skill_fields(parse(SKILL, "brief"))
-    found = from_fields(normalise(fields, NOW, "work"), "UTC", CHAT, NOW)
+    found = from_fields(normalize(fields, NOW, "work"), "UTC", CHAT, NOW)
     assert (found.name, found.instructions) == ("brief", "Say what is on today.")
     assert (found.parsed, found.timezone) == (Cron("0 8 * * *"), "Europe/Warsaw")
     assert found.notify == Notify(channel="telegram", chat_id="123")
@@ -100,10 +100,10 @@ def test_plan_of_one_call_needs_no_model() -> None:
         ({"max_steps": 51}, "max_steps: "),
         ({"misfire": "never"}, "misfire: "),
         ({"execution_plan": [{"tool_name": "a"}]}, "needs a toolName"),
-        ({"in_hours": 1e12}, "is no date"),
+        ({"in_hours": 1e12}, "is not a date"),
     ],
 )
-def test_unusable_field_is_refused_with_the_mend(fields: dict[str, object], message: str) -> None:
+def test_unusable_field_is_refused_with_what_to_do(fields: dict[str, object], message: str) -> None:
     """It names the field."""
     with pytest.raises(ScheduleError, match=message):
         spec(**fields)

@@ -155,7 +155,7 @@ def test_no_text_breaks_the_check(text: str) -> None:
     ],
 )
 def test_unusable_trigger_is_refused(config: dict[str, object]) -> None:
-    """With the mend."""
+    """The message says what to write."""
     with pytest.raises(ScheduleError, match=r"write|must be"):
         parse(config, WARSAW)  # type: ignore[arg-type]  # what a file holds may be anything
 

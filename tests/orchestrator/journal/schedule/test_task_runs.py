@@ -225,7 +225,7 @@ def test_task_that_still_runs_is_not_started_again(db: apsw.Connection) -> None:
     fire(db, MORNING)
     assert fire(db, MORNING + DAY) == []
     run = task_runs.history(db, task.id, 1)[0]
-    assert (run.state, run.note) == ("skipped", "the run before it has not ended")
+    assert (run.state, run.note) == ("skipped", "the previous run has not ended")
 
 
 def test_clock_that_goes_back_and_forth_fires_nothing_twice(db: apsw.Connection) -> None:

@@ -49,7 +49,7 @@ def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolCo
         ({}, "say when"),
         ({"in_minutes": "0"}, "say when"),
         ({"schedule": "every day"}, "Invalid cron expression"),
-        ({"at": "tomorrow"}, "is no date and time"),
+        ({"at": "tomorrow"}, "is not a date and time"),
         ({"in_hours": "1", "name": ""}, "name: "),
         ({"in_hours": "1", "timezone": "Mars/Base"}, "unknown time zone"),
     ],
