@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fakes.time_limit import LIMIT
 from fuzzing.run import Fuzzer, HangError, bounded
 from fuzzing.target import SMALL, Target, check_cost
 from fuzzing.targets import TARGETS
@@ -59,6 +60,6 @@ def test_input_without_an_end_is_a_failure() -> None:
 def test_script_says_how_far_it_came() -> None:
     """One round at least, and exit code 0 when nothing was found."""
     command = [str(SCRIPT), "includes", "--minutes", "0.001", "--seed", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "includes: 500 inputs, 10 costs" in done.stdout

@@ -12,6 +12,7 @@ from orchestrator.selftest.bot_world import BotWorld, RefusedError
 from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, request, response
 
 PREVIEW_MARK = "…"  # a text that ends with it is taken for a preview of a longer one
+PATIENCE = 120.0  # seconds that a test waits by default; a starved machine needs some
 _DONE = 200
 
 
@@ -80,7 +81,7 @@ class BotApiServer(BotWorld, LoopbackServer):
         """The ledger's entries of one method, in the order in which they ended."""
         return [call for call in self.ledger if call.method == method]
 
-    async def called(self, method: str, times: int = 1, within: float = 5.0) -> None:
+    async def called(self, method: str, times: int = 1, within: float = PATIENCE) -> None:
         """Wait until the ledger has so many calls of ``method``, whatever became of them.
 
         Raises:
@@ -90,7 +91,7 @@ class BotApiServer(BotWorld, LoopbackServer):
             while len(self.calls(method)) < times:
                 await self._changed.wait()
 
-    async def confirmed(self, within: float = 5.0) -> None:
+    async def confirmed(self, within: float = PATIENCE) -> None:
         """Wait until every update is confirmed by an offset.
 
         Raises:
@@ -100,7 +101,7 @@ class BotApiServer(BotWorld, LoopbackServer):
             while self.unconfirmed:
                 await self._changed.wait()
 
-    async def reply_in(self, chat_id: int, within: float = 5.0) -> str:
+    async def reply_in(self, chat_id: int, within: float = PATIENCE) -> str:
         """The next final text in a chat; each message is returned once.
 
         A text that ends with `PREVIEW_MARK` is waited on until it is changed.

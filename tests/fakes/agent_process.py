@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.processes.child_process import Spawn, execute
@@ -111,7 +112,7 @@ async def zygotes(**options: Any) -> AsyncIterator[Zygotes]:
 
 async def until_zygote(keeper: Zygotes, other_than: int = 0) -> ZygoteClient:
     """Wait for a zygote that is ready, and another one than a process."""
-    with anyio.fail_after(30):
+    with time_limit():
         while (found := keeper._zygote) is None or found.pid == other_than:
             await keeper._changed.wait()
     return found
@@ -132,7 +133,7 @@ async def supervised(
     clock: Clock, mode: str = "exec"
 ) -> AsyncIterator[tuple[Supervisor, TaskGroup]]:
     """A supervisor without random delays; its processes are gone when the block ends."""
-    with anyio.fail_after(60):
+    with time_limit():
         async with spawning(mode) as spawn, anyio.create_task_group() as tasks:
             yield Supervisor(tasks, clock, lambda: 1.0, spawn), tasks
             tasks.cancel_scope.cancel()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
+from fakes.time_limit import time_limit
 from pydantic import BaseModel, JsonValue
 from typer.testing import CliRunner, Result
 
@@ -93,7 +94,7 @@ async def ask(
     home: Path, *arguments: str, said: str | None = None, terminal: bool = False
 ) -> Result:
     """Like `command`, in a thread, so that a server in this test can answer."""
-    with anyio.fail_after(30):
+    with time_limit():
         return await to_thread.run_sync(
             partial(command, home, *arguments, said=said, terminal=terminal)
         )

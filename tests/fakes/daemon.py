@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes.time_limit import LIMIT, time_limit
 from pydantic import BaseModel
 
 from orchestrator.control import protocol
@@ -31,7 +32,6 @@ from thinker.protocol.peer import Params
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
 TOKEN = "123456:integration-token"
 PASSED = ("PATH", "ORCHESTRATOR_SPAWN")  # so that everything can be run in the other mode
-WITHIN = 15.0  # seconds for anything that a daemon does on a busy machine
 MAX_LINE = 1 << 20  # bytes of one log line
 GLANCE = 0.1  # seconds until a status is asked for again when the log is silent
 R = TypeVar("R", bound=BaseModel)
@@ -53,7 +53,7 @@ class RunningDaemon:
     async def ask(self, method: str, params: Params, result: type[R]) -> R:
         """One request over the control socket."""
         async with protocol.connect(self.settings) as peer:
-            return await peer.call(method, params, result, timeout=WITHIN)
+            return await peer.call(method, params, result, timeout=LIMIT)
 
     async def status(self) -> StatusReport:
         """What ``orchestrator status`` shows."""
@@ -65,7 +65,7 @@ class RunningDaemon:
         Raises:
             TimeoutError: it never did.
         """
-        with anyio.fail_after(WITHIN):
+        with time_limit():
             while not condition(report := await self.status()):
                 with anyio.move_on_after(GLANCE):
                     await self._changed.wait()
@@ -77,7 +77,7 @@ class RunningDaemon:
         Raises:
             TimeoutError: it never came.
         """
-        with anyio.fail_after(WITHIN):
+        with time_limit():
             while len(found := self._lines(event, facts)) < times:
                 assert not self.silent, f"the daemon ended without {event}"
                 await self._changed.wait()
@@ -103,7 +103,7 @@ class RunningDaemon:
 
     async def ended(self) -> int:
         """The exit code, waited for."""
-        with anyio.fail_after(WITHIN):
+        with time_limit():
             return await self.process.wait()
 
     def write(self, config: JsonObject | str) -> None:
@@ -196,7 +196,7 @@ async def run_to_its_end(
     home: Path, env: Mapping[str, str] | None = None, bot: BotApiServer | None = None
 ) -> tuple[int, str]:
     """Exit code and stderr of a daemon that cannot start."""
-    with anyio.fail_after(WITHIN):
+    with time_limit():
         done = await anyio.run_process(
             COMMAND, env=environment(home, bot, env), cwd=home, check=False, stdin=DEVNULL
         )

@@ -6,6 +6,7 @@ import anyio
 from anyio.abc import SocketStream
 from fakes.held_model import HeldModel, said
 from fakes.model_api import Received, Reply
+from fakes.time_limit import time_limit
 
 FACT = '{"facts": [{"fact": "The user likes tea.", "category": "preference", "confidence": 1}]}'
 
@@ -45,7 +46,7 @@ class DigestingModel(HeldModel):
 
     async def digest(self, times: int = 1) -> Received:
         """The ``times``-th of them, waited for."""
-        with anyio.fail_after(15):
+        with time_limit():
             while len(found := self.digested()) < times:
                 await self.received.wait()
         return found[times - 1]

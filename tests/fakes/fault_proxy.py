@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes.time_limit import time_limit
 
 from orchestrator.selftest.loopback import LoopbackServer
 
@@ -74,7 +75,7 @@ class FaultProxy(LoopbackServer):
         Raises:
             TimeoutError: they did not.
         """
-        with anyio.fail_after(15):
+        with time_limit():
             while self.spoiled < times:
                 await self._changed.wait()
 

@@ -10,11 +10,10 @@ from anyio.abc import SocketStream
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.model_api import Received, Reply
 from fakes.openai_api import OpenAIApi
+from fakes.time_limit import time_limit
 
 from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
-
-WITHIN = 15.0  # seconds until a daemon has started a worker and asked
 
 
 class HeldModel(OpenAIApi):
@@ -42,7 +41,7 @@ class HeldModel(OpenAIApi):
         Raises:
             TimeoutError: it never came.
         """
-        with anyio.fail_after(WITHIN):
+        with time_limit():
             while len(found := self.requests_about(text)) < times:
                 await self.received.wait()
         return found[times - 1]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import apsw
+from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.inbound.scheduler import Scheduler
@@ -58,7 +59,7 @@ class Bench:
 
     async def until(self, wanted: Callable[[apsw.Connection], bool]) -> None:
         """Wait until this holds of the journal."""
-        with anyio.fail_after(5):
+        with time_limit():
             while not await self.store.transact(wanted):
                 await anyio.lowlevel.checkpoint()
 

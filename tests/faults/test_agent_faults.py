@@ -35,7 +35,7 @@ async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path:
         async with running_daemon(tmp_path, config, bot) as daemon:
             for number, step in enumerate(("one", "two")):
                 bot.user_says(1, f'!wild_counter {{"step": "{step}"}}')
-                assert "approvals grant" in await bot.reply_in(1, within=20)
+                assert "approvals grant" in await bot.reply_in(1)
                 assert len(effects(tmp_path, "wild")) == number
                 found = await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)
                 (question,) = found.approvals
@@ -44,7 +44,7 @@ async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path:
                     for _ in range(CLICKS):
                         clicks.start_soon(click, daemon, question.code, answers)
                 assert sorted(answers) == [False] * (CLICKS - 1) + [True]
-                assert await bot.reply_in(1, within=20) == f"result: {number + 1}"
+                assert await bot.reply_in(1) == f"result: {number + 1}"
         assert effects(tmp_path, "wild") == ["one", "two"]
 
 
@@ -58,7 +58,7 @@ async def test_agent_cannot_restart_the_daemon(tmp_path: Path) -> None:
     ):
         for name in names:
             bot.user_says(1, f'!{name} {{"command": "systemctl restart orchestrator"}}')
-            assert "there is no tool named" in await bot.reply_in(1, within=20)
+            assert "there is no tool named" in await bot.reply_in(1)
         assert [line["event"] for line in daemon.log].count("ready") == 1
         assert daemon.process.returncode is None
         report = await daemon.until(lambda report: report.open_turns == 0)

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from fakes.journal import next_turn, opened, receive, update
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
+from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import Adapter, OutboundPart
 from orchestrator.channels.telegram.pacing import CHAT, RateLimiter
@@ -64,7 +65,7 @@ async def test_failed_message_is_sent_again_in_a_moment(tmp_path: Path, jump: fl
     await store.transact(outbox.add_notice, Address("console", "", "c"), "hello", wall())
     await store.transact(outbox.requeue, 1, "not now", wall() + 1000)
     wall.offset = jump
-    with anyio.fail_after(5):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(Delivery(store, adapters, tasks, wall).run, "console")
             await adapter.sent.wait()
@@ -106,7 +107,7 @@ async def test_turn_in_hand_keeps_the_time_that_it_had(
     agent = Agent(ThinkerSettings(agent_id="work", llm_provider="demo"), model)
     began = real()
     turn = turn_run("go", spec("act"), started_at=began, deadline=began + 900)
-    with anyio.fail_after(5):
+    with time_limit():
         result = await agent.run_turn(turn, MemoryHost({"act": tool}))
     assert (result.text, result.stop_reason) == ("here it is", StopReason.DONE)
 

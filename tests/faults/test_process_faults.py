@@ -13,13 +13,13 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.mcp_config import SERVER, effects, entry
+from fakes.time_limit import time_limit
 
 from orchestrator.errors import ExitCode
 from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
-GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be left
 
 
 async def test_frozen_worker_is_replaced_and_its_turn_goes_on_once(tmp_path: Path) -> None:
@@ -32,8 +32,8 @@ async def test_frozen_worker_is_replaced_and_its_turn_goes_on_once(tmp_path: Pat
         os.kill(frozen, signal.SIGSTOP)
         gate.set()
         bot.user_says(456, "and you?")
-        assert await bot.reply_in(456, within=15) == "home-model: and you?"
-        assert await bot.reply_in(123, within=40) == "work-model: slow"
+        assert await bot.reply_in(456) == "home-model: and you?"
+        assert await bot.reply_in(123) == "work-model: slow"
         assert await daemon.pid("work") != frozen
         assert frozen not in processes(tmp_path)
         await daemon.logged("worker_ended", agent_id="work", kind="hang")
@@ -55,14 +55,14 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
             code, _ = await run_to_its_end(tmp_path, bot=bot)
             assert code == ExitCode.ALREADY_RUNNING
             await daemon.kill()
-            with anyio.fail_after(GONE_WITHIN):
+            with time_limit():
                 for child in children:
                     await anyio.wait_readable(child)
                     os.close(child)
         model.hold("slow").set()
         async with running_daemon(tmp_path, None, bot):
-            assert await bot.reply_in(123, within=15) == "work-model: slow"
-            assert await bot.reply_in(456, within=15) == "home-model: while it is frozen"
+            assert await bot.reply_in(123) == "work-model: slow"
+            assert await bot.reply_in(456) == "home-model: while it is frozen"
     assert [len(bot.texts(chat)) for chat in (123, 456)] == [1, 1]
 
 
@@ -79,13 +79,13 @@ async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
             daemon.process.terminate()
             assert await daemon.ended() == 0
         async with running_daemon(tmp_path, None, bot):
-            assert "couldn't confirm whether this happened" in await bot.reply_in(1, within=20)
+            assert "couldn't confirm whether this happened" in await bot.reply_in(1)
         assert effects(tmp_path, "wild") == ["slow"]
 
 
 async def until_effect(home: Path, daemon: RunningDaemon) -> None:
     """Wait until the tool runs."""
-    with anyio.fail_after(15):
+    with time_limit():
         while not effects(home, "wild"):
             await daemon.status()
 
@@ -103,10 +103,10 @@ async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(
             daemon.process.send_signal(signal.SIGHUP)
             await daemon.logged("config_refused", 2)
             bot.user_says(123, "still you?")
-            assert await bot.reply_in(123, within=15) == "work-model: still you?"
+            assert await bot.reply_in(123) == "work-model: still you?"
         async with running_daemon(tmp_path, None, bot) as daemon:
             bot.user_says(123, "and now?")
-            assert await bot.reply_in(123, within=15) == "work-model: and now?"
+            assert await bot.reply_in(123) == "work-model: and now?"
             hints = " ".join((await daemon.status()).hints)
             assert "last good copy" in hints
 
@@ -127,8 +127,8 @@ async def test_daemon_without_descriptors_answers_when_it_has_some(tmp_path: Pat
         bot.user_says(456, "two")
         await daemon.logged("worker_ended", agent_id="work", kind="crash")
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
-        assert await bot.reply_in(123, within=15) == "work-model: one"
-        assert await bot.reply_in(456, within=15) == "home-model: two"
+        assert await bot.reply_in(123) == "work-model: one"
+        assert await bot.reply_in(456) == "home-model: two"
         await daemon.until(lambda report: report.ready)
 
 
@@ -154,16 +154,16 @@ async def test_what_a_tool_left_behind_in_its_own_session_goes_with_the_tool_hos
         config = one_agent(model, {"wild": escaping(tmp_path)})
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(1, '!wild_echo {"text": "hi"}')
-            assert await bot.reply_in(1, within=20) == "result: hi"
+            assert await bot.reply_in(1) == "result: hi"
             (stray,) = strays(tmp_path)
             pidfd = os.pidfd_open(stray)
             (host,) = (p for p, a in processes(tmp_path).items() if "orchestrator.toolhost" in a)
             os.kill(host, signal.SIGKILL)
-            with anyio.fail_after(GONE_WITHIN):
+            with time_limit():
                 await anyio.wait_readable(pidfd)
             os.close(pidfd)
             bot.user_says(1, '!wild_echo {"text": "again"}')
-            assert await bot.reply_in(1, within=20) == "result: again"
+            assert await bot.reply_in(1) == "result: again"
             (another,) = strays(tmp_path)
             assert another != stray
             await daemon.until(lambda report: report.open_turns == 0)

@@ -9,6 +9,7 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.fault_proxy import LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut, late
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
+from fakes.time_limit import LIMIT
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
@@ -45,7 +46,7 @@ async def test_each_fault_on_each_platform_call_leaves_one_final_text(tmp_path: 
                 bot.user_says(chat, f"hello from {chat}")
             await daemon.until(lambda report: report.inbox["done"] == len(cases))
             for chat in cases:
-                text = await bot.reply_in(chat, within=15)
+                text = await bot.reply_in(chat)
                 assert text == f"home-model: hello from {chat}"
             await proxy.spoilt(len(cases))
             assert {chat: finals(bot, chat) for chat in cases} == {
@@ -64,9 +65,9 @@ async def test_lost_polls_lose_and_double_no_message(tmp_path: Path) -> None:
             await daemon.until(lambda report: report.ready)
             proxy.spoil("getUpdates", fault=LOST_ANSWER)
             bot.user_says(123, "one")
-            assert await bot.reply_in(123, within=15) == "work-model: one"
+            assert await bot.reply_in(123) == "work-model: one"
             await proxy.spoilt()
-            await bot.confirmed(within=15)
+            await bot.confirmed()
             assert finals(bot, 123) == ["work-model: one"]
             assert len(model.requests_about("one")) == 1
 
@@ -77,15 +78,15 @@ async def test_repeated_reordered_and_jumping_updates_are_answered_once_each(
     """The same update three times, older ones after newer ones, numbers that begin again."""
     async with held_daemon(tmp_path) as (bot, _, daemon):
         first = bot.user_says(123, "first")
-        assert await bot.reply_in(123, within=15) == "work-model: first"
+        assert await bot.reply_in(123) == "work-model: first"
         second = bot.user_says(123, "second")
-        assert await bot.reply_in(123, within=15) == "work-model: second"
+        assert await bot.reply_in(123) == "work-model: second"
         for number in (second, first, first, second):
             bot.deliver_again(number)
         jumped = {"message_id": 9001, "chat": {"id": 123, "type": "private"}, "text": "jumped"}
         sender = {"id": 123, "is_bot": False, "first_name": "Ada"}
         bot.push({"update_id": 7, "message": {**jumped, "date": 1_800_000_000, "from": sender}})
-        assert await bot.reply_in(123, within=15) == "work-model: jumped"
+        assert await bot.reply_in(123) == "work-model: jumped"
         await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == [f"work-model: {text}" for text in ("first", "second", "jumped")]
 
@@ -98,7 +99,7 @@ async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path
         bot.break_next("sendMessage", Fault(), too_many(1))
         bot.user_says(123, "at length")
         await daemon.until(lambda report: report.inbox["done"] == 1)
-        parts = [await bot.reply_in(123, within=15) for _ in range(3)]
+        parts = [await bot.reply_in(123) for _ in range(3)]
         assert [part.split()[0] for part in parts] == ["0", "1", "2"]
         assert [len(part.split()) for part in parts] == [701, 701, 701]
         assert bot.texts(123) == parts
@@ -114,7 +115,7 @@ async def test_blocked_bot_is_a_permanent_failure_of_that_chat_alone(tmp_path: P
         gate.set()
         await daemon.logged("send_failed", outcome="permanent")
         bot.user_says(456, "still here")
-        assert await bot.reply_in(456, within=15) == "home-model: still here"
+        assert await bot.reply_in(456) == "home-model: still here"
         await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == []
     with reading(tmp_path / "journal.db") as db:
@@ -139,7 +140,7 @@ async def test_revoked_token_degrades_its_channel_and_the_others_go_on(tmp_path:
             said = ChatSend(chat="c", message="m1", text="you at least?", agent="work")
             await daemon.ask(protocol.CHAT_SEND, said, Ack)
             outcome = await daemon.ask(
-                protocol.CHAT_WAIT, ChatWait(message="m1", seconds=10), ChatOutcome
+                protocol.CHAT_WAIT, ChatWait(message="m1", seconds=LIMIT), ChatOutcome
             )
             assert outcome.texts == ("work-model: you at least?",)
 
@@ -153,18 +154,18 @@ async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_pat
         answer = "Here is the first half of what I have to say, and here is the rest of it."
         model.script.append(Reply(answer, fault="drip"))
         bot.user_says(123, "tell me", message_id=50)
-        await bot.called("sendMessage", within=15)
+        await bot.called("sendMessage")
         (preview,) = bot._visible[123]
         bot.user_deletes(123, preview)
         bot.user_edits(123, 50, "tell me all", 1_800_000_100)
         await daemon.logged("messages_accepted", 2)
         model.script.append(Reply(answer))
         os.kill(await daemon.pid("work"), signal.SIGKILL)
-        assert await bot.reply_in(123, within=15) == answer
-        assert await bot.reply_in(123, within=15) == "work-model: tell me all"
+        assert await bot.reply_in(123) == answer
+        assert await bot.reply_in(123) == "work-model: tell me all"
         bot.user_edits(123, 50, "tell me all, once more", 1_800_000_200)
         bot.user_says(123, "thanks", message_id=51)
-        assert await bot.reply_in(123, within=15) == "work-model: thanks"
+        assert await bot.reply_in(123) == "work-model: thanks"
         assert bot.texts(123) == [answer, "work-model: tell me all", "work-model: thanks"]
 
 
@@ -179,10 +180,10 @@ async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Pa
         for name in names:
             chat = "busy" if name.startswith("busy") else name
             said = ChatSend(chat=chat, message=name, text=name, agent="work")
-            await peer.request(protocol.CHAT_SEND, said, timeout=15)
+            await peer.request(protocol.CHAT_SEND, said, timeout=LIMIT)
         for name in names:
-            wait = ChatWait(message=name, seconds=60)
-            outcome = await peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=60)
+            wait = ChatWait(message=name, seconds=LIMIT)
+            outcome = await peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=LIMIT)
             assert outcome.texts == (f"work-model: {name}",)
         texts = [str(r.body["messages"][-1]["content"]) for r in model.requests]
         busy = [text for text in texts if text.startswith("busy")]

@@ -69,7 +69,7 @@ async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None
         running_daemon(tmp_path, home(tmp_path, model, {}, deniedTools=["store_*"]), bot) as daemon,
     ):
         bot.user_says(CHAT, '!helper {"task": "count the whales"}')
-        assert await bot.reply_in(CHAT, within=30) == "result: helper-model: count the whales"
+        assert await bot.reply_in(CHAT) == "result: helper-model: count the whales"
         assert system(await model.asked("count the whales")).startswith("You are helper.\n\n")
         offered = model.offered("count the whales").keys()
         assert "get_time" in offered
@@ -85,11 +85,11 @@ async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
         running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
     ):
         bot.user_says(CHAT, create("count the whales"))
-        answer = await bot.reply_in(CHAT, within=30)
+        answer = await bot.reply_in(CHAT)
         result, _, reference = answer.partition("\n\nReference: ")
         assert result == "result: helper-model: count the whales"
         bot.user_says(CHAT, more(reference, "and the dolphins"))
-        assert (await bot.reply_in(CHAT, within=30)).startswith("result: helper-model: and the dol")
+        assert (await bot.reply_in(CHAT)).startswith("result: helper-model: and the dol")
         seen = (await model.asked("and the dolphins")).body["messages"]
         assert [m["content"] for m in seen[1:]] == [
             "count the whales",
@@ -97,11 +97,11 @@ async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
             "and the dolphins",
         ]
         bot.user_says(CHAT, create("again"))
-        assert f"use subagent_message with one of: {reference}" in await bot.reply_in(CHAT, 30)
+        assert f"use subagent_message with one of: {reference}" in await bot.reply_in(CHAT)
         bot.user_says(CHAT, "/new")
-        await bot.reply_in(CHAT, within=20)
+        await bot.reply_in(CHAT)
         bot.user_says(CHAT, more(reference, "still there?"))
-        assert "there are: none" in await bot.reply_in(CHAT, within=30)
+        assert "there are: none" in await bot.reply_in(CHAT)
         await settled(daemon, 2)
 
 
@@ -115,7 +115,7 @@ async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Pat
         running_daemon(tmp_path, home(tmp_path, model, entry), bot) as daemon,
     ):
         bot.user_says(CHAT, create('!notify_parent {"message": "seven whales"}'))
-        both = [await bot.reply_in(CHAT, within=30), await bot.reply_in(CHAT, within=30)]
+        both = [await bot.reply_in(CHAT), await bot.reply_in(CHAT)]
         assert any("is at work; its result will come" in text for text in both)
         assert any("has returned the following result:\n\nseven whales" in text for text in both)
         await settled(daemon, 1)
@@ -128,17 +128,17 @@ async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, ki
     async with BotApiServer(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon:
             bot.user_says(CHAT, create("count the whales"))
-            _, _, reference = (await bot.reply_in(CHAT, within=30)).partition("\n\nReference: ")
+            _, _, reference = (await bot.reply_in(CHAT)).partition("\n\nReference: ")
         async with running_daemon(tmp_path, None, bot, died) as daemon:
             bot.user_says(CHAT, more(reference, "and the dolphins"))
             if kill.startswith("supervisor"):
                 await daemon.died()
             else:
-                await bot.reply_in(CHAT, within=40)
+                await bot.reply_in(CHAT)
                 await settled(daemon, 2)
         if kill.startswith("supervisor"):
             async with running_daemon(tmp_path, None, bot) as daemon:
-                answer = await bot.reply_in(CHAT, within=40)
+                answer = await bot.reply_in(CHAT)
                 assert answer.startswith("result: helper-model: and the dolphins")
                 await settled(daemon, 2)
         with reading(tmp_path / "journal.db") as db:

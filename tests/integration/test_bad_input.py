@@ -40,10 +40,10 @@ async def test_updates_of_every_form_are_confirmed_and_the_next_message_is_answe
         bot.user_says(123, " \n ")
         bot.user_says(123, "half a surrogate: \ud83d, NUL: \0, end")
         bot.user_says(123, "and now?")
-        said = [await bot.reply_in(123, within=15) for _ in "12"]
+        said = [await bot.reply_in(123) for _ in "12"]
         assert [text for text in said if "too long" in text]
         assert [text for text in said if text.startswith("work-model: [sticker")]
-        assert (await bot.reply_in(123, within=15)).startswith("work-model: half a surrogate")
+        assert (await bot.reply_in(123)).startswith("work-model: half a surrogate")
         assert await bot.reply_in(123) == "work-model: and now?"
         await bot.confirmed()
         report = await daemon.until(lambda report: report.open_turns == 0)
@@ -55,7 +55,7 @@ async def test_same_update_delivered_twice_is_answered_once(tmp_path: Path) -> N
     """Telegram repeats what it is not sure about; the inbox knows it."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         number = bot.user_says(123, "once")
-        assert await bot.reply_in(123, within=15) == "work-model: once"
+        assert await bot.reply_in(123) == "work-model: once"
         bot.deliver_again(number)
         bot.user_says(123, "twice?")
         assert await bot.reply_in(123) == "work-model: twice?"
@@ -83,7 +83,7 @@ async def test_model_that_stumbles_is_asked_again(tmp_path: Path) -> None:
         for text, reply in STUMBLES.items():
             model.script.append(reply)
             bot.user_says(123, text)
-            assert await bot.reply_in(123, within=15) == f"work-model: {text}"
+            assert await bot.reply_in(123) == f"work-model: {text}"
         await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == [f"work-model: {text}" for text in STUMBLES]
 
@@ -100,7 +100,7 @@ async def test_model_that_fails_for_good_is_an_answer_and_the_next_message_works
         for text, replies in failures.items():
             model.script.extend(replies)
             bot.user_says(123, text)
-            assert "couldn't get an answer" in await bot.reply_in(123, within=15)
+            assert "couldn't get an answer" in await bot.reply_in(123)
         bot.user_says(123, "better?")
         assert await bot.reply_in(123) == "work-model: better?"
         report = await daemon.until(lambda report: report.open_turns == 0)
@@ -137,8 +137,8 @@ async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path:
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "hi")
             bot.user_says(456, "hi you")
-            assert "orchestrator status" in await bot.reply_in(123, within=15)
-            assert await bot.reply_in(456, within=15) == "home-model: hi you"
+            assert "orchestrator status" in await bot.reply_in(123)
+            assert await bot.reply_in(456) == "home-model: hi you"
             report = await daemon.until(lambda report: report.open_turns == 0)
     states = {item.agent_id: (item.state, item.restarts) for item in report.agents}
     assert states == {"work": ("fatal", 0), "home": ("running", 0)}
@@ -152,8 +152,8 @@ async def test_telegram_that_fails_loses_and_doubles_no_reply(tmp_path: Path) ->
         bot.break_next("editMessageText", LOST_ANSWER)
         bot.user_says(123, "one")
         bot.user_says(456, "two")
-        assert await bot.reply_in(123, within=15) == "work-model: one"
-        assert await bot.reply_in(456, within=15) == "home-model: two"
+        assert await bot.reply_in(123) == "work-model: one"
+        assert await bot.reply_in(456) == "home-model: two"
         await daemon.until(lambda report: report.open_turns == 0)
         await daemon.logged("send_failed", 2)
     assert bot.texts(123) == ["work-model: one"]

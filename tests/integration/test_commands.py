@@ -37,9 +37,9 @@ async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_p
             bot.user_says(123, "first")
             await model.asked("first")
             bot.user_says(123, "/stop")
-            assert await bot.reply_in(123, within=15) == "Stopped."
+            assert await bot.reply_in(123) == "Stopped."
             bot.user_says(123, "second")
-            assert await bot.reply_in(123, within=15) == "work-model: second"
+            assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
             gate.set()
         assert report.inbox["cancelled"] == 1
@@ -57,7 +57,7 @@ async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path)
             bot.user_says(123, "first")
             await model.asked("first")
             bot.user_says(123, "second")
-            assert await bot.reply_in(123, within=15) == "work-model: second"
+            assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
             gate.set()
         assert (report.inbox["cancelled"], report.inbox["done"]) == (1, 1)
@@ -80,7 +80,7 @@ async def test_steered_turn_takes_up_what_was_said_meanwhile(tmp_path: Path) -> 
             await daemon.kill()
             second.set()
         async with running_daemon(tmp_path, config, bot) as daemon:
-            assert await bot.reply_in(123, within=15) == "work-model: second"
+            assert await bot.reply_in(123) == "work-model: second"
             report = await daemon.until(lambda report: report.open_turns == 0)
         assert report.inbox["done"] == 2
         assert bot.texts(123) == ["work-model: second"]
@@ -98,7 +98,7 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
         config = operated(model, budget={"tokensPerDay": 10_000})
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "remember tea")
-            told = await bot.reply_in(123, within=15)
+            told = await bot.reply_in(123)
             assert told.startswith("I am paused: the budget tokensPerDay is used up")
             bot.user_says(123, "and milk")
             await daemon.until(lambda report: report.inbox["new"] == 1)
@@ -112,11 +112,11 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
             with pytest.raises(RpcError, match="raise it in"):
                 await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
             bot.user_says(456, "/status")
-            assert "work PAUSED (the budget" in await bot.reply_in(456, within=15)
+            assert "work PAUSED (the budget" in await bot.reply_in(456)
             assert len(model.requests) == 1
             daemon.write(operated(model, budget={"tokensPerDay": 1_000_000}))
-            assert await bot.reply_in(123, within=15) == "work-model: remember tea"
-            assert await bot.reply_in(123, within=15) == "work-model: and milk"
+            assert await bot.reply_in(123) == "work-model: remember tea"
+            assert await bot.reply_in(123) == "work-model: and milk"
             await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == [told, "work-model: remember tea", "work-model: and milk"]
 
@@ -130,15 +130,15 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
         config = operated(model, costControls=CAPPED)
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "one")
-            assert "Agent 'work' is paused" in await bot.reply_in(456, within=15)
-            assert (await bot.reply_in(123, within=15)).startswith("I am paused: Hard cap")
-            assert await bot.reply_in(123, within=15) == "dear answer"
+            assert "Agent 'work' is paused" in await bot.reply_in(456)
+            assert (await bot.reply_in(123)).startswith("I am paused: Hard cap")
+            assert await bot.reply_in(123) == "dear answer"
             bot.user_says(123, "two")
             bot.user_says(456, "other agents answer")
-            assert await bot.reply_in(456, within=15) == "home-model: other agents answer"
+            assert await bot.reply_in(456) == "home-model: other agents answer"
             bot.user_says(456, "/resume work")
-            assert await bot.reply_in(456, within=15) == "Agent 'work' goes on."
-            assert await bot.reply_in(123, within=15) == "work-model: two"
+            assert await bot.reply_in(456) == "Agent 'work' goes on."
+            assert await bot.reply_in(123) == "work-model: two"
             await daemon.until(lambda report: report.open_turns == 0)
         assert len(bot.texts(123)) == 3
 
@@ -151,9 +151,9 @@ async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> No
         running_daemon(tmp_path, operated(model, costControls=CAPPED), bot) as daemon,
     ):
         bot.user_says(456, "hello")
-        assert await bot.reply_in(456, within=15) == "home-model: hello"
+        assert await bot.reply_in(456) == "home-model: hello"
         await daemon.until(lambda report: report.open_turns == 0)
         model.script.append(Reply("dear answer", prompt_tokens=20_000))
         said = ChatSend(chat="t", message="m1", text="one", agent="work")
         await daemon.ask(protocol.CHAT_SEND, said, Ack)
-        assert "Agent 'work' is paused" in await bot.reply_in(456, within=15)
+        assert "Agent 'work' is paused" in await bot.reply_in(456)

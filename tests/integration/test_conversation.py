@@ -18,8 +18,8 @@ async def test_each_chat_is_answered_by_its_agent_with_its_own_prompt(tmp_path: 
     async with held_daemon(tmp_path) as (bot, model, daemon):
         bot.user_says(123, "one")
         bot.user_says(456, "two")
-        assert await bot.reply_in(123, within=15) == "work-model: one"
-        assert await bot.reply_in(456, within=15) == "home-model: two"
+        assert await bot.reply_in(123) == "work-model: one"
+        assert await bot.reply_in(456) == "home-model: two"
         assert system(await model.asked("one")).startswith("You are work.\n\n")
         assert system(await model.asked("two")).startswith("You are home.\n\n")
         report = await daemon.until(lambda report: report.open_turns == 0)
@@ -52,8 +52,8 @@ async def test_messages_of_a_chat_wait_in_line_and_other_chats_do_not(tmp_path: 
         await model.asked("first")
         bot.user_says(124, "elsewhere")
         bot.user_says(125, "and here")
-        assert await bot.reply_in(124, within=15) == "home-model: elsewhere"
-        assert await bot.reply_in(125, within=15) == "home-model: and here"
+        assert await bot.reply_in(124) == "home-model: elsewhere"
+        assert await bot.reply_in(125) == "home-model: and here"
         assert model.requests_about("second") == []
         gate.set()
         assert await bot.reply_in(123) == "work-model: first"
@@ -82,7 +82,7 @@ async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
             assert told.endswith(f"orchestrator pair approve {code}")
             await daemon.ask(protocol.PAIR_APPROVE, PairCode(code=code), PairedChat)
             bot.user_says(999, "let me in")
-            assert await bot.reply_in(999, within=15) == "home-model: let me in"
+            assert await bot.reply_in(999) == "home-model: let me in"
             assert bot.texts(999) == [told, "home-model: let me in"]
     assert "my secret words" not in str([request.body for request in model.requests])
     stored = journal_bytes(tmp_path)
@@ -100,7 +100,7 @@ async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> N
         bot.user_says(-100, "pssst between us")
         mention = {"type": "mention", "offset": 0, "length": 9}
         bot.user_says(-100, "@test_bot what time is it?", entities=[mention])
-        assert await bot.reply_in(-100, within=15) == "home-model: what time is it?"
+        assert await bot.reply_in(-100) == "home-model: what time is it?"
         report = await daemon.until(lambda report: report.open_turns == 0)
         assert len(bot.texts(-100)) == 1
         assert report.inbox == {"new": 0, "claimed": 0, "done": 1, "dead": 0, "cancelled": 1}

@@ -11,13 +11,13 @@ import pytest
 from fakes.daemon import TOKEN, dying, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.model_api import Reply
+from fakes.time_limit import time_limit
 
 from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
 FACT = {"fact": "The user likes tea.", "category": "preference"}
-GONE_WITHIN = 2.0  # seconds after which no child of a killed supervisor may be left
 
 
 async def test_worker_killed_between_two_steps_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ async def test_worker_killed_between_two_steps_goes_on_where_it_was(tmp_path: Pa
         assert await bot.reply_in(123) == "stored"
         pid = await daemon.pid("work")
         os.kill(pid, signal.SIGKILL)
-        assert await bot.reply_in(123, within=15) == "work-model: remember tea"
+        assert await bot.reply_in(123) == "work-model: remember tea"
         assert await daemon.pid("work") != pid
         first, cut, resumed = model.requests_about("remember tea")
         assert resumed.body["messages"] == cut.body["messages"]
@@ -49,13 +49,13 @@ async def test_worker_killed_while_it_streams_leaves_one_message(tmp_path: Path)
     async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(Reply(answer, fault="drip"))
         bot.user_says(123, "tell me")
-        await bot.called("sendMessage", within=15)
+        await bot.called("sendMessage")
         (preview,) = bot.texts(123)
         assert preview.endswith(" …")
         assert answer.startswith(preview.removesuffix(" …"))
         model.script.append(Reply(answer))
         os.kill(await daemon.pid("work"), signal.SIGKILL)
-        assert await bot.reply_in(123, within=15) == answer
+        assert await bot.reply_in(123) == answer
         assert bot.texts(123) == [answer]
 
 
@@ -89,7 +89,7 @@ async def test_message_that_kills_every_process_is_given_up_and_the_chat_goes_on
             os.kill(await daemon.pid("work"), signal.SIGKILL)
             await daemon.logged("worker_ended", death, agent_id="work")
         assert "gave it up" in " ".join((await bot.reply_in(123)).split())
-        assert await bot.reply_in(123, within=15) == "work-model: still there?"
+        assert await bot.reply_in(123) == "work-model: still there?"
         assert (await daemon.status()).inbox["dead"] == 1
 
 
@@ -107,7 +107,7 @@ async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
             await model.asked("slow", 2)
             bot.user_says(456, "quick")
             assert await bot.reply_in(123) == "one moment"
-            assert await bot.reply_in(456, within=15) == "home-model: quick"
+            assert await bot.reply_in(456) == "home-model: quick"
             await daemon.until(lambda report: report.open_turns == 1)
             bot.user_says(123, "later")
             await bot.confirmed()
@@ -115,13 +115,13 @@ async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
             assert len(children) == count
             with watched(children) as pidfds:
                 await daemon.kill()
-                with anyio.fail_after(GONE_WITHIN):
+                with time_limit():
                     for pidfd in pidfds:
                         await anyio.wait_readable(pidfd)
             assert processes(tmp_path) == {}
         bot.user_says(456, "while you were away")
         async with running_daemon(tmp_path, None, bot) as daemon:
-            assert await bot.reply_in(456, within=15) == "home-model: while you were away"
+            assert await bot.reply_in(456) == "home-model: while you were away"
             await daemon.until(lambda report: report.inbox["done"] == 4)
     assert bot.texts(456) == ["home-model: quick", "home-model: while you were away"]
     assert bot.texts(123) == ["one moment", "work-model: slow", "work-model: later"]
@@ -138,11 +138,11 @@ async def test_supervisor_killed_at_any_moment_answers_each_message_once(tmp_pat
                 if number % 2:
                     await daemon.logged("messages_accepted")
                 else:
-                    await bot.called("sendMessage", len(bot.calls("sendMessage")) + 1, within=15)
+                    await bot.called("sendMessage", len(bot.calls("sendMessage")) + 1)
                 await daemon.kill()
         async with running_daemon(tmp_path, None, bot) as daemon:
             await daemon.until(lambda report: report.inbox["done"] == len(said))
-            seen = [await bot.reply_in(123, within=15) for _ in said]
+            seen = [await bot.reply_in(123) for _ in said]
     assert seen == [f"work-model: {text}" for text in said]
 
 
@@ -162,8 +162,8 @@ async def test_sigterm_ends_in_time_and_the_open_turn_is_answered_next_time(
             assert await daemon.ended() == 0
         assert bot.texts(123) == []
         async with running_daemon(tmp_path, None, bot):
-            assert await bot.reply_in(123, within=15) == "work-model: slow"
-            assert await bot.reply_in(123, within=15) == "work-model: next"
+            assert await bot.reply_in(123) == "work-model: slow"
+            assert await bot.reply_in(123) == "work-model: next"
     assert len(bot.texts(123)) == 2
 
 
@@ -186,7 +186,7 @@ async def test_second_daemon_on_a_home_is_turned_away(tmp_path: Path) -> None:
         code, said = await run_to_its_end(tmp_path, bot=bot)
         assert (code, "another daemon runs on" in said) == (75, True)
         bot.user_says(123, "alive?")
-        assert await bot.reply_in(123, within=15) == "work-model: alive?"
+        assert await bot.reply_in(123) == "work-model: alive?"
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def config(model: HeldModel, api: EmbeddingsApi, servers: JsonObject | None = No
 async def said(bot: BotApiServer, text: str) -> str:
     """The answer to a message."""
     bot.user_says(123, text)
-    return await bot.reply_in(123, within=15)
+    return await bot.reply_in(123)
 
 
 def warnings(daemon: RunningDaemon) -> int:

@@ -40,7 +40,7 @@ async def test_death_while_a_chat_is_forgotten_leaves_all_or_nothing(
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot, crash) as daemon:
             bot.user_says(123, "remember me")
-            await bot.reply_in(123, within=20)
+            await bot.reply_in(123)
             await daemon.until(lambda report: report.open_turns == 0)
             daemon.killed = True
             with pytest.raises(PeerClosedError):
@@ -49,7 +49,7 @@ async def test_death_while_a_chat_is_forgotten_leaves_all_or_nothing(
         assert kept(tmp_path) == left
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "who am I?")
-            assert await bot.reply_in(123, within=20) == "work-model: who am I?"
+            assert await bot.reply_in(123) == "work-model: who am I?"
             await daemon.until(lambda report: report.open_turns == 0)
             said = [m["content"] for m in model.requests_about("who am I?")[0].body["messages"]]
             assert ("remember me" in str(said)) is bool(left)
@@ -72,5 +72,5 @@ async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
         with pytest.raises(RpcError, match="is being answered; wait for the answer"):
             await forgotten(daemon)
         go_on.set()
-        assert await bot.reply_in(123, within=20) == "work-model: take your time"
+        assert await bot.reply_in(123) == "work-model: take your time"
         await daemon.until(lambda report: report.open_turns == 0)

@@ -73,11 +73,11 @@ async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: 
             if kill:
                 await daemon.died()
             else:
-                assert await bot.reply_in(CHAT, within=30) == answer
+                assert await bot.reply_in(CHAT) == answer
                 await settled(daemon, 1)
         if kill:
             async with running_daemon(tmp_path, None, bot) as daemon:
-                assert await bot.reply_in(CHAT, within=40) == answer
+                assert await bot.reply_in(CHAT) == answer
                 await settled(daemon, 1)
 
 
@@ -89,11 +89,11 @@ async def test_resumable_one_is_begun_once_with_what_variables_say(tmp_path: Pat
         running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
     ):
         bot.user_says(CHAT, "hello")
-        told = await bot.reply_in(CHAT, within=30)
+        told = await bot.reply_in(CHAT)
         assert told.startswith("result: helper-model: count the whales\n\nReference: work-sub-")
         assert system(await model.asked("count the whales")).startswith("You help Acme\n\n")
         bot.user_says(CHAT, "again")
-        assert await bot.reply_in(CHAT, within=30) == "work-model: again"
+        assert await bot.reply_in(CHAT) == "work-model: again"
         with reading(daemon.home / "journal.db") as db:
             spec = str(db.execute("SELECT spec FROM subagent").get)
         assert json.loads(spec)["name"] == "Ann"
@@ -111,7 +111,7 @@ async def test_result_that_comes_as_a_message_begins_nothing_again(tmp_path: Pat
         ) as daemon,
     ):
         bot.user_says(CHAT, "hello")
-        both = [await bot.reply_in(CHAT, within=30), await bot.reply_in(CHAT, within=30)]
+        both = [await bot.reply_in(CHAT), await bot.reply_in(CHAT)]
         assert any("is at work; its result will come" in text for text in both)
         assert any("following result:\n\nhelper-model: hello" in text for text in both)
         await settled(daemon, 1)

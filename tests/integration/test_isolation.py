@@ -33,7 +33,7 @@ async def test_worker_has_no_secret_but_its_own_key_and_the_log_has_none(
         running_daemon(tmp_path, two_agents(model), bot, env) as daemon,
     ):
         bot.user_says(123, "my own words")
-        assert await bot.reply_in(123, within=15) == "work-model: my own words"
+        assert await bot.reply_in(123) == "work-model: my own words"
         pid = await daemon.pid("work")
         told = [name for name, value in SECRETS.items() if holds(pid, value)]
         assert not holds(pid, TOKEN)
@@ -50,7 +50,7 @@ async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Pat
     """Conversations and prompts are nobody else's; the control socket least of all."""
     async with held_daemon(tmp_path) as (bot, _, _):
         bot.user_says(123, "hi")
-        await bot.reply_in(123, within=15)
+        await bot.reply_in(123)
         found = open_to_others(tmp_path)
     assert {"journal.db", "control.sock", "work.txt", "lock"} <= found.keys()
     written_by_the_test = {"agents.json"}
@@ -66,15 +66,15 @@ async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_wait
         (obstacle / "in the way").mkdir(parents=True)
         bot.user_says(123, "anybody?")
         bot.user_says(456, "and you?")
-        assert await bot.reply_in(456, within=15) == "home-model: and you?"
-        assert "Your message is kept" in await bot.reply_in(123, within=30)
+        assert await bot.reply_in(456) == "home-model: and you?"
+        assert "Your message is kept" in await bot.reply_in(123)
         work, home = (await daemon.status()).agents
         assert (work.agent_id, work.state, home.state) == ("work", "quarantined", "running")
         assert home.restarts == 0
         (obstacle / "in the way").rmdir()
         obstacle.rmdir()
         await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
-        assert await bot.reply_in(123, within=15) == "work-model: anybody?"
+        assert await bot.reply_in(123) == "work-model: anybody?"
 
 
 async def test_agent_of_the_first_run_needs_no_key(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_agent_of_the_first_run_needs_no_key(tmp_path: Path) -> None:
         config["agents"] = [demo, agent("home", model)]
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "What time is it?")
-            assert "Demo model" in await bot.reply_in(123, within=15)
+            assert "Demo model" in await bot.reply_in(123)
             (turn,) = (await daemon.until(lambda report: report.open_turns == 0)).recent_turns
     assert turn.tools == ("get_time",)
 

@@ -18,11 +18,12 @@ from fakes.digesting_model import DigestingModel
 from fakes.held_model import said, two_agents
 from fakes.model_api import Received, Reply
 from fakes.seed_prompt import ZONE, minutes, shown, write_skill
+from fakes.time_limit import LIMIT
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.process
 
 TURNS = 60
 KEPT = 5  # turns that compaction leaves
@@ -239,7 +240,7 @@ async def answer(daemon: RunningDaemon, message: str, text: str) -> tuple[str, .
     """What a console chat is answered; Telegram would take a message a second."""
     say = ChatSend(chat="123", message=message, text=text, agent="work")
     await daemon.ask(protocol.CHAT_SEND, say, protocol.Ack)
-    wait = ChatWait(message=message, seconds=15)
+    wait = ChatWait(message=message, seconds=LIMIT)
     return (await daemon.ask(protocol.CHAT_WAIT, wait, ChatOutcome)).texts
 
 

@@ -47,12 +47,12 @@ async def test_photo_is_shown_then_described(tmp_path: Path) -> None:
         async with running_daemon(tmp_path, config(model), bot):
             bot.user_says(999, None, photo=photo("secret"), caption="psst")
             bot.user_says(123, None, photo=photo("cat"), caption="my cat")
-            assert await bot.reply_in(123, within=15) == "seen"
+            assert await bot.reply_in(123) == "seen"
             bot.user_says(123, "and now?")
             await bot.reply_in(123)
         async with running_daemon(tmp_path, config(model), bot):
             bot.user_says(123, "later")
-            await bot.reply_in(123, within=15)
+            await bot.reply_in(123)
         first, second, third = (request.body["messages"][1] for request in model.requests)
     picture = [
         {"type": "text", "text": "my cat"},
@@ -72,7 +72,7 @@ async def test_photo_that_cannot_be_fetched_is_said_to_be(tmp_path: Path) -> Non
         async with running_daemon(tmp_path, config(model), bot):
             for name in ("cat", "gone"):
                 bot.user_says(123, None, photo=photo(name))
-                assert await bot.reply_in(123, within=15) == "seen"
+                assert await bot.reply_in(123) == "seen"
         last = model.requests[-1].body["messages"]
     assert last[1]["content"] == [{"type": "image_url", "image_url": {"url": url(PNG)}}]
     assert last[-1]["content"] == "[image: photo, 20x10, could not be fetched]"
@@ -86,7 +86,7 @@ async def test_picture_of_a_tool_is_shown_after_its_result(tmp_path: Path) -> No
         async with running_daemon(tmp_path, setup, bot) as daemon:
             await daemon.until(lambda report: report.tool_servers[0].state == "connected")
             bot.user_says(1, "!art_picture {}")
-            await bot.reply_in(1, within=15)
+            await bot.reply_in(1)
             bot.user_says(1, "what was it?")
             await bot.reply_in(1)
         sent = model.requests_about("what was it?")[0].body["messages"]

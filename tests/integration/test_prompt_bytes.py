@@ -69,7 +69,7 @@ async def test_system_prompt_is_base_and_layers_in_order(tmp_path: Path) -> None
         async with running_daemon(tmp_path, config, bot):
             model.script.append(Reply(tool_calls=(("store_fact", fact),)))
             bot.user_says(123, "remember that I go by rail")
-            await bot.reply_in(123, within=15)
+            await bot.reply_in(123)
             before = datetime.now(UTC)
             bot.user_says(123, "Is there a TRAIN to Berlin?")
             await bot.reply_in(123)
@@ -82,7 +82,7 @@ async def test_skill_added_while_running_is_matched_at_the_next_message(tmp_path
     """No restart, and no message in between, is needed; a mended one is live as well."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
         bot.user_says(123, "a flight please")
-        await bot.reply_in(123, within=15)
+        await bot.reply_in(123)
         pid = await daemon.pid("work")
         write_skill(tmp_path, "travel", TRAVEL)
         bot.user_says(123, "a flight now")

@@ -46,12 +46,12 @@ async def test_edit_during_a_turn_loses_nothing_and_spares_the_unchanged(tmp_pat
         daemon.write(with_third(model, systemPrompt="You are work, changed."))
         await daemon.logged("config_applied")
         bot.user_says(789, "hello new one")
-        assert await bot.reply_in(789, within=15) == "new-model: hello new one"
+        assert await bot.reply_in(789) == "new-model: hello new one"
         for gate in gates:
             gate.set()
         assert await bot.reply_in(456) == "home-model: other"
-        assert await bot.reply_in(123, within=15) == "work-model: long"
-        assert await bot.reply_in(123, within=15) == "work-model: queued"
+        assert await bot.reply_in(123) == "work-model: long"
+        assert await bot.reply_in(123) == "work-model: queued"
         assert system(await model.asked("long")).startswith("You are work.\n\n")
         assert system(await model.asked("queued")).startswith("You are work, changed.\n\n")
         assert await daemon.pid("home") == home
@@ -97,8 +97,8 @@ async def test_removed_agent_finishes_and_its_chat_goes_where_it_is_bound_now(
         daemon.write(rest)
         await daemon.logged("config_applied")
         gate.set()
-        assert await bot.reply_in(123, within=15) == "work-model: long"
-        assert await bot.reply_in(123, within=15) == "home-model: queued"
+        assert await bot.reply_in(123) == "work-model: long"
+        assert await bot.reply_in(123) == "home-model: queued"
         await daemon.logged("worker_ended", agent_id="work", kind="clean")
         assert [item.agent_id for item in (await daemon.status()).agents] == ["home"]
 
@@ -116,7 +116,7 @@ async def test_broken_edit_is_refused_with_its_line_and_the_old_one_goes_on(
         line = broken[: broken.index("oops")].count("\n") + 1
         assert (Path(problem.file).name, problem.line) == ("agents.json", line)
         bot.user_says(123, "still there?")
-        assert await bot.reply_in(123, within=15) == "work-model: still there?"
+        assert await bot.reply_in(123) == "work-model: still there?"
         daemon.write(with_third(model))
         await daemon.until(lambda report: not report.config_errors and len(report.agents) == 3)
 
@@ -143,7 +143,7 @@ async def test_every_kind_of_bad_edit_is_refused_by_name(tmp_path: Path) -> None
             errors = [item for item in answer.problems if item.severity == "error"]
             assert any(words in str(item) and item.line >= 1 for item in errors), (words, errors)
         bot.user_says(123, "still you?")
-        assert await bot.reply_in(123, within=15) == "work-model: still you?"
+        assert await bot.reply_in(123) == "work-model: still you?"
 
 
 async def test_file_broken_at_boot_is_replaced_by_the_last_good_one(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_file_broken_at_boot_is_replaced_by_the_last_good_one(tmp_path: Pa
             pass
         async with running_daemon(tmp_path, '{"agents": [', bot) as daemon:
             bot.user_says(123, "hi")
-            assert await bot.reply_in(123, within=15) == "work-model: hi"
+            assert await bot.reply_in(123) == "work-model: hi"
             report = await daemon.status()
             assert any("last good copy" in hint for hint in report.hints)
             assert report.config_errors != ()

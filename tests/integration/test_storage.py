@@ -5,10 +5,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import pytest
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
+from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import HealthReport
@@ -58,16 +58,16 @@ async def test_message_on_a_full_disk_is_answered_when_there_is_space(small_disk
         running_daemon(small_disk, two_agents(model), bot) as daemon,
     ):
         bot.user_says(123, "before")
-        assert await bot.reply_in(123, within=15) == "work-model: before"
+        assert await bot.reply_in(123) == "work-model: before"
         await bot.confirmed()
         ballast = fill(small_disk)
         number = bot.user_says(123, "x" * 4000)
-        assert await bot.reply_in(123, within=15) == NO_SPACE
+        assert await bot.reply_in(123) == NO_SPACE
         report = await daemon.until(lambda report: not report.ready)
         assert any("disk is full" in hint for hint in report.hints)
         assert number in bot.unconfirmed
         ballast.unlink()
-        assert await bot.reply_in(123, within=30) == "work-model: " + "x" * 4000
+        assert await bot.reply_in(123) == "work-model: " + "x" * 4000
         await daemon.until(lambda report: report.ready)
         health = await daemon.ask(protocol.HEALTH, None, HealthReport)
     assert health == HealthReport(ready=True)
@@ -80,7 +80,7 @@ async def test_disk_that_fails_ends_the_daemon(tmp_path: Path) -> None:
     async with BotApiServer(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             bot.user_says(123, "before")
-            assert await bot.reply_in(123, within=15) == "work-model: before"
+            assert await bot.reply_in(123) == "work-model: before"
             await bot.confirmed()
             resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1, 1))
             bot.user_says(123, "lost by nobody")
@@ -88,6 +88,6 @@ async def test_disk_that_fails_ends_the_daemon(tmp_path: Path) -> None:
             daemon.killed = True
         assert "check the disk" in "".join(daemon.noise)
         async with running_daemon(tmp_path, None, bot):
-            assert await bot.reply_in(123, within=15) == "work-model: lost by nobody"
-        with anyio.fail_after(1):
+            assert await bot.reply_in(123) == "work-model: lost by nobody"
+        with time_limit():
             await bot.confirmed()

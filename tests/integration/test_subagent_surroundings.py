@@ -34,7 +34,7 @@ async def test_edit_of_agents_json_leaves_a_subagent_at_work(tmp_path: Path) -> 
         await daemon.logged("config_applied")
         assert (await child(daemon)).pid == before
         gate.set()
-        assert await bot.reply_in(CHAT, within=15) == DONE
+        assert await bot.reply_in(CHAT) == DONE
         await settled(daemon)
     assert len(model.requests_about(TASK)) == 1
 
@@ -48,7 +48,7 @@ async def test_removed_parent_takes_its_answer_along(tmp_path: Path) -> None:
         daemon.write({"agents": [{"agentId": "other", "llmProvider": "demo"}]})
         await daemon.logged("config_applied")
         gate.set()
-        assert "was removed from the configuration" in await bot.reply_in(CHAT, within=15)
+        assert "was removed from the configuration" in await bot.reply_in(CHAT)
         await settled(daemon)
 
 
@@ -65,7 +65,7 @@ async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path
         assert processes(tmp_path) == {}
         gate.set()
         async with running_daemon(tmp_path, None, bot) as daemon:
-            assert await bot.reply_in(CHAT, within=15) == DONE
+            assert await bot.reply_in(CHAT) == DONE
             await settled(daemon)
         assert bot.texts(CHAT) == [DONE]
 
@@ -77,7 +77,7 @@ async def test_newer_message_that_interrupts_ends_the_subagent(tmp_path: Path) -
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
         bot.user_says(CHAT, "never mind")
-        assert await bot.reply_in(CHAT, within=15) == "work-model: never mind"
+        assert await bot.reply_in(CHAT) == "work-model: never mind"
         await settled(daemon)
         assert len(bot.texts(CHAT)) == 1
 
@@ -87,15 +87,15 @@ async def test_result_of_the_background_interrupts_nobody(tmp_path: Path) -> Non
     async with parent_daemon(tmp_path, whileBusy="interrupt") as (bot, model, daemon):
         work, slow = model.hold(TASK), model.hold("slow")
         bot.user_says(CHAT, spawn(wait=False))
-        await bot.reply_in(CHAT, within=15)
+        await bot.reply_in(CHAT)
         await model.asked(TASK)
         bot.user_says(CHAT, "slow")
         await model.asked("slow")
         work.set()
         await daemon.until(lambda report: report.inbox["new"] == 1)
         slow.set()
-        assert await bot.reply_in(CHAT, within=15) == "work-model: slow"
-        assert "has returned the following result" in await bot.reply_in(CHAT, within=15)
+        assert await bot.reply_in(CHAT) == "work-model: slow"
+        assert "has returned the following result" in await bot.reply_in(CHAT)
         await settled(daemon)
 
 
@@ -103,13 +103,13 @@ async def test_subagent_of_a_task_may_not_send_either(tmp_path: Path) -> None:
     """What is withheld from a turn is withheld from what it begins."""
     async with parent_daemon(tmp_path) as (bot, model, daemon):
         bot.user_says(CHAT, "hello")
-        await bot.reply_in(CHAT, within=15)
+        await bot.reply_in(CHAT)
         model.script.append(Reply(tool_calls=(("spawn_subagent", {"task": TASK}),)))
         folder = tmp_path / "skills" / "whales"
         folder.mkdir(parents=True)
         skill = SKILL.format(chat=CHAT, arguments=json.dumps({"task": TASK}))
         (folder / "SKILL.md").write_text(skill, "utf-8")
-        assert await bot.reply_in(CHAT, within=15) == DONE
+        assert await bot.reply_in(CHAT) == DONE
         await settled(daemon)
     offered = {tool["function"]["name"] for tool in model.requests_about(TASK)[0].body["tools"]}
     assert "get_time" in offered

@@ -43,7 +43,7 @@ async def test_subagent_does_its_task_in_a_process_of_its_own(tmp_path: Path) ->
         assert seen.agent_id.startswith("work-sub-")
         assert seen.pid not in (None, parent)
         gate.set()
-        assert await bot.reply_in(CHAT, within=15) == f"result: small-model: {TASK}"
+        assert await bot.reply_in(CHAT) == f"result: small-model: {TASK}"
         await settled(daemon)
         assert await daemon.pid("work") == parent
     assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
@@ -77,7 +77,7 @@ async def test_named_tools_are_offered_and_no_others_run(tmp_path: Path) -> None
             Reply(tool_calls=(("store_fact", {"fact": "x"}), ("spawn_subagent", {"task": "y"})))
         )
         bot.user_says(CHAT, "go")
-        await bot.reply_in(CHAT, within=15)
+        await bot.reply_in(CHAT)
         await settled(daemon)
     first, second = model.requests_about(TASK)
     assert [tool["function"]["name"] for tool in first.body["tools"]] == ["get_time"]
@@ -91,15 +91,15 @@ async def test_result_of_the_background_comes_as_a_message_once(tmp_path: Path) 
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
             bot.user_says(CHAT, spawn(wait=False))
-            started = await bot.reply_in(CHAT, within=15)
+            started = await bot.reply_in(CHAT)
             assert started.startswith("result: Started subagent work-sub-")
             await model.asked(TASK)
             bot.user_says(CHAT, "meanwhile")
-            assert await bot.reply_in(CHAT, within=15) == "work-model: meanwhile"
+            assert await bot.reply_in(CHAT) == "work-model: meanwhile"
             await daemon.kill()
         gate.set()
         async with running_daemon(tmp_path, None, bot) as daemon:
-            told = await bot.reply_in(CHAT, within=15)
+            told = await bot.reply_in(CHAT)
             name = started.split()[3].rstrip(".")
             assert told == (
                 f"work-model: Subagent (reference: {name}) has returned the following result:\n\n"
@@ -117,9 +117,9 @@ async def test_killed_subagent_goes_on_where_it_was(tmp_path: Path) -> None:
         model.script.extend([call, sends, Reply(fault="hang")])
         bot.user_says(CHAT, "go")
         await model.asked(TASK, 2)
-        assert await bot.reply_in(CHAT, within=15) == "one whale"
+        assert await bot.reply_in(CHAT) == "one whale"
         await kill_child(daemon)
-        assert "Queued for delivery" in await bot.reply_in(CHAT, within=15)
+        assert "Queued for delivery" in await bot.reply_in(CHAT)
         await settled(daemon)
         assert len(bot.texts(CHAT)) == 2
         _, cut, resumed = model.requests_about(TASK)
@@ -135,7 +135,7 @@ async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Pa
             await model.asked(TASK, death)
             await kill_child(daemon)
             await daemon.logged("turn_lost_its_worker", death)
-        answer = await bot.reply_in(CHAT, within=15)
+        answer = await bot.reply_in(CHAT)
         assert answer.startswith("result: Subagent failed: It stopped its process 3 times")
         await settled(daemon)
         assert len(bot.texts(CHAT)) == 1
@@ -154,7 +154,7 @@ async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -
             assert allowed == 120_000
             db.execute("UPDATE turn SET allowed = 5000 WHERE recipe = 'subagent'")
         async with running_daemon(tmp_path, None, bot) as daemon:
-            assert await bot.reply_in(CHAT, within=15) == (
+            assert await bot.reply_in(CHAT) == (
                 "result: Subagent failed: It did not finish within 2 minutes and was stopped."
             )
             await settled(daemon)
@@ -170,7 +170,7 @@ async def test_death_of_the_waiting_parent_changes_nothing(tmp_path: Path) -> No
         os.kill(pid, signal.SIGKILL)
         await daemon.logged("worker_ended", agent_id="work")
         gate.set()
-        assert await bot.reply_in(CHAT, within=15) == DONE
+        assert await bot.reply_in(CHAT) == DONE
         assert await daemon.pid("work") != pid
         await settled(daemon)
     assert len(model.requests_about(TASK)) == 1
@@ -190,7 +190,7 @@ async def test_killed_daemon_finds_the_same_subagent_again(tmp_path: Path) -> No
             await daemon.kill()
         gate.set()
         async with running_daemon(tmp_path, None, bot) as daemon:
-            assert await bot.reply_in(CHAT, within=15) == DONE
+            assert await bot.reply_in(CHAT) == DONE
             await settled(daemon)
         assert bot.texts(CHAT) == [DONE]
         assert len(model.requests_about(spawn())) == 2
@@ -203,28 +203,28 @@ async def test_stop_ends_the_subagent_too(tmp_path: Path) -> None:
         bot.user_says(CHAT, spawn())
         await model.asked(TASK)
         bot.user_says(CHAT, "/stop")
-        assert await bot.reply_in(CHAT, within=15) == "Stopped."
+        assert await bot.reply_in(CHAT) == "Stopped."
         await settled(daemon)
         bot.user_says(CHAT, spawn(wait=False))
-        await bot.reply_in(CHAT, within=15)
+        await bot.reply_in(CHAT)
         await model.asked(TASK, 2)
         bot.user_says(CHAT, "/stop")
-        assert await bot.reply_in(CHAT, within=15) == "Stopped."
+        assert await bot.reply_in(CHAT) == "Stopped."
         await daemon.until(lambda report: report.open_turns == 0 and len(report.agents) == 1)
         bot.user_says(CHAT, "still there?")
-        assert await bot.reply_in(CHAT, within=15) == "work-model: still there?"
+        assert await bot.reply_in(CHAT) == "work-model: still there?"
 
 
 async def test_word_for_a_call_of_a_subagent_is_asked_in_the_chat(tmp_path: Path) -> None:
     """Granted, the call runs once and the parent has the result."""
     async with parent_daemon(tmp_path, approvals=["store_*"]) as (bot, _, daemon):
         bot.user_says(CHAT, "!spawn_subagent " + json.dumps({"task": '!store_fact {"fact": "x"}'}))
-        assert "before I run store_fact" in await bot.reply_in(CHAT, within=15)
+        assert "before I run store_fact" in await bot.reply_in(CHAT)
         (question,) = (await daemon.ask(protocol.APPROVAL_LIST, None, ApprovalList)).approvals
         await daemon.ask(
             protocol.APPROVAL_DECIDE, ApprovalDecision(code=question.code, granted=True), Ack
         )
-        answer = await bot.reply_in(CHAT, within=15)
+        answer = await bot.reply_in(CHAT)
         assert answer.startswith("result: result: ")
         assert "id 1)" in answer
         await settled(daemon)

@@ -64,7 +64,7 @@ async def test_prompt_runs_as_a_tool_with_the_property_as_its_first_message(tmp_
         config = home(tmp_path, model, initUserMessageProperty="document")
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(CHAT, call(document=TEXT))
-            assert await bot.reply_in(CHAT, within=20) == f"result: work-model: {TEXT}"
+            assert await bot.reply_in(CHAT) == f"result: work-model: {TEXT}"
             asked = await model.asked(TEXT)
             assert system(asked).startswith("You sum up.\n\n")
             assert [message["role"] for message in asked.body["messages"]] == ["system", "user"]
@@ -84,7 +84,7 @@ async def test_killed_sub_prompt_goes_on_and_runs_once(tmp_path: Path) -> None:
                 if agent.pid:
                     os.kill(agent.pid, signal.SIGKILL)
             gate.set()
-            assert await bot.reply_in(CHAT, within=30) == f"result: work-model: {TEXT}"
+            assert await bot.reply_in(CHAT) == f"result: work-model: {TEXT}"
             await settled(daemon)
 
 
@@ -96,8 +96,8 @@ async def test_inputs_are_checked_and_defaults_filled_in(tmp_path: Path) -> None
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
         bot.user_says(CHAT, call(words=3))
-        assert "'document' is a required property" in await bot.reply_in(CHAT, within=20)
+        assert "'document' is a required property" in await bot.reply_in(CHAT)
         bot.user_says(CHAT, call(document=TEXT))
         told = json.dumps({"document": TEXT, "words": 9}, separators=(",", ":"))
-        assert await bot.reply_in(CHAT, within=20) == f"result: work-model: {told}"
+        assert await bot.reply_in(CHAT) == f"result: work-model: {told}"
         await settled(daemon)

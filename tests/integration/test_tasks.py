@@ -51,7 +51,7 @@ async def ended(daemon: RunningDaemon, name: str, state: str) -> TaskRun:
 async def introduce(bot: BotApiServer) -> None:
     """A task writes only to a chat that its agent knows."""
     bot.user_says(123, "hello")
-    assert await bot.reply_in(123, within=15) == "work-model: hello"
+    assert await bot.reply_in(123) == "work-model: hello"
 
 
 async def test_task_runs_once_by_the_proactive_recipe_and_its_text_arrives(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ async def test_task_runs_once_by_the_proactive_recipe_and_its_text_arrives(tmp_p
             await daemon.kill()
         gate.set()
         async with running_daemon(tmp_path, None, bot) as daemon:
-            assert await bot.reply_in(123, within=15) == "work-model: Say it is time."
+            assert await bot.reply_in(123) == "work-model: Say it is time."
             run = await ended(daemon, "once", "ran")
         assert run.result == "work-model: Say it is time."
         prompt = system(request)
@@ -79,7 +79,7 @@ async def test_task_runs_once_by_the_proactive_recipe_and_its_text_arrives(tmp_p
         assert not offered & {"send_message", "send_telegram"}
         async with running_daemon(tmp_path, None, bot) as daemon:
             bot.user_says(123, "again")
-            assert await bot.reply_in(123, within=15) == "work-model: again"
+            assert await bot.reply_in(123) == "work-model: again"
         asked = model.requests_about("again")[0].body["messages"]
         assert "Say it is time." not in str(asked)
         assert len(history(tmp_path, "once")) == 1
@@ -93,10 +93,10 @@ async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             await introduce(bot)
             write_skill(tmp_path, "clock", LONG_AGO, "What time is it?", plan)
-            assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
+            assert (await bot.reply_in(123)).endswith("(Asia/Tokyo)")
             await ended(daemon, "clock", "ran")
             await daemon.ask(protocol.TASK_RUN, RowId(id=1), Ack)
-            assert (await bot.reply_in(123, within=15)).endswith("(Asia/Tokyo)")
+            assert (await bot.reply_in(123)).endswith("(Asia/Tokyo)")
             await daemon.until(
                 lambda _: [r.state for r in history(tmp_path, "clock")] == ["ran"] * 2
             )
@@ -112,7 +112,7 @@ async def test_model_schedules_a_task_that_may_not_send(tmp_path: Path) -> None:
         model.script.append(Reply(tool_calls=(("send_message", {"message": "tea!"}),)))
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             bot.user_says(123, "remind me of tea every hour")
-            replies = {await bot.reply_in(123, within=15), await bot.reply_in(123, within=15)}
+            replies = {await bot.reply_in(123), await bot.reply_in(123)}
             assert replies == {"Scheduled.", "work-model: Say: tea!"}
             await ended(daemon, "tea", "ran")
         assert sorted(bot.texts(123)) == sorted(replies)
@@ -126,11 +126,11 @@ async def test_slow_task_holds_up_nobody(tmp_path: Path) -> None:
         write_skill(tmp_path, "slow", LONG_AGO, "slow")
         await model.asked("slow")
         bot.user_says(123, "are you there?")
-        assert await bot.reply_in(123, within=15) == "work-model: are you there?"
+        assert await bot.reply_in(123) == "work-model: are you there?"
         write_skill(tmp_path, "quick", LONG_AGO, "quick")
-        assert await bot.reply_in(123, within=15) == "work-model: quick"
+        assert await bot.reply_in(123) == "work-model: quick"
         gate.set()
-        assert await bot.reply_in(123, within=15) == "work-model: slow"
+        assert await bot.reply_in(123) == "work-model: slow"
         await ended(daemon, "slow", "ran")
 
 
@@ -143,7 +143,7 @@ async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
             model.script.extend([refusal, refusal])  # the second attempt offers no tools
             trigger = "{interval_minutes: 1440, notify_chat_id: 123}"
             write_skill(tmp_path, "fails", trigger, "do it")
-            assert "couldn't get an answer" in await bot.reply_in(123, within=15)
+            assert "couldn't get an answer" in await bot.reply_in(123)
             run = await ended(daemon, "fails", "failed")
         assert run.note is not None
         with reading(tmp_path / "journal.db") as db:
@@ -165,7 +165,7 @@ async def test_storm_of_tasks_is_paced(tmp_path: Path) -> None:
                 lambda report: report.open_turns == 2 and report.inbox["new"] == 10  # the others
             )
             bot.user_says(123, "are you there?")
-            assert await bot.reply_in(123, within=15) == "work-model: are you there?"
+            assert await bot.reply_in(123) == "work-model: are you there?"
             for gate in gates:
                 gate.set()
             await daemon.until(lambda report: report.inbox["done"] == 14)

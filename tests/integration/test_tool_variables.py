@@ -40,7 +40,7 @@ async def test_server_is_told_a_secret_that_no_model_and_no_journal_sees(tmp_pat
             for chat, store in ((1, "vs_2"), (2, "vs_1")):
                 bot.user_says(chat, "!wild_told")
                 told = f'result: key s3cret store {store} {{"STORE": "{store}"}}'
-                assert await bot.reply_in(chat, within=30) == told
+                assert await bot.reply_in(chat) == told
         first = model.requests_about("!wild_told")[0]
         assert "s3cret" not in json.dumps(first.body)
     with reading(tmp_path / "journal.db") as db:

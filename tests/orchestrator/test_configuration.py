@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from fakes.time_limit import time_limit
 from watchfiles import awatch
 
 from orchestrator.configuration import Configuration
@@ -66,7 +67,7 @@ async def watched(home: Path) -> AsyncIterator[tuple[Path, Callable[[str], Await
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(configuration.watch, on_change, lambda: None)
-        with anyio.fail_after(20):
+        with time_limit():
             yield file, agent_is
         tasks.cancel_scope.cancel()
 

@@ -1,6 +1,7 @@
 """Waiting for a change: none is missed, and a stop lets everybody go."""
 
 import anyio
+from fakes.time_limit import time_limit
 
 from orchestrator.wakeup import Wakeup
 
@@ -15,7 +16,7 @@ async def test_change_between_look_and_wait_is_not_missed() -> None:
         changes.wake()
         return looks == 3
 
-    with anyio.fail_after(5):
+    with time_limit():
         await changes.until(reached)
     assert looks == 3
 
@@ -29,7 +30,7 @@ async def test_close_lets_go_whoever_waits_and_whoever_comes_later() -> None:
         looks += 1
         return False
 
-    with anyio.fail_after(5):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(changes.until, never)
             await anyio.wait_all_tasks_blocked()
@@ -47,6 +48,6 @@ async def test_patience_ends() -> None:
         looks += 1
         return False
 
-    with anyio.fail_after(5):
+    with time_limit():
         await changes.until(never, 0.001)
     assert looks <= 1

@@ -12,6 +12,7 @@ from fakes.scripted import (
     says,
     spec,
 )
+from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.errors import AccountError, FatalModelError, RetryableModelError
@@ -36,7 +37,7 @@ async def run(
     model: ScriptedModel, host: MemoryHost, asked: LoopRequest | None = None
 ) -> TurnResult:
     """Run a turn whose clock stands at 0."""
-    with anyio.fail_after(5):
+    with time_limit():
         return await Loop(asked or request(), model, host, lambda: 0.0).run()
 
 

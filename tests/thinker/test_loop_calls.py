@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, Tool, call, calls, says, spec
+from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
@@ -23,7 +24,7 @@ async def results(
     """What the model sees after the calls of its script."""
     model = ScriptedModel(*script, says("done"))
     asked = LoopRequest("t1", PromptRecord(layers=()), "", (), tuple(tools), LIMITS)
-    with anyio.fail_after(5):
+    with time_limit():
         await Loop(asked, model, host, lambda: 0.0).run()
     return [m for m in model.requests[-1].messages if isinstance(m, ToolResult)]
 

@@ -1,8 +1,8 @@
 """Tool choice in the loop: what must be called is called, or the turn fails and says so."""
 
-import anyio
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
@@ -34,7 +34,7 @@ async def run(
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
         tool_choice=choice,
     )
-    with anyio.fail_after(5):
+    with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
 
 

@@ -1,7 +1,7 @@
 """Tools that whoever asked runs: a call of one ends the turn."""
 
-import anyio
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
@@ -26,7 +26,7 @@ async def run(
     limits = TurnLimits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
     said = (UserMessage(content="do it"),)
     request = LoopRequest("t1", PromptRecord(layers=()), "", said, tools, limits)
-    with anyio.fail_after(5):
+    with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
 
 

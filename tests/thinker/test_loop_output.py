@@ -1,7 +1,7 @@
 """A contract in the loop: an answer that fits ends the turn, any other is asked for again."""
 
-import anyio
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
@@ -35,7 +35,7 @@ async def run(
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
         contract=answer_contract(lower(SLOTS.prompt(), "test")),
     )
-    with anyio.fail_after(5):
+    with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
 
 

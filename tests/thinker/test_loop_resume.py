@@ -12,6 +12,7 @@ from fakes.scripted import (
     spec,
     well_formed,
 )
+from fakes.time_limit import time_limit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ async def go_on(
 ) -> TurnResult:
     """Run the rest of a turn."""
     asked = turn(limits or TurnLimits(8, 0, 1000.0))
-    with anyio.fail_after(5):
+    with time_limit():
         return await Loop(asked, model, host, lambda: 0.0).run(recorded)
 
 
@@ -189,7 +190,7 @@ def test_model_always_sees_a_well_formed_transcript(
         end = says("done")
         first, second = (ScriptedModel(*part, end, end) for part in (script[:cut], script[cut:]))
         before = MemoryHost(drain_after=cut)
-        with anyio.fail_after(5):
+        with time_limit():
             await Loop(asked, first, before, lambda: 0.0).run()
             recorded = before.recorded(
                 lambda seq: seq in survived or before.planned[seq].rejected is not None

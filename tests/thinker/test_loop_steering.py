@@ -1,8 +1,8 @@
 """Messages that enter a running turn between two steps."""
 
-import anyio
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
+from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
@@ -27,7 +27,7 @@ async def run(
     limits = TurnLimits(8, 0, 1000.0)
     tools = (spec("add", x="number"),)
     asked = LoopRequest("t1", PromptRecord(layers=()), "", (FIRST,), tools, limits, steer=steer)
-    with anyio.fail_after(5):
+    with time_limit():
         return await Loop(asked, model, host, lambda: 0.0).run(recorded)
 
 

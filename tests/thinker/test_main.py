@@ -15,6 +15,7 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes.scripted import MemoryHost, spec, turn_run
+from fakes.time_limit import LIMIT, time_limit
 from pydantic import JsonValue
 
 from thinker.protocol import methods
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.process
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
 STRAY = "print('stray', flush=True); import runpy; runpy.run_module('thinker', None, '__main__')"
-SECONDS = 60  # for a whole process on a busy machine; nothing here waits for a clock
 
 
 def by_hand(
@@ -44,7 +44,7 @@ def by_hand(
         WORKER,
         input=typed,
         capture_output=True,
-        timeout=SECONDS,
+        timeout=LIMIT,
         check=False,
         cwd=cwd,
         env={**inherited(os.environ), **(env or {})},
@@ -82,7 +82,7 @@ async def started(
     ours, theirs = socket.socketpair()
     fd = theirs.fileno()
     told = {**inherited(os.environ), "THINKER_PEER_FD": str(fd), **(env or {})}
-    with anyio.fail_after(SECONDS):
+    with time_limit():
         async with await anyio.open_process(argv, env=told, pass_fds=(fd,)) as process:
             theirs.close()
             try:
@@ -144,7 +144,7 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.usefixtures("interruptible")
 async def test_interrupt_ends_it_at_once_and_quietly() -> None:
     """Ctrl-C, while it waits for a line."""
-    with anyio.fail_after(SECONDS):
+    with time_limit():
         async with await anyio.open_process(WORKER, env=inherited(os.environ)) as process:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -164,7 +164,7 @@ async def test_worker_on_a_socket_runs_turns_with_tools() -> None:
         ready = Ready(pid=child.process.pid, provider="demo", model="demo")
         assert child.ready == [ready]
         turn = turn_run("what time is it?", spec("get_time"))
-        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
+        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
         assert result.text.startswith("It is get_time.")
         assert (len(child.host.commits), child.host.ran) == (2, [2])
 
@@ -173,7 +173,7 @@ async def test_stray_output_cannot_corrupt_the_wire() -> None:
     """A print of some library goes to stdout; the wire is the socket."""
     async with started((sys.executable, "-P", "-c", STRAY)) as child:
         turn = turn_run("hello")
-        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
+        result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
         assert result.text.startswith("You said: hello")
         assert child.process.stdout is not None
         assert await child.process.stdout.receive() == b"stray\n"
@@ -199,7 +199,7 @@ async def test_worker_dies_with_its_parent_though_the_socket_stays_open() -> Non
     )
     env = {**inherited(os.environ), "THINKER_PEER_FD": str(fds[1])}
     argv = (sys.executable, "-P", "-c", parent)
-    with anyio.fail_after(SECONDS):
+    with time_limit():
         async with await anyio.open_process(argv, env=env, pass_fds=fds) as process:
             assert process.stdout is not None
             pidfd = os.pidfd_open(int(await process.stdout.receive()))

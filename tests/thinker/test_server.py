@@ -17,6 +17,7 @@ from fakes.scripted import (
     spec,
     turn_run,
 )
+from fakes.time_limit import LIMIT, time_limit
 from fakes.wire import memory_pair
 from pydantic import JsonValue
 
@@ -80,7 +81,7 @@ async def serving(
     server = WorkerServer(Agent(ThinkerSettings(), model))
     requests = {methods.STEP_COMMIT: other.commit, methods.TOOL_CALL: other.call_tool}
     ours = memory_pair(requests, server.requests, server.notifications)
-    with anyio.fail_after(5):
+    with time_limit():
         async with ours as (peer, theirs), anyio.create_task_group() as tasks:
             peer.notifications |= {
                 methods.READY: lambda p: other.ready.append(Ready.model_validate(p)),
@@ -100,7 +101,7 @@ async def serving(
 async def run(peer: Peer, *tools: str, **fields: object) -> TurnResult:
     """Ask the worker to run a turn that has these tools."""
     turn = turn_run("hello", *(spec(name) for name in tools), **fields)
-    return await peer.call(methods.TURN_RUN, turn, TurnResult, timeout=5)
+    return await peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
 
 
 def hanging() -> tuple[ScriptedModel, anyio.Event]:
@@ -239,7 +240,7 @@ async def test_preview_shows_the_prompt_and_asks_no_model() -> None:
     """``prompt show`` costs nothing."""
     model = ScriptedModel()
     async with serving(model) as (peer, _):
-        record = await peer.call(methods.PROMPT_PREVIEW, turn_run(), PromptRecord, timeout=5)
+        record = await peer.call(methods.PROMPT_PREVIEW, turn_run(), PromptRecord, timeout=LIMIT)
         assert record.text.endswith("## Current Chat\nchat_id: 123456789")
         assert model.requests == []
 
@@ -248,7 +249,7 @@ async def test_bad_turn_is_refused_and_the_worker_goes_on() -> None:
     """Wrong parameters are the caller's fault alone."""
     async with serving(ScriptedModel(says("hi"))) as (peer, _):
         with pytest.raises(RpcError, match="turn_id") as caught:
-            await peer.request(methods.TURN_RUN, {"text": "hello"}, timeout=5)
+            await peer.request(methods.TURN_RUN, {"text": "hello"}, timeout=LIMIT)
         assert caught.value.code == INVALID_PARAMS
         assert (await run(peer)).text == "hi"
 

@@ -5,6 +5,7 @@ import io
 import anyio
 import orjson
 from fakes.scripted import ScriptedModel, call, calls, says, turn_run
+from fakes.time_limit import time_limit
 from pydantic import JsonValue
 
 from thinker.agent import Agent
@@ -17,7 +18,7 @@ from thinker.terminal import talk
 async def typed(text: str, model: ScriptedModel) -> str:
     """What a person sees who typed this, then Ctrl-D."""
     out = io.StringIO()
-    with anyio.fail_after(5):
+    with time_limit():
         await talk(Agent(ThinkerSettings(), model), io.StringIO(text), out)
     return out.getvalue()
 

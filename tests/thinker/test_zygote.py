@@ -11,6 +11,7 @@ import anyio
 import pytest
 from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until_zygote, zygotes
 from fakes.daemon import holds
+from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.worker import started
 from orchestrator.processes.zygotes import ZygoteClient, Zygotes
@@ -31,7 +32,7 @@ def _sockets(pid: int) -> list[str]:
 
 async def spare_of(zygote: ZygoteClient, *workers: int) -> int:
     """The process in stock; the zygote answers when it has one."""
-    await zygote.peer.request(methods.PING, timeout=20)
+    await zygote.peer.request(methods.PING, timeout=LIMIT)
     (spare,) = {*children(zygote.pid)} - {*workers}
     return spare
 
@@ -39,7 +40,7 @@ async def spare_of(zygote: ZygoteClient, *workers: int) -> int:
 @asynccontextmanager
 async def stocked() -> AsyncIterator[tuple[Zygotes, ZygoteClient, int]]:
     """A zygote, its keeper, and the process that it has in stock."""
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper:
             zygote = await until_zygote(keeper)
             yield keeper, zygote, await spare_of(zygote)
@@ -81,7 +82,7 @@ async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
     async with stocked() as (keeper, zygote, spare):
         os.kill(spare, signal.SIGKILL)
         while alive(spare):
-            await zygote.peer.request(methods.PING, timeout=20)
+            await zygote.peer.request(methods.PING, timeout=LIMIT)
         async with started(real_spec(tmp_path), keeper.spawn) as worker:
             assert worker.pid in children(zygote.pid)
 
@@ -117,7 +118,7 @@ async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
     spec = real_spec(
         tmp_path, environ={"OPENAI_API_KEY": SECRET}, llm_provider="openai", model="gpt"
     )
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
             spare = await spare_of(await until_zygote(keeper), worker.pid)
             while len(sockets := _sockets(spare)) != 3:  # its own and the pair of its event loop
@@ -134,7 +135,7 @@ async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> N
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
-        with anyio.fail_after(60):
+        with time_limit():
             async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
                 assert worker.pid in children((await until_zygote(keeper)).pid)
     finally:
@@ -147,6 +148,6 @@ async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[st
     """Without a word, as nobody missed it."""
     async with stocked() as (_, _, spare):
         pass
-    with anyio.fail_after(20):
+    with time_limit():
         await ended(spare)
     assert "Traceback" not in capfd.readouterr().err

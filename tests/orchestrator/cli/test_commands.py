@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 from fakes.control_server import command
+from fakes.time_limit import LIMIT
 
 from orchestrator import __version__
 from orchestrator.cli import COMMANDS
@@ -69,7 +70,7 @@ def test_help_loads_neither_pydantic_nor_rich() -> None:
         "except SystemExit: print({'pydantic', 'rich', 'apsw', 'anyio'} & set(sys.modules))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT
     )
     assert done.stdout.splitlines()[-1] == "set()"
 
@@ -82,7 +83,7 @@ def test_module_is_the_same_program_and_takes_odd_bytes(tmp_path: Path) -> None:
         input=b"caf\xe9",
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT,
     )
     assert done.returncode == ExitCode.NOT_RUNNING
     assert done.stderr.decode().startswith(f"no daemon runs on {tmp_path}")
@@ -97,6 +98,6 @@ def test_run_passes_the_daemons_exit_code_on(tmp_path: Path) -> None:
         [*program, "--config", str(tmp_path / "agents.json")],
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT,
     )
     assert done.returncode == ExitCode.CONFIG

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 from fakes.control_server import Answer, ControlServer, ask, command, serving
+from fakes.time_limit import time_limit
 from pydantic import JsonValue
 
 from orchestrator.control import protocol
@@ -141,10 +142,10 @@ async def test_restart_of_the_daemon_is_waited_out_with_the_same_message(tmp_pat
     async with anyio.create_task_group() as tasks:
         async with serving(tmp_path, answers) as first:
             tasks.start_soon(run)
-            with anyio.fail_after(5):
+            with time_limit():
                 await waiting.wait()
         async with serving(tmp_path, answers | {protocol.CHAT_WAIT: ANSWERED}) as second:
-            with anyio.fail_after(5):
+            with time_limit():
                 await replied.wait()
     assert replies[0].stdout == "one\ntwo\n"
     assert sent(first) == sent(second)
@@ -247,7 +248,7 @@ async def test_bytes_on_stdin_that_are_no_text_are_replaced(tmp_path: Path) -> N
     answers: dict[str, Answer] = {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: ANSWERED}
     program = [sys.executable, "-m", "orchestrator", "send", "--home", str(tmp_path), "work", "-"]
     async with serving(tmp_path, answers) as server:
-        with anyio.fail_after(30):
+        with time_limit():
             done = await anyio.run_process(program, input=b"caf\xe9")
     assert done.stdout == b"one\ntwo\n"
     assert [said.text for said in sent(server)] == ["caf\N{REPLACEMENT CHARACTER}"]

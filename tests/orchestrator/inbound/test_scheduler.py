@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import anyio
 import apsw
 import pytest
 from fakes.scheduler import MINUTE, NOON, Bench, agents, running
+from fakes.time_limit import time_limit
 
 from orchestrator.inbound.scheduler import PERIOD
 from orchestrator.journal.schedule import task_runs, tasks
@@ -23,7 +23,7 @@ async def test_due_task_is_fired_and_whoever_runs_it_is_told(tmp_path: Path) -> 
         number = await bench.task(interval_minutes=5)
         changed = bench.changed
         bench.scheduler.wake()
-        with anyio.fail_after(5):
+        with time_limit():
             await changed.wait()
         assert await bench.states(number) == ["due"]
         assert await bench.store.transact(task_runs.next_due) == NOON + 5 * MINUTE

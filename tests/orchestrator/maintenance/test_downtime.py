@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import apsw
 import pytest
+from fakes.time_limit import time_limit
 
 from orchestrator.journal.db.store import Store
 from orchestrator.maintenance.downtime import HOUR, KEPT, DowntimeMonitor
@@ -21,7 +22,7 @@ async def hints(store: Store, now: int) -> tuple[str, ...]:
     downtime = DowntimeMonitor(store, lambda: now)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(downtime.run)
-        with anyio.fail_after(5):
+        with time_limit():
             while await store.transact(noted) != str(now):
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()

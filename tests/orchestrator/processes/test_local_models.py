@@ -7,6 +7,7 @@ from functools import partial
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
+from fakes.time_limit import time_limit
 
 from orchestrator.processes.launch import Endpoint
 from orchestrator.processes.local_models import local_servers
@@ -43,7 +44,7 @@ def _provider(name: str, port: int) -> Provider:
 
 async def test_server_with_a_model_is_found_in_the_order_of_the_table() -> None:
     """The first model that it names is taken."""
-    with anyio.fail_after(10):
+    with time_limit():
         async with (
             _server("one", b'{"data":[{"id":"small"},{"id":"large"}]}') as one,
             _server("two", b'{"data":[{"id":"other"}]}') as two,
@@ -56,7 +57,7 @@ async def test_server_without_a_usable_model_is_passed_over() -> None:
     """No model, no sense, and nobody at all."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = _provider("nobody", closed.getsockname()[1])
-    with anyio.fail_after(10):
+    with time_limit():
         async with (
             _server("empty", b'{"data":[]}') as empty,
             _server("odd", b"<html>") as odd,

@@ -20,6 +20,7 @@ from fakes.agent_process import (
     turn,
     until_state,
 )
+from fakes.time_limit import time_limit
 
 from orchestrator.errors import QuarantinedError, WorkerLostError
 from orchestrator.processes.restarts import PROBE, WorkerState
@@ -239,6 +240,6 @@ os._exit(0)
             pid, grandchild = worker.pid, int(pid_file.read_text("utf-8"))
             watch = os.pidfd_open(grandchild)
     assert not alive(pid)
-    with anyio.fail_after(5):
+    with time_limit():
         await anyio.wait_readable(watch)
     os.close(watch)

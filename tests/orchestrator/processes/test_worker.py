@@ -18,6 +18,7 @@ from fakes.agent_process import (
     spawning,
     turn,
 )
+from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.processes.worker import started
@@ -61,7 +62,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
         return ToolResult(call_id="demo_0", name="get_time", content="noon")
 
     host = MemoryHost(noon)
-    with anyio.fail_after(60):
+    with time_limit():
         async with spawning(mode) as spawn, started(real_spec(tmp_path), spawn) as worker:
             assert worker.usable
             assert os.getsid(worker.pid) == worker.pid
@@ -77,7 +78,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
 
 async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) -> None:
     """Nothing of the daemon's own."""
-    with anyio.fail_after(20):
+    with time_limit():
         async with started(real_spec(tmp_path)) as worker:
             names = variables(worker.pid)
     assert names - {"THINKER_PEER_FD"} == set(worker.spec.env)
@@ -96,7 +97,7 @@ def answer(frame):
     return json.dumps(answer).encode() + b"\\n"
 serve(answer)
 """
-    with anyio.fail_after(20):
+    with time_limit():
         async with started(program(tmp_path, code)) as worker:
             for number in range(3):
                 run = turn(f"t{number}", "hello", GET_TIME.spec)
@@ -107,11 +108,11 @@ serve(answer)
 async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) -> None:
     """`orchestrator prompt show` asks it that way."""
     spec = real_spec(tmp_path, system_prompt="Be brief.")
-    with anyio.fail_after(60):
+    with time_limit():
         async with spawning(mode) as spawn, started(spec, spawn) as worker:
             worker.spec.prompt_path.write_text("Be brief.", "utf-8")
             prompt = await worker.peer.call(
-                methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=10
+                methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
             )
     assert prompt.layers[0].text == "Be brief."
 
@@ -128,7 +129,7 @@ async def test_worker_that_ends_before_it_is_ready_is_an_error(
     tmp_path: Path, code: str, expected: int
 ) -> None:
     """With its exit status, or minus the signal."""
-    with anyio.fail_after(20), pytest.raises(WorkerError, match="log says why") as caught:
+    with time_limit(), pytest.raises(WorkerError, match="log says why") as caught:
         async with started(program(tmp_path, code)):
             pass
     assert caught.value.code == expected
@@ -138,7 +139,7 @@ async def test_worker_that_ends_before_it_is_ready_is_an_error(
 async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: str) -> None:
     """A missing program or directory, a value that no environment can hold."""
     spec = real_spec(tmp_path)
-    with anyio.fail_after(60):
+    with time_limit():
         async with spawning(mode) as spawn:
             for bad in (
                 replace(spec, argv=(str(tmp_path / "missing"),)),
@@ -153,7 +154,7 @@ async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: s
 @BOTH_MODES
 async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, mode: str) -> None:
     """Not in a group, which nobody would catch; the process is gone all the same."""
-    with anyio.fail_after(60):
+    with time_limit():
         async with spawning(mode) as spawn:
             with pytest.raises(ValueError, match="mine"):
                 async with started(real_spec(tmp_path), spawn) as worker:
@@ -171,7 +172,7 @@ async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, 
 async def test_answer_that_is_none_is_our_error(tmp_path: Path, answer: str) -> None:
     """Of the wrong form, or a failure of the worker: the process is still there."""
     code = f"{READY}{ANSWERS}serve(lambda frame: {answer})"
-    with anyio.fail_after(20):
+    with time_limit():
         async with started(program(tmp_path, code)) as worker:
             with pytest.raises(WorkerError, match="agent 'work'") as caught:
                 await worker.run_turn(turn(), MemoryHost(), 0.0)
@@ -189,7 +190,7 @@ wire.send(b'{{"jsonrpc":"2.0","method":"heartbeat","params":{{"open_turns":0}}}}
 answer = json.loads(wire.makefile("rb").readline())
 raise SystemExit(3 if answer["error"]["code"] == -32001 else 4)
 """
-    with anyio.fail_after(20):
+    with time_limit():
         async with started(program(tmp_path, code)) as worker:
             await worker.exited.wait()
     assert worker.code == 3
@@ -200,7 +201,7 @@ async def test_turn_far_over_its_deadline_has_its_worker_aborted(
 ) -> None:
     """The stack dump says where it hangs; the turn's owner hears that the worker is lost."""
     code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport signal; signal.pause()"
-    with anyio.fail_after(20):
+    with time_limit():
         async with started(program(tmp_path, code)) as worker:
             worker.turn_grace = 0.0
             overdue = turn().model_copy(update={"deadline": 0.0})
@@ -223,7 +224,7 @@ open({str(pid_file)!r}, "w").write(str(child.pid))
 {READY}
 signal.pause()
 """
-    with anyio.fail_after(20):
+    with time_limit():
         async with started(program(tmp_path, code)) as worker:
             watch = os.pidfd_open(int(pid_file.read_text("utf-8")))
         await anyio.wait_readable(watch)
@@ -235,7 +236,7 @@ signal.pause()
 async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     """A daemon that starts workers for months must not run out of them."""
     before = descriptors()
-    with anyio.fail_after(30):
+    with time_limit():
         for _ in range(3):
             with pytest.raises(WorkerError):
                 async with started(program(tmp_path, "raise SystemExit(1)")):

@@ -17,6 +17,7 @@ from fakes.agent_process import (
     zygotes,
 )
 from fakes.daemon import holds
+from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.launch import LaunchSpec
 from orchestrator.processes.worker import Worker, started
@@ -43,7 +44,7 @@ async def answers(worker: Worker) -> bool:
 async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
     """Own session, working directory, title and environment; no descriptor of the zygote's."""
     spec = real_spec(tmp_path, temperature=1)
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
             zygote = await until_zygote(keeper)
             assert parent(worker.pid) == zygote.pid
@@ -64,7 +65,7 @@ async def test_no_key_is_ever_in_the_zygote(tmp_path: Path) -> None:
     """Not in its environment and not in its memory, from which the next worker is made."""
     env = {"OPENAI_API_KEY": SECRET}
     spec = real_spec(tmp_path, environ=env, llm_provider="openai", model="gpt")
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
             zygote = await until_zygote(keeper)
             assert parent(worker.pid) == zygote.pid
@@ -80,13 +81,13 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
     spec = real_spec(tmp_path)
     env = {k: v for k, v in spec.env.items() if k != "THINKER_DEFAULT_SYSTEM_PROMPT_PATH"}
     texts = []
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper:
             for some in (spec, replace(spec, env=env)):
                 async with started(some, keeper.spawn) as worker:
                     assert parent(worker.pid) == (await until_zygote(keeper)).pid
                     prompt = await worker.peer.call(
-                        methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=10
+                        methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
                     )
                     texts.append(prompt.layers[0].text)
     told, untold = texts
@@ -99,7 +100,7 @@ async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, n
     """A fork would not be the process that the agent's definition asks for."""
     spec = real_spec(tmp_path)
     odd = replace(spec, env={**spec.env, name: "0"})
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper, started(odd, keeper.spawn) as worker:
             assert parent(worker.pid) == os.getpid()
 
@@ -107,7 +108,7 @@ async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, n
 async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: Path) -> None:
     """Nobody would reap them; their turns go on in workers of the next zygote."""
     spec = real_spec(tmp_path)
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper:
             first = await until_zygote(keeper)
             async with started(spec, keeper.spawn) as worker:
@@ -123,7 +124,7 @@ async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: P
 async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_path: Path) -> None:
     """SIGSTOP: the next worker is executed, those that it has work on, and another one comes."""
     spec = real_spec(tmp_path)
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper:
             frozen = await until_zygote(keeper)
             async with started(spec, keeper.spawn) as old:
@@ -142,7 +143,7 @@ async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_pa
 
 async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Path) -> None:
     """It is asked from time to time."""
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes(ping=0.1) as keeper:
             frozen = await until_zygote(keeper)
             os.kill(frozen.pid, signal.SIGSTOP)
@@ -154,7 +155,7 @@ async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Pat
 
 async def test_grown_zygote_is_replaced_and_waits_for_its_workers(tmp_path: Path) -> None:
     """A leak must not be handed on; what runs is not disturbed."""
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes(growth=-1, ping=0.1) as keeper:
             first = await until_zygote(keeper)
             async with started(real_spec(tmp_path), keeper.spawn) as worker:
@@ -173,7 +174,7 @@ async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
     code.mkdir()
     (code / ".#old.py").symlink_to("me@here.4711:1")  # as an editor marks what it has open
     spec = real_spec(tmp_path)
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes(code=code) as keeper:
             first = await until_zygote(keeper)
             (code / "new.py").write_text("", "utf-8")
@@ -190,7 +191,7 @@ async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) 
     """It is tried again later; meanwhile agents only start slower."""
     spec: LaunchSpec = real_spec(tmp_path)
     keeper = Zygotes(Settings(home=tmp_path / "missing"), {})
-    with anyio.fail_after(60):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keeper.run)
             async with started(spec, keeper.spawn) as worker:
@@ -202,7 +203,7 @@ async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) 
 async def test_late_fork_of_a_frozen_zygote_ends_by_itself(tmp_path: Path) -> None:
     """Its supervisor has given up waiting, and an executed worker has the agent."""
     spec = real_spec(tmp_path)
-    with anyio.fail_after(60):
+    with time_limit():
         async with zygotes() as keeper:
             frozen = await until_zygote(keeper)
             async with started(spec, keeper.spawn) as old:

@@ -4,13 +4,14 @@ import signal
 
 import anyio
 import pytest
+from fakes.time_limit import time_limit
 
 from orchestrator.selftest import process_tree
 
 
 async def test_signal_to_a_child_that_has_just_ended_is_no_error() -> None:
     """A kill of a history may come as the daemon is asked to stop."""
-    with anyio.fail_after(20):
+    with time_limit():
         process = await anyio.open_process(["true"], stdin=None, stdout=None, stderr=None)
         assert await process.wait() == 0
         for _ in range(10):  # the loop forgets it a few rounds later

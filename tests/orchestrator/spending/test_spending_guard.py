@@ -9,6 +9,7 @@ import apsw
 import pytest
 from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, open_turn, opened, receive, step, update
+from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.journal.db import audit
@@ -145,7 +146,7 @@ async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: B
     bench.gate.configured()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.gate.run)
-        with anyio.fail_after(5):
+        with time_limit():
             await bench.gate.resumed("work")
         tasks.cancel_scope.cancel()
 
@@ -219,7 +220,7 @@ async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
     assert refused is not None
     assert "raise it in agents.json" in refused
     async with anyio.create_task_group() as tasks:
-        with anyio.fail_after(5):
+        with time_limit():
             tasks.start_soon(bench.gate.run)
             waiting = bench.gate.changed
             bench.configure(budget={"tokensPerHour": 20_000})
@@ -236,7 +237,7 @@ async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
     await bench.gate.order("work", "telegram:5", paused=True)
     with job(bench.db):
         assert bench.gate.holds(bench.db, turn) is not None
-    with anyio.fail_after(5):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.gate.resumed, "work")
             assert await bench.gate.order("work", "telegram:5", paused=False) is None

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.time_limit import LIMIT
 
 from orchestrator.errors import ConfigError
 from orchestrator.system.systemd_unit import Scope, install, next_steps, render
@@ -19,7 +20,7 @@ needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is n
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run systemd-analyze."""
     return subprocess.run(
-        [str(ANALYZE), *arguments], capture_output=True, text=True, check=False, timeout=60
+        [str(ANALYZE), *arguments], capture_output=True, text=True, check=False, timeout=LIMIT
     )
 
 

@@ -10,6 +10,7 @@ import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.journal import job, open_turn, opened, planned
+from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.store import Store
@@ -175,7 +176,7 @@ async def test_wait_ends_with_the_answer(bench: Bench) -> None:
     """The answer to another question does not end it."""
     first, second = planned(bench.db, "t1", "pay", "pay")
     one, two = bench.asked(first), bench.asked(second)
-    with anyio.fail_after(10):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.queue.answered, one)
             await bench.queue.decide(two.code, "operator", granted=True)
@@ -188,7 +189,7 @@ async def test_wait_ends_when_the_question_expires(bench: Bench) -> None:
     (call,) = planned(bench.db, "t1", "pay")
     question = bench.asked(call)
     bench.now += LIFETIME
-    with anyio.fail_after(10):
+    with time_limit():
         await bench.queue.answered(question)
 
 
@@ -196,7 +197,7 @@ async def test_wait_ends_when_the_daemon_stops(bench: Bench) -> None:
     """The question stays for the next start."""
     (call,) = planned(bench.db, "t1", "pay")
     question = bench.asked(call)
-    with anyio.fail_after(10):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.queue.answered, question)
             bench.queue.close()

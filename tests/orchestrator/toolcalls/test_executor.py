@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from fakes.agents_file import WORK, parsed
 from fakes.journal import job, open_turn, opened, step
 from fakes.pins import silent_pins
+from fakes.time_limit import time_limit
 from fakes.tool_call import tool_context
 
 from orchestrator.errors import JournalError, ToolLostError
@@ -97,7 +98,7 @@ async def running(
     folder: Path, kind: type[ToolServers] = ToolServers, now: Callable[[], int] = lambda: 5
 ) -> AsyncIterator[Bench]:
     """A turn that has just begun, with its tools."""
-    with opened(folder) as db, closing(Store(folder / "journal.db")) as store, anyio.fail_after(30):
+    with opened(folder) as db, closing(Store(folder / "journal.db")) as store, time_limit():
         open_turn(db)
         settings, changes = Settings(home=folder), list[str]()
         servers = kind(settings, {}, (), silent_pins(store))

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.mcp_config import SERVER, effects
+from fakes.time_limit import time_limit
 from mcp_types import Tool
 
 from orchestrator.processes.reaper import members
@@ -89,7 +90,7 @@ class Watched:
 async def watched(spec: ServerSpec) -> AsyncIterator[Watched]:
     """A server that is running; all of its processes are gone when the block ends."""
     found = Watched(spec)
-    with anyio.fail_after(60):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(found.server.run)
             yield found

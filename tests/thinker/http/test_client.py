@@ -10,6 +10,7 @@ import anyio
 import httpx
 import pytest
 from fakes.certificate import certificate
+from fakes.time_limit import time_limit
 
 from thinker.http import client
 from thinker.http.client import NOT_SENT, HttpError, open_client, open_poster
@@ -51,7 +52,7 @@ async def posted(
     async with await asyncio.start_server(listener.serve, "127.0.0.1", 0, ssl=tls) as server:
         port = server.sockets[0].getsockname()[1]
         poster = open_poster(url.format(port), {"authorization": "k"}, connect=5.0, read=5.0)
-        with anyio.fail_after(5):
+        with time_limit():
             for _ in range(times):
                 async with aclosing(await poster.post(b"{}")) as response:
                     assert [piece async for piece in response.aiter_bytes()] == [b"ok"]
@@ -130,7 +131,7 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
         poster = open_poster("http://model.invalid/v1", {}, connect=5.0, read=5.0)
-        with anyio.fail_after(5):
+        with time_limit():
             async with aclosing(await poster.post(b"{}")) as response:
                 assert response.status_code == 200
             await poster.aclose()

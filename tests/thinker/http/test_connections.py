@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 import h11
 import pytest
+from fakes.time_limit import time_limit
 
 from thinker.http import connections
 from thinker.http.connections import Connections, HostAddress, HttpConnection
@@ -63,7 +64,7 @@ async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connecti
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
         found = Connections(HostAddress("127.0.0.1", port, None, 5.0, read))
-        with anyio.fail_after(5):
+        with time_limit():
             yield found
             found.close()
             await server.ended.wait()

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import anyio
 import pytest
 from fakes.anthropic_api import CACHE_READ, CACHE_WRITTEN, INPUT_TOKENS, OUTPUT_TOKENS, AnthropicApi
 from fakes.model_api import Fault, Reply
+from fakes.time_limit import time_limit
 
 from thinker.errors import (
     AccountError,
@@ -168,7 +168,7 @@ async def test_an_answer_in_one_piece_arrives() -> None:
     """Key and version go in headers; cached tokens count as prompt tokens."""
     async with AnthropicApi() as api:
         claude = model(api)
-        with anyio.fail_after(5):
+        with time_limit():
             response = await claude.complete(ask())
         await claude.aclose()
     assert response.message == AssistantMessage(content="echo: hello")
@@ -198,7 +198,7 @@ async def test_streaming_gives_what_one_piece_gives(chunk: int) -> None:
     shown: list[str] = []
     async with AnthropicApi(lambda _: reply) as api:
         claude = model(api)
-        with anyio.fail_after(5):
+        with time_limit():
             streamed = await claude.complete(ask(shown))
             whole = await claude.complete(ask())
         await claude.aclose()
@@ -226,7 +226,7 @@ async def test_stop_reasons_are_ours(stop: str, finish: str, *, streams: bool) -
     """Length and refusal are told apart from every other end."""
     async with AnthropicApi(lambda _: Reply("a", finish=stop)) as api:
         claude = model(api)
-        with anyio.fail_after(5):
+        with time_limit():
             response = await claude.complete(ask([] if streams else None))
         await claude.aclose()
     assert response.finish == finish
@@ -238,7 +238,7 @@ async def test_half_an_answer_is_no_answer(fault: Fault, *, streams: bool) -> No
     """A cut connection and broken JSON may be asked again."""
     async with AnthropicApi(lambda _: Reply("some words", fault=fault)) as api:
         claude = model(api)
-        with anyio.fail_after(5), pytest.raises(RetryableModelError):
+        with time_limit(), pytest.raises(RetryableModelError):
             await claude.complete(ask([] if streams else None))
         await claude.aclose()
 
@@ -247,7 +247,7 @@ async def test_a_hanging_stream_is_given_up() -> None:
     """The first token has a deadline."""
     async with AnthropicApi(lambda _: Reply(fault="hang")) as api:
         claude = model(api, QUICK)
-        with anyio.fail_after(5), pytest.raises(RetryableModelError, match="in time"):
+        with time_limit(), pytest.raises(RetryableModelError, match="in time"):
             await claude.complete(ask([]))
         await claude.aclose()
 
@@ -274,7 +274,7 @@ async def test_errors_are_classified_alike_by_status_and_by_event(
     )
     async with AnthropicApi(lambda _: reply) as api:
         claude = model(api)
-        with anyio.fail_after(5), pytest.raises(ModelError) as caught:
+        with time_limit(), pytest.raises(ModelError) as caught:
             await claude.complete(ask([]))
         await claude.aclose()
     assert type(caught.value) is expected

@@ -112,11 +112,13 @@ async def test_cancelled_request_frees_the_try() -> None:
     """A turn that was stopped must not hold the endpoint shut."""
     breaker = opened()
 
-    async def hang(_: ModelRequest) -> ModelResponse:
-        await anyio.sleep_forever()
-        raise AssertionError
+    with anyio.CancelScope() as turn:
 
-    model = CircuitBreakerModel(ScriptedModel(hang), breaker, lambda: COOLDOWN)
-    with anyio.move_on_after(0.01):
-        await model.complete(REQUEST)
+        async def stop(_: ModelRequest) -> ModelResponse:
+            turn.cancel()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        await CircuitBreakerModel(ScriptedModel(stop), breaker, lambda: COOLDOWN).complete(REQUEST)
+    assert turn.cancelled_caught
     assert breaker.admit(COOLDOWN)

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-import anyio
 import pytest
 from anyio.abc import SocketStream
 from fakes.model_api import PROMPT_TOKENS, Fault, Reply
 from fakes.openai_api import CACHED_TOKENS, COMPLETION_TOKENS, OpenAIApi
+from fakes.time_limit import time_limit
 
 from thinker.errors import RetryableModelError
 from thinker.models.base import ModelRequest
@@ -145,7 +145,7 @@ async def test_an_answer_in_one_piece_arrives() -> None:
     """The key goes in the header, the answer comes back with its usage."""
     async with OpenAIApi() as api:
         groq = model(api)
-        with anyio.fail_after(5):
+        with time_limit():
             response = await groq.complete(ask())
         await groq.aclose()
     assert response.message == AssistantMessage(content="echo: hello")
@@ -169,7 +169,7 @@ async def test_streaming_gives_what_one_piece_gives(chunk: int) -> None:
     shown: list[str] = []
     async with OpenAIApi(lambda _: reply) as api:
         groq = model(api)
-        with anyio.fail_after(5):
+        with time_limit():
             streamed = await groq.complete(ask(shown=shown))
             whole = await groq.complete(ask())
         await groq.aclose()
@@ -187,7 +187,7 @@ async def test_half_an_answer_is_no_answer(fault: Fault, *, streams: bool) -> No
     """A cut connection and broken JSON may be asked again."""
     async with OpenAIApi(lambda _: Reply("some words here", fault=fault)) as api:
         groq = model(api)
-        with anyio.fail_after(5), pytest.raises(RetryableModelError) as caught:
+        with time_limit(), pytest.raises(RetryableModelError) as caught:
             await groq.complete(ask(shown=[] if streams else None))
         await groq.aclose()
     assert "gsk-key" not in str(caught.value)
@@ -205,7 +205,7 @@ async def test_a_stalled_stream_is_given_up(fault: Fault, timeouts: ModelTimeout
     """No first token, silence between tokens and an endless answer each have a deadline."""
     async with OpenAIApi(lambda _: Reply("some words here", fault=fault)) as api:
         groq = model(api, timeouts)
-        with anyio.fail_after(5), pytest.raises(RetryableModelError, match="in time"):
+        with time_limit(), pytest.raises(RetryableModelError, match="in time"):
             await groq.complete(ask(shown=[]))
         await groq.aclose()
 
@@ -214,7 +214,7 @@ async def test_an_answer_in_one_piece_is_bounded_by_the_total() -> None:
     """It has no first token before it is whole."""
     async with OpenAIApi(lambda _: Reply(fault="hang")) as api:
         groq = model(api, ModelTimeouts(first_token=0.0, total=0.05))
-        with anyio.fail_after(5), pytest.raises(RetryableModelError, match="in time"):
+        with time_limit(), pytest.raises(RetryableModelError, match="in time"):
             await groq.complete(ask())
         await groq.aclose()
 
@@ -224,7 +224,7 @@ async def test_an_error_inside_a_stream_is_classified() -> None:
     reply = Reply("overloaded", kind="overloaded_error", fault="error_event")
     async with OpenAIApi(lambda _: reply) as api:
         groq = model(api)
-        with anyio.fail_after(5), pytest.raises(RetryableModelError, match="groq answered 529"):
+        with time_limit(), pytest.raises(RetryableModelError, match="groq answered 529"):
             await groq.complete(ask(shown=[]))
         await groq.aclose()
 
@@ -234,7 +234,7 @@ async def test_a_rate_limit_keeps_the_wait_that_was_asked_for() -> None:
     async with OpenAIApi() as api:
         api.script.append(Reply("slow down", status=429, headers={"retry-after": "3"}))
         groq = model(api)
-        with anyio.fail_after(5), pytest.raises(RetryableModelError, match="slow down") as caught:
+        with time_limit(), pytest.raises(RetryableModelError, match="slow down") as caught:
             await groq.complete(ask())
         await groq.aclose()
     assert caught.value.retry_after == 3.0
@@ -245,7 +245,7 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     async with OpenAIApi() as api:
         gone = api.url
     ollama = OpenAIChat(PROVIDERS["ollama"], "m", gone, "")
-    with anyio.fail_after(5), pytest.raises(RetryableModelError, match="is it running"):
+    with time_limit(), pytest.raises(RetryableModelError, match="is it running"):
         await ollama.complete(ask())
     await ollama.aclose()
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from fakes.time_limit import LIMIT, time_limit
 from fakes.wire import memory_pair
 from pydantic import BaseModel, JsonValue
 from structlog.testing import capture_logs
@@ -43,7 +44,7 @@ async def pair(
     notifications: Mapping[str, NotificationHandler] | None = None,
 ) -> AsyncIterator[tuple[Peer, Peer]]:
     """Two peers; nothing in a test takes longer than five seconds."""
-    with anyio.fail_after(5):
+    with time_limit():
         async with memory_pair({}, right, notifications) as peers:
             yield peers
 
@@ -82,7 +83,7 @@ async def hang(params: JsonValue) -> JsonValue:
 async def test_request_is_answered() -> None:
     """Models in, models out, validated at the edge."""
     async with pair({"double": double}) as (peer, _):
-        answer = await peer.call("double", Number(value=21), Number, timeout=5)
+        answer = await peer.call("double", Number(value=21), Number, timeout=LIMIT)
         assert answer == Number(value=42)
 
 
@@ -91,11 +92,11 @@ async def test_both_sides_ask_each_other() -> None:
     async with pair({"double": double}) as (left, right):
 
         async def via(params: JsonValue) -> JsonValue:
-            return await right.request("twice", params, timeout=5)
+            return await right.request("twice", params, timeout=LIMIT)
 
         left.requests["twice"] = double
         right.requests["via"] = via
-        assert await left.request("via", {"value": 4}, timeout=5) == {"value": 8}
+        assert await left.request("via", {"value": 4}, timeout=LIMIT) == {"value": 8}
 
 
 async def test_answers_find_their_requests_in_any_order() -> None:
@@ -113,7 +114,7 @@ async def test_answers_find_their_requests_in_any_order() -> None:
     async with pair({"echo": echo}) as (peer, _), anyio.create_task_group() as tasks:
 
         async def ask(number: int) -> None:
-            assert await peer.request("echo", number, timeout=5) == number
+            assert await peer.request("echo", number, timeout=LIMIT) == number
             order.append(number)
 
         tasks.start_soon(ask, 1)
@@ -136,7 +137,7 @@ async def test_notifications_keep_their_order_and_stand_before_a_later_answer() 
             return params
 
         right.requests["run"] = run
-        await left.request("run", timeout=5)
+        await left.request("run", timeout=LIMIT)
         assert seen == list(range(100))
 
 
@@ -155,8 +156,8 @@ async def test_request_begins_before_the_notification_behind_it() -> None:
                 peer.notify("note")
 
             tasks.start_soon(note)
-            await peer.request("begin", timeout=5)
-        await peer.request("begin", timeout=5)
+            await peer.request("begin", timeout=LIMIT)
+        await peer.request("begin", timeout=LIMIT)
         assert seen == ["request", "note", "request"]
 
 
@@ -166,7 +167,7 @@ async def test_many_frames_in_one_batch_are_all_handled() -> None:
     async with pair({"double": double}) as (peer, _):
 
         async def ask(number: int) -> None:
-            answers.append(await peer.request("double", {"value": number}, timeout=5))
+            answers.append(await peer.request("double", {"value": number}, timeout=LIMIT))
 
         async with anyio.create_task_group() as tasks:
             for number in range(2000):
@@ -204,9 +205,9 @@ async def test_failed_request_is_answered_and_harms_nobody(
     with capture_logs():
         async with pair(handlers) as (peer, _):
             with pytest.raises(RpcError, match=message) as caught:
-                await peer.request(method, params, timeout=5)
+                await peer.request(method, params, timeout=LIMIT)
             assert caught.value.code == code
-            assert await peer.request("double", {"value": 1}, timeout=5) == {"value": 2}
+            assert await peer.request("double", {"value": 1}, timeout=LIMIT) == {"value": 2}
 
 
 async def test_bad_and_unknown_notifications_are_dropped() -> None:
@@ -221,14 +222,14 @@ async def test_bad_and_unknown_notifications_are_dropped() -> None:
     async with pair({"double": double}, {"number": validate, "fail": fail}) as (peer, _):
         for method in ("number", "fail", "unknown"):
             peer.notify(method, "x")
-        assert await peer.request("double", {"value": 1}, timeout=5) == {"value": 2}
+        assert await peer.request("double", {"value": 1}, timeout=LIMIT) == {"value": 2}
 
 
 async def test_answer_of_the_wrong_form_is_an_error_of_the_caller() -> None:
     """A peer of another version does not pass for a result."""
     async with pair({"double": double}) as (peer, _):
         with pytest.raises(ValueError, match="turn_id"):
-            await peer.call("double", {"value": 1}, Other, timeout=5)
+            await peer.call("double", {"value": 1}, Other, timeout=LIMIT)
 
 
 async def test_unanswered_request_times_out_and_is_forgotten() -> None:
@@ -236,7 +237,7 @@ async def test_unanswered_request_times_out_and_is_forgotten() -> None:
     async with pair({"hang": hang, "double": double}) as (peer, _):
         with pytest.raises(TimeoutError):
             await peer.request("hang", timeout=0)
-        assert await peer.request("double", {"value": 1}, timeout=5) == {"value": 2}
+        assert await peer.request("double", {"value": 1}, timeout=LIMIT) == {"value": 2}
 
 
 async def test_end_of_file_fails_those_who_wait_and_those_who_come() -> None:
@@ -251,14 +252,14 @@ async def test_end_of_file_fails_those_who_wait_and_those_who_come() -> None:
 
         async def wait() -> None:
             with pytest.raises(PeerClosedError):
-                await left.request("begin", timeout=5)
+                await left.request("begin", timeout=LIMIT)
 
         tasks.start_soon(wait)
         await begun.wait()
         right.close()
         await left.closed.wait()
         with pytest.raises(PeerClosedError, match="begin: the other side is gone"):
-            await left.request("begin", timeout=5)
+            await left.request("begin", timeout=LIMIT)
         left.notify("note")
 
 
@@ -266,14 +267,14 @@ async def test_request_that_is_too_long_is_refused_where_it_is_made() -> None:
     """Nothing of it is sent."""
     async with pair({"double": double}) as (peer, _):
         with pytest.raises(RpcError, match="is over"):
-            await peer.request("double", "x" * MAX_FRAME, timeout=5)
-        assert await peer.request("double", {"value": 1}, timeout=5) == {"value": 2}
+            await peer.request("double", "x" * MAX_FRAME, timeout=LIMIT)
+        assert await peer.request("double", {"value": 1}, timeout=LIMIT) == {"value": 2}
 
 
 async def test_peer_that_reads_nothing_is_dropped() -> None:
     """Memory is bounded, whatever the other side does."""
     one, two = socket.socketpair()
-    with two, anyio.fail_after(5):
+    with two, time_limit():
         async with connected(one) as peer:
             for _ in range(4):
                 peer.notify("flood", "x" * (MAX_FRAME - 100))

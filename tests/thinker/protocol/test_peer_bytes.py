@@ -5,6 +5,7 @@ from itertools import pairwise
 import anyio
 import orjson
 import pytest
+from fakes.time_limit import LIMIT, time_limit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -48,7 +49,7 @@ async def echo(params: JsonValue) -> JsonValue:
 async def fed(*chunks: bytes) -> tuple[Written, list[JsonValue]]:
     """What a peer wrote, and was notified of, after these chunks."""
     out, notes = Written(), list[JsonValue]()
-    with anyio.fail_after(5):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             peer = Peer(out, tasks, {"echo": echo}, {"note": notes.append})
             for chunk in chunks:
@@ -115,13 +116,13 @@ async def test_any_short_id_comes_back_as_it_was() -> None:
 )
 async def test_error_answer_of_any_form_is_an_error(answer: bytes, message: str) -> None:
     """What is no result must not pass for one."""
-    with anyio.fail_after(5):
+    with time_limit():
         async with anyio.create_task_group() as tasks:
             peer = Peer(Written(), tasks)
 
             async def ask() -> None:
                 with pytest.raises(RpcError, match=message):
-                    await peer.request("x", timeout=5)
+                    await peer.request("x", timeout=LIMIT)
 
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import httpx
+from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.channels.telegram.adapter import Telegram
@@ -48,7 +49,7 @@ class Inbox:
 
     async def holds(self, count: int) -> None:
         """Wait until so many updates are stored."""
-        with anyio.fail_after(5):
+        with time_limit():
             while len(self.stored) < count:
                 await self._grown.wait()
 
@@ -88,7 +89,7 @@ def adapter(api: BotApi, clock: Clock) -> Telegram:
 async def running(server: BotApiServer, inbox: Inbox, clock: Clock) -> AsyncIterator[Telegram]:
     """A listening adapter."""
     async with (
-        BotApi(TOKEN, server.url, poll_deadline=5) as api,
+        BotApi(TOKEN, server.url, poll_deadline=LIMIT) as api,
         anyio.create_task_group() as tasks,
     ):
         telegram = adapter(api, clock)
@@ -170,7 +171,7 @@ async def test_numbers_that_jump_down_are_read_all_the_same() -> None:
         clock = Clock()
         telegram = adapter(api, clock)
         tasks.start_soon(telegram.run, inbox)
-        with anyio.fail_after(5):
+        with time_limit():
             await clock.twice.wait()
         assert "without update_id" in telegram.status.detail
         tasks.cancel_scope.cancel()
@@ -266,7 +267,7 @@ async def test_polling_waits_as_long_as_telegram_asks() -> None:
 async def test_a_poll_that_hangs_is_given_up_and_repeated() -> None:
     """A long poll can be dead without an error (F55)."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url, poll_deadline=0.05) as api:
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url, poll_deadline=0.5) as api:
         server.break_next("getUpdates", HANG, LOST_ANSWER)
         server.user_says(7, "hi")
         async with anyio.create_task_group() as tasks:
@@ -290,7 +291,7 @@ async def test_a_server_that_holds_no_poll_open_is_not_flooded() -> None:
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(adapter(api, clock).run, Inbox())
-        with anyio.fail_after(5):
+        with time_limit():
             await clock.twice.wait()
         tasks.cancel_scope.cancel()
     assert clock.slept[:2] == [1, 1]

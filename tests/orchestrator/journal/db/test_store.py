@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import apsw
 import pytest
+from fakes.time_limit import LIMIT, time_limit
 from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
@@ -52,7 +53,7 @@ class Gate:
         """Wait in the writer thread."""
         del db
         self.entered.set()
-        assert self.leave.wait(5)
+        assert self.leave.wait(LIMIT)
 
 
 def queued(store: Store, *work: object) -> "asyncio.Future[object]":
@@ -63,9 +64,9 @@ def queued(store: Store, *work: object) -> "asyncio.Future[object]":
 async def grouped(store: Store, *work: tuple[object, ...]) -> list[object]:
     """Run jobs as one group behind a held writer; their values or errors."""
     gate = Gate()
-    with anyio.fail_after(10):
+    with time_limit():
         held = queued(store, gate)
-        await asyncio.to_thread(gate.entered.wait, 5)
+        await asyncio.to_thread(gate.entered.wait, LIMIT)
         jobs = [queued(store, *one) for one in work]
         await anyio.wait_all_tasks_blocked()
         gate.leave.set()
@@ -125,9 +126,9 @@ async def test_caller_hears_of_a_job_after_the_commit(store: Store, tmp_path: Pa
 async def test_cancelled_caller_does_not_undo_its_job(store: Store) -> None:
     """Nor does it disturb the others."""
     gate = Gate()
-    with anyio.fail_after(5):
+    with time_limit():
         held = queued(store, gate)
-        await asyncio.to_thread(gate.entered.wait, 5)
+        await asyncio.to_thread(gate.entered.wait, LIMIT)
         with anyio.move_on_after(0):
             await store.transact(put, "a")
         gate.leave.set()
@@ -172,7 +173,7 @@ async def test_close_finishes_the_queue_and_refuses_what_comes_later(tmp_path: P
     await anyio.wait_all_tasks_blocked()
     store.close()
     store.close()
-    with anyio.fail_after(5):
+    with time_limit():
         assert len(await asyncio.gather(*jobs)) == 200
         with pytest.raises(JournalError, match="closed"):
             await store.transact(put, "late")
@@ -254,7 +255,7 @@ async def test_full_disk_is_waited_out(tmp_path: Path) -> None:
 
     store = Store(tmp_path / "journal.db", retry=0.01)
     await store.attempt(limit, 1)
-    with capture_logs() as logs, anyio.fail_after(5):
+    with capture_logs() as logs, time_limit():
         waiting = asyncio.ensure_future(store.transact(put, "a", "x" * 1_000_000))
         for name in "bc":
             with pytest.raises(StorageFullError):
@@ -272,7 +273,7 @@ async def test_failed_disk_is_announced(store: Store) -> None:
     def fail(_: apsw.Connection) -> None:
         raise apsw.IOError("disk I/O error")
 
-    with anyio.fail_after(5):
+    with time_limit():
         announced = asyncio.ensure_future(store.failed())
         assert store.failure is None
         with pytest.raises(StorageFailedError) as caught:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import apsw
 import pytest
 from fakes.journal import (
@@ -19,6 +18,7 @@ from fakes.journal import (
     step,
     update,
 )
+from fakes.time_limit import time_limit
 
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal.inspect import recent
@@ -83,7 +83,7 @@ async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> No
             return None
         return turns.admit(db, row, TurnAdmission(f"t{number}", "work", 1, 15, "1"), 0)
 
-    with anyio.fail_after(5):
+    with time_limit():
         await store.transact(inbox.ingest, [Arrival(update(n)) for n in (1, 2)], None, 0)
         admitted = await asyncio.gather(*(store.transact(admit, number) for number in range(8)))
         counts = await store.transact(recent.counts)

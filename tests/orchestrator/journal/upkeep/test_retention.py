@@ -4,11 +4,11 @@ from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import apsw
 import pytest
 from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, next_turn, open_turn, opened, receive, step, update
+from fakes.time_limit import time_limit
 
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import invariants
@@ -154,7 +154,7 @@ async def test_sweep_goes_by_the_days_of_the_configuration(
     loaded = parsed({"agentId": "work", "model": "m"}, retention={"turnDays": 7})
     store = Store(tmp_path / "journal.db")
     try:
-        with anyio.fail_after(15):
+        with time_limit():
             await RetentionJob(store, lambda: loaded.file, lambda: round(9.5 * DAY)).sweep()
     finally:
         store.close()

@@ -13,6 +13,7 @@ import pytest
 from fakes.agent_process import Clock
 from fakes.mcp_config import effects, entry
 from fakes.pins import silent_pins
+from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import McpServer
 from orchestrator.journal.access import tool_pins
@@ -35,7 +36,7 @@ async def running(folder: Path, clock: Clock, **fields: Any) -> AsyncIterator[To
         servers = ToolServers(Settings(home=folder), os.environ, (), pins, clock, lambda: 0.0)
         assert servers.states() == ()
         servers.define({"s": McpServer.model_validate(entry(folder, "s", **fields))})
-        with anyio.fail_after(90):
+        with time_limit():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(servers.run)
                 await until(servers, lambda: "s_echo" in servers.tools)
@@ -107,12 +108,13 @@ async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
 
 async def test_call_that_takes_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path) -> None:
     """What may run again is tried three times, and then has failed."""
-    async with running(tmp_path, Clock(), timeoutSeconds=1) as servers:
+    async with running(tmp_path, Clock()) as servers:
+        slow = replace(servers.tools["s_slow"], timeout=1)
+        servers.tools = {**servers.tools, "s_slow": slow}
         assert await result(servers, "s_slow", {}) is None
         answered = await result(servers, "s_add", {"a": 1, "b": 1})
         assert answered is not None
         assert answered.content == "2"
-        slow = servers.tools["s_slow"]
         pure = slow.spec.model_copy(update={"side_effect": SideEffect.PURE})
         servers.tools = {"s_slow": replace(slow, spec=pure)}
         failed = await result(servers, "s_slow", {})
@@ -200,7 +202,7 @@ async def test_change_while_pins_are_compared_is_told_at_once(
 
 async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path) -> None:
     """It is tried again, more and more seldom; turns do not wait for it."""
-    with pinned(tmp_path) as pins, anyio.fail_after(10):
+    with pinned(tmp_path) as pins, time_limit():
         servers = ToolServers(Settings(home=tmp_path / "missing"), os.environ, (), pins, Clock())
         servers.define({"s": McpServer(command="x"), "old": McpServer(url="http://h", type="sse")})
         async with anyio.create_task_group() as tasks:
