@@ -52,7 +52,7 @@ def parse(text: str) -> JsonValue:
     return whole
 
 
-def mended(text: str) -> JsonObject | None:
+def repaired(text: str) -> JsonObject | None:
     """The JSON object that a text was meant to be; None when that cannot be told."""
     opened = text.count("{") + text.count("[") - text.count("}") - text.count("]")
     if "{" not in text or len(text) > REPAIR_LIMIT or opened > MAX_OPEN:

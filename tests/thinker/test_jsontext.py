@@ -48,6 +48,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ('{"a": ' * 10_000, None),
     ],
 )
-def test_broken_json_is_mended_or_given_up(text: str, value: object) -> None:
-    """Whatever the mending library makes of it, and without taking long."""
-    assert jsontext.mended(text) == value
+def test_broken_json_is_repaired_or_given_up(text: str, value: object) -> None:
+    """Whatever the repair library returns, and without taking long."""
+    assert jsontext.repaired(text) == value

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from thinker.answers.json5 import AnswerSyntaxError, loads, loads_truncated
 from thinker.answers.json_blocks import blocks, complete
 from thinker.formats.prompts.slots import Compat
-from thinker.jsontext import mended
+from thinker.jsontext import repaired
 
 Repair: TypeAlias = Literal["truncated", "syntax"]
 
@@ -103,7 +103,7 @@ def _read(text: str) -> ParsedAnswer:
 def _repaired(text: str) -> ParsedAnswer:
     """Parse a structure with a lenient parser that guesses what broken JSON means."""
     text = WIDE.sub(lambda match: NARROW.get(match[0], match[0]), text)
-    return ParsedAnswer(text, complete(text), mended(text), "syntax")
+    return ParsedAnswer(text, complete(text), repaired(text), "syntax")
 
 
 def _parse_like_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:

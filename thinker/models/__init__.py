@@ -1,5 +1,5 @@
-"""Model adapters: one request in, one response out, whatever the provider speaks.
+"""Model adapters: one request in, one response out, whichever API the provider has.
 
-`choose` builds the stack for an agent: an adapter for the wire format, wrapped for retries,
-fallbacks, circuit breaking, text tool calls, vision and structured output.
+`choose` builds an agent's stack: an adapter for the wire format, wrapped for retries, fallbacks,
+circuit breaking, text tool calls, vision and structured output.
 """

@@ -19,18 +19,18 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 
-VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature (design §15)
-MAX_TOKENS = 8192  # the API demands a limit; this one every current model takes
+VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature
+MAX_TOKENS = 8192  # the API requires a limit; all current models accept this one
 EARLIER = "(The conversation began before this message.)"
-MIN_THINKING = 1024  # tokens; the API's own
-THINKING = {"low": 2048, "medium": 8192, "high": 16384}  # tokens, the API knows no words for it
+MIN_THINKING = 1024  # tokens; the API's minimum
+THINKING = {"low": 2048, "medium": 8192, "high": 16384}  # tokens; the API has no named levels
 TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any", "function": "tool"}
-CLOSING = Closing(optional=True)  # it compiles no schema of open objects
-FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # what the API refuses in a tool_use id
+CLOSING = Closing(optional=True)  # the API refuses schemas with open objects
+FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # characters the API refuses in a tool_use id
 
 
 class AnthropicMessages(ProviderModel):
-    """One model behind ``{base_url}/v1/messages``."""
+    """One model at ``{base_url}/v1/messages``."""
 
     def _url(self, base_url: str) -> str:
         return f"{base_url.removesuffix('/v1')}/v1/messages"
@@ -47,12 +47,12 @@ class AnthropicMessages(ProviderModel):
 
 
 def request_body(model: str, request: ModelRequest) -> JsonObject:
-    """The request in Anthropic's words.
+    """Build the body of a Messages request.
 
-    The four cache breakpoints that are allowed: after the tools, after the system prompt and after
-    the last two user messages. The newest is where the next call's prompt goes on, the one before
-    it is where the last call's prompt ended, however long the answer was. What changes from call to
-    call stands behind the messages.
+    Anthropic allows four cache breakpoints: they go after the tools, after the system prompt, and
+    after the last two user messages. The newest one is where the next call's prompt continues; the
+    one before is where the last call's prompt ended, however long the answer was. Fields that
+    change from call to call come after the messages.
     """
     body: JsonObject = {"model": model, "max_tokens": request.max_output_tokens or MAX_TOKENS}
     if request.tools:
@@ -70,7 +70,7 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
     if thinking:
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
         body["max_tokens"] = thinking + (request.max_output_tokens or MAX_TOKENS)
-    elif request.temperature is not None:  # which thinking excludes
+    elif request.temperature is not None:  # thinking excludes a temperature
         body["temperature"] = min(request.temperature, 1.0)  # the API's range ends at 1
     schema = None if request.output is None else CLOSING.closed(request.output)
     if schema is not None:
@@ -81,18 +81,18 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
 
 
 def _thinking(request: ModelRequest) -> int:
-    """The tokens to think with; none where the API would refuse them.
+    """Return the tokens to think with; 0 where the API would refuse them.
 
-    It wants its own signed thoughts back before tool results, which nobody keeps, and no tool
-    that must be called.
+    Thinking before a tool result needs the signed thoughts of the earlier call, which are not
+    stored. It also excludes a required tool call.
     """
-    wanted = request.reasoning
+    reasoning = request.reasoning
     answers = bool(request.messages) and isinstance(request.messages[-1], ToolResult)
-    if wanted is None or answers or request.tool_choice.demands:
+    if reasoning is None or answers or request.tool_choice.demands:
         return 0
-    if wanted.max_tokens is not None:
-        return max(MIN_THINKING, wanted.max_tokens)
-    return 0 if wanted.effort is None else THINKING[wanted.effort]
+    if reasoning.max_tokens is not None:
+        return max(MIN_THINKING, reasoning.max_tokens)
+    return 0 if reasoning.effort is None else THINKING[reasoning.effort]
 
 
 def _choice(choice: ToolChoice) -> JsonObject:
@@ -113,7 +113,7 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 
 def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
-    """Alternating messages that begin with the user's; blocks of one role stand together."""
+    """Return alternating messages, the user's first, with neighbors of one role joined."""
     turns: list[tuple[str, list[JsonObject]]] = []
     used_ids: set[str] = set()
     ids: dict[str, str] = {}
@@ -135,20 +135,20 @@ def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
 
 
 def _wire_ids(message: AssistantMessage, used: set[str]) -> dict[str, str]:
-    """Ids that the API accepts, for calls that another provider may have named.
+    """Map call ids, which another provider may have chosen, to ids that the API accepts.
 
     They must match a pattern and be unique in the whole conversation.
     """
-    given = [call.id for call in message.tool_calls]
-    return dict(zip(given, unique_ids((FOREIGN_ID.sub("_", i) for i in given), used), strict=True))
+    ids = [call.id for call in message.tool_calls]
+    return dict(zip(ids, unique_ids((FOREIGN_ID.sub("_", i) for i in ids), used), strict=True))
 
 
 def _blocks(message: Message, ids: Mapping[str, str]) -> list[JsonObject]:
-    """A message's blocks; the API refuses blank text, so there is none."""
+    """Return a message's content blocks, without blank text, which the API refuses."""
     if isinstance(message, ToolResult):
         return [_result(message, ids)]
-    said = message.text if isinstance(message, UserMessage) else message.content
-    blocks = [_text(said)] if said.strip() else []
+    text = message.text if isinstance(message, UserMessage) else message.content
+    blocks = [_text(text)] if text.strip() else []
     if isinstance(message, UserMessage):
         return blocks + [_image(image) for image in message.images]
     return blocks + [

@@ -1,4 +1,4 @@
-"""Answers of Anthropic's Messages API, whole or streamed."""
+"""Parse answers of Anthropic's Messages API, whole or streamed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ FINISH: Mapping[str, Literal["done", "length", "refused"]] = {
 
 
 class _Usage(BaseModel):
-    """Absent fields leave what an earlier event said."""
+    """Token counts; an absent one keeps its value from an earlier event."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -29,7 +29,7 @@ class _Usage(BaseModel):
 
 
 class _Block(BaseModel):
-    """A content block; types that we do not ask for have none of these fields."""
+    """A content block; types other than text, thinking and tool_use leave the fields empty."""
 
     type: str
     text: str = ""
@@ -48,7 +48,7 @@ class _Message(BaseModel):
 
 
 class _Delta(BaseModel):
-    """What an event adds to a block, or (``stop_reason``) to the message."""
+    """An addition to a block, or (``stop_reason``) to the message."""
 
     text: str = ""
     thinking: str = ""
@@ -57,7 +57,7 @@ class _Delta(BaseModel):
 
 
 class _Event(BaseModel):
-    """A stream event; fields that its type does not have stay empty."""
+    """A stream event; fields that its type lacks stay empty."""
 
     type: str
     index: int = 0
@@ -73,7 +73,7 @@ class _Kind(BaseModel):
 
 @dataclass
 class _OpenCall:
-    """A tool call that is still being written."""
+    """A tool call that is still being streamed."""
 
     id: str
     name: str
@@ -87,7 +87,7 @@ class AnthropicAnswer:
     provider: str
     model: str
     finished: bool = False
-    _said: TextBuffer = field(default_factory=TextBuffer)
+    _text: TextBuffer = field(default_factory=TextBuffer)
     _thinking: TextBuffer = field(default_factory=TextBuffer)
     _calls: dict[int, _OpenCall] = field(default_factory=dict)
     _stop: str = ""
@@ -97,13 +97,13 @@ class AnthropicAnswer:
     @property
     def text(self) -> str:
         """The answer's text so far."""
-        return self._said.text
+        return self._text.text
 
     def feed(self, data: bytes) -> bool:
-        """Take a whole response or an event; true at ``message_stop``.
+        """Add a whole response or one event; return true at ``message_stop``.
 
         Raises:
-            ValueError: it is neither.
+            ValueError: the data is neither.
         """
         kind = _Kind.model_validate_json(data).type
         if kind == "message":
@@ -114,7 +114,7 @@ class AnthropicAnswer:
         elif kind.startswith(("message_", "content_block_")):
             self._event(_Event.model_validate_json(data))
         elif kind != "ping":
-            raise ValueError(f"an event of the unknown type {kind!r}")
+            raise ValueError(f"unknown event type {kind!r}")
         return kind == "message_stop"
 
     def _event(self, event: _Event) -> None:
@@ -123,7 +123,7 @@ class AnthropicAnswer:
             self._message(event.message)
         if event.content_block is not None:
             self._block(event.index, event.content_block)
-        self._said.add(event.delta.text)
+        self._text.add(event.delta.text)
         self._thinking.add(event.delta.thinking)
         if event.delta.partial_json and event.index in self._calls:
             self._calls[event.index].arguments.add(event.delta.partial_json)
@@ -140,18 +140,18 @@ class AnthropicAnswer:
             self._block(index, block)
 
     def _block(self, index: int, block: _Block) -> None:
-        self._said.add(block.text)
+        self._text.add(block.text)
         self._thinking.add(block.thinking)
         if block.type == "tool_use":
-            given = orjson.dumps(block.input).decode() if block.input else ""
             call = self._calls[index] = _OpenCall(block.id, block.name)
-            call.arguments.add(given)
+            if block.input:
+                call.arguments.add(orjson.dumps(block.input).decode())
 
     def _count(self, usage: _Usage) -> None:
         self._counts.update(usage.model_dump(exclude_none=True))
 
     def response(self, request_id: str) -> ModelResponse:
-        """The answer so far."""
+        """Return the answer so far."""
         finish = FINISH.get(self._stop, "done")
         calls = [call for _, call in sorted(self._calls.items())]
         ids = unique_ids([call.id for call in calls])

@@ -20,16 +20,16 @@ from thinker.protocol.messages import (
 from thinker.protocol.methods import Finish
 
 OnText = Callable[[str], None]
-IMAGE_CHARACTERS = 6000  # that a picture counts as where the provider does not say: 1500 tokens
+IMAGE_CHARACTERS = 6000  # counted for a picture (1500 tokens) if the provider reports no usage
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One model call, in our own shapes; an adapter turns it into the provider's.
+    """One model call in the project's own types; an adapter converts it to the provider's format.
 
-    ``on_text`` receives the answer's text so far (whole) while it streams; None asks for an
-    answer in one piece. ``cache_key`` is the same for calls whose prompts begin alike.
-    ``output`` is the JSON Schema of the answer, for providers that hold a model to it.
+    ``on_text`` receives the answer's whole text so far while it streams; None requests an answer in
+    one piece. ``cache_key`` is equal for calls whose prompts begin alike. ``output`` is the JSON
+    Schema of the answer, for providers that enforce one.
     """
 
     system: str
@@ -45,7 +45,7 @@ class ModelRequest:
 
     @property
     def characters(self) -> int:
-        """Its size, from which tokens are estimated where the provider counts none."""
+        """The request's size, to estimate tokens for providers that do not count them."""
         parts = (*self.messages, *self.tools)
         seen = (part for part in parts if isinstance(part, UserMessage | ToolResult))
         pictures = sum(len(part.images) for part in seen)
@@ -55,9 +55,9 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class ModelResponse:
-    """A provider's answer. ``finish`` is why it ended, in the words of `StopReason`.
+    """A provider's answer; ``finish`` says why it ended.
 
-    ``tool_block`` is what the system prompt began with when tools were offered as text.
+    ``tool_block`` is the text at the head of the system prompt when tools were offered as text.
     """
 
     message: AssistantMessage
@@ -76,11 +76,11 @@ class Model(Protocol):
         """``provider/model``, for logs, the journal and prices."""
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask once.
+        """Make one call.
 
         Raises:
-            RetryableModelError: asking again may help.
-            FatalModelError: it will not.
+            RetryableModelError: trying again may help.
+            FatalModelError: trying again will not help.
         """
 
     async def aclose(self) -> None:
@@ -88,20 +88,20 @@ class Model(Protocol):
 
 
 class ModelWrapper(ABC):
-    """A model around another one, which changes what that is asked or what it answers."""
+    """A model that wraps another one and changes its requests or answers."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     @property
     def name(self) -> str:
-        """The name of the model inside."""
+        """The wrapped model's name."""
         return self._model.name
 
     @abstractmethod
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask the model inside; it raises what that raises."""
+        """Call the wrapped model; raises what it raises."""
 
     async def aclose(self) -> None:
-        """Close the model inside."""
+        """Close the wrapped model."""
         await self._model.aclose()

@@ -1,7 +1,7 @@
-"""A circuit breaker: an endpoint that keeps failing is left alone for a while.
+"""A circuit breaker: stop calling an endpoint that keeps failing.
 
-While it is open its models are passed over at once, so that fallbacks answer without delay and a
-provider in trouble is not hammered by every turn.
+While it is open, calls to the endpoint's models fail at once, so that fallbacks answer without
+delay and a provider in trouble is not hit by every turn.
 """
 
 from collections.abc import Callable
@@ -14,34 +14,34 @@ import structlog
 from thinker.errors import CircuitOpenError, ModelError, RetryableModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 
-THRESHOLD = 5  # failures in a row; reference/annabelle.md §4, as is the next
-COOLDOWN = 60.0  # seconds until one request may try again
+THRESHOLD = 5  # failures in a row
+COOLDOWN = 60.0  # seconds before a probe
 
 log = structlog.get_logger()
 
 
 @dataclass
 class Breaker:
-    """The state of one endpoint. Times are seconds of whatever clock ``now`` is read from.
+    """The state of one endpoint. Times are seconds of the clock that ``now`` is read from.
 
-    Closed: everybody asks. Open: nobody does. Half-open (its time is up): one request tries, and
-    its outcome closes or opens it.
+    Closed: all requests pass. Open: none do. Half-open, after the cooldown: one request is a probe,
+    and its outcome closes or reopens the breaker.
     """
 
     threshold: int = THRESHOLD
     cooldown: float = COOLDOWN
     _failures: int = 0
-    _until: float | None = None  # when it was opened: the end of its time
+    _until: float | None = None  # if opened: the end of the cooldown
     _probing: bool = False
 
     def state(self, now: float) -> Literal["closed", "open", "half-open"]:
-        """Where it stands."""
+        """Return the state."""
         if self._until is None:
             return "closed"
         return "open" if now < self._until else "half-open"
 
     def admit(self, now: float) -> bool:
-        """Whether a request may be made; it must then be followed by one of the other calls."""
+        """Return whether to make a request; if so, report its outcome with a method below."""
         state = self.state(now)
         if state == "half-open" and not self._probing:
             self._probing = True
@@ -49,26 +49,26 @@ class Breaker:
         return state == "closed"
 
     def succeeded(self) -> None:
-        """The endpoint answered, be it with a refusal."""
+        """Record an answer; a refusal counts, since the endpoint works."""
         self._failures, self._until, self._probing = 0, None, False
 
     def failed(self, now: float) -> None:
-        """It did not; what was asked before it opened and fails only now changes nothing."""
+        """Record a failure; one of a request made before the breaker opened changes nothing."""
         self._failures += 1
         if self._probing or (self._until is None and self._failures >= self.threshold):
             self._until, self._probing = now + self.cooldown, False
 
     def abandoned(self) -> None:
-        """The request was cancelled: nothing is known."""
+        """Record a canceled request, which tells nothing about the endpoint."""
         self._probing = False
 
     def remaining(self, now: float) -> float:
-        """Seconds until somebody may try."""
+        """Return the seconds until the next probe."""
         return max(0.0, (self._until or now) - now)
 
 
 class CircuitBreakerModel(ModelWrapper):
-    """A model whose requests go through the breaker of its endpoint."""
+    """A model whose requests pass through its endpoint's breaker."""
 
     def __init__(
         self, model: Model, breaker: Breaker, clock: Callable[[], float] = anyio.current_time
@@ -78,16 +78,16 @@ class CircuitBreakerModel(ModelWrapper):
         self._clock = clock
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask, unless the endpoint is to be left alone.
+        """Make the call unless the breaker is open.
 
         Raises:
-            CircuitOpenError: it is.
-            ModelError: the failure.
+            CircuitOpenError: the breaker is open.
+            ModelError: the wrapped model failed.
         """
         breaker = self._breaker
         if not breaker.admit(self._clock()):
             wait = breaker.remaining(self._clock())
-            raise CircuitOpenError(f"{self.name} failed too often; left alone for {wait:.0f} s")
+            raise CircuitOpenError(f"{self.name} failed too often; the next try is in {wait:.0f} s")
         before = breaker.state(self._clock())
         try:
             response = await self._model.complete(request)
@@ -107,7 +107,7 @@ class CircuitBreakerModel(ModelWrapper):
         return response
 
     def _note(self, before: str) -> None:
-        """One line for each change."""
+        """Log a change of state."""
         after = self._breaker.state(self._clock())
         if after != before:
             log.warning("circuit_breaker", model=self.name, state=after)

@@ -1,36 +1,36 @@
-"""What models write as tool-call arguments and ids, made into what the journal takes."""
+"""Turn the tool-call arguments and ids that models write into valid ones."""
 
 from collections.abc import Collection, Iterable
 
 import orjson
 
-from thinker.jsontext import mended
+from thinker.jsontext import repaired
 from thinker.protocol.messages import JsonObject, ToolCall, too_deep
 
 
 def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> ToolCall:
-    """A call from its argument text.
+    """Build a call from its argument text, repairing the JSON if necessary.
 
-    ``whole`` is false when the provider cut the answer at its output limit: half an argument
-    that was mended into a valid one must not run.
+    ``whole`` is false if the provider cut the answer at its output limit: arguments cut in half
+    must not be repaired into valid ones and run.
     """
     arguments = _parsed(text) if text.strip() else {}
     if arguments is None and whole:
-        arguments = mended(text)
+        arguments = repaired(text)
     if arguments is None or too_deep(arguments):
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
 
 def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
-    """The ids of one response, all different and none of them in ``used``.
+    """Make the ids of one response distinct from each other and from ``used``.
 
-    A missing one becomes ``call_`` and its position, a repeated one gets a number.
+    A missing id becomes ``call_`` and its position; a repeated one gets a number.
     """
     taken = set(used)
     unique = []
-    for index, given in enumerate(ids):
-        base = candidate = given or f"call_{index}"
+    for index, call_id in enumerate(ids):
+        base = candidate = call_id or f"call_{index}"
         copy = 2
         while candidate in taken:
             candidate = f"{base}_{copy}"
@@ -43,7 +43,7 @@ def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
 def _parsed(text: str) -> JsonObject | None:
     try:
         value = orjson.loads(text)
-        if isinstance(value, str):  # some models quote the object once more
+        if isinstance(value, str):  # some models encode the object twice
             value = orjson.loads(value) if value.strip() else None
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""From settings to a model: which adapter, which address, which key."""
+"""Build an agent's models from its settings: adapter, address, key and wrappers."""
 
 import re
 from collections import defaultdict
@@ -34,22 +34,21 @@ def choose(
     *,
     transport: HttpTransport | None = None,
 ) -> Model:
-    """The model of an agent, each attempt retried, with its fallbacks behind it.
+    """Build an agent's model: retries around each attempt, fallbacks behind it.
 
-    Models of one provider share its circuit breaker; where there is no other provider to turn to,
-    there is none.
-
-    ``environ`` holds the providers' keys; ``transport`` replaces the network.
+    Models of one provider share its circuit breaker. With a single provider there is no breaker,
+    since no other provider could answer. ``environ`` holds the providers' keys; ``transport``
+    replaces the network.
 
     Raises:
-        ConfigError: a provider is unknown or lacks what it needs.
+        WorkerConfigError: a provider is unknown or not fully configured.
     """
-    wanted = [(settings.llm_provider, settings.model)]
-    wanted += [_reference(settings, entry) for entry in settings.fallback_models]
+    references = [(settings.llm_provider, settings.model)]
+    references += [_reference(settings, entry) for entry in settings.fallback_models]
     breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
-    alone = len({provider for provider, _ in wanted}) == 1
+    alone = len({provider for provider, _ in references}) == 1
     models = []
-    for provider, name in wanted:
+    for provider, name in references:
         model = _seeing(settings, environ, provider, name, transport)
         models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
     return Fallback(models)
@@ -62,10 +61,10 @@ def choose_small(
     *,
     transport: HttpTransport | None = None,
 ) -> Model:
-    """The model for summaries and facts: the small one with the agent's ``own`` behind it.
+    """Build the model for summaries and facts: the small one, falling back to the agent's ``own``.
 
     Raises:
-        ConfigError: its provider is unknown or lacks what it needs.
+        WorkerConfigError: its provider is unknown or not fully configured.
     """
     if not settings.small_model:
         return own
@@ -79,14 +78,14 @@ def choose_embeddings(
     *,
     transport: HttpTransport | None = None,
 ) -> "EmbeddingModel | None":
-    """The model that tells what texts mean; None when the agent has none.
+    """Build the embeddings model; None if the agent has none.
 
     Raises:
-        ConfigError: its provider is unknown, has no embeddings or lacks what it needs.
+        WorkerConfigError: its provider is unknown, has no embeddings or is not fully configured.
     """
     if not settings.embeddings_model:
         return None
-    # Most agents have none, and their processes do without what reads its answers.
+    # Most agents have none; importing the module here keeps their processes small.
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
     agent = f"agents.json: agent {settings.agent_id!r}"
@@ -104,7 +103,7 @@ def choose_embeddings(
 
 
 def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
-    """``provider/model``, or a model of the agent's own provider (whose name may have slashes)."""
+    """Split ``provider/model``; without a known provider, the agent's own and the whole text."""
     provider, slash, model = entry.partition("/")
     if slash and provider in PROVIDERS:
         return provider, model
@@ -118,7 +117,7 @@ def _seeing(
     model: str,
     transport: HttpTransport | None,
 ) -> Model:
-    """One model, which is shown pictures if it sees them."""
+    """Build one model with its vision filter."""
     found = _model(settings, environ, provider, model, transport)
     return VisionFilter(found, sees=sees(model, settings.vision))
 
@@ -169,6 +168,6 @@ def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: 
         raise WorkerConfigError(
             f"{agent} uses {provider.name} without a key; set {provider.key_var}"
         )
-    if not re.fullmatch(r"[!-~]*", key):  # what an HTTP header can carry, without blanks
-        raise WorkerConfigError(f"{agent}: {provider.key_var} is no key; set it again")
+    if not re.fullmatch(r"[!-~]*", key):  # what an HTTP header can carry, minus blanks
+        raise WorkerConfigError(f"{agent}: {provider.key_var} is not a valid key; set it again")
     return key

@@ -1,4 +1,4 @@
-"""The built-in rule-based model: drives the real loop and the real tools without a key."""
+"""The built-in rule-based model, which drives the real loop and tools without an API key."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -26,8 +26,8 @@ ABILITIES = (
     "(`what do you know about …`), list skills and read one (`read skill …`), "
     "and use any other tool that I am offered (`ask NAME: …`)."
 )
-RULE_CHARS = 2000  # how much of a message the rules look at
-CHARS_PER_TOKEN = 4  # the estimate of seed 002
+RULE_CHARS = 2000  # characters of a message that the rules match
+CHARS_PER_TOKEN = 4  # the project's estimate
 
 READ_SKILL = re.compile(
     r"\b(?:read|use|open|show)\s+(?:the\s+)?skill\s+[`'\"]?([\w-]+)", re.IGNORECASE
@@ -82,7 +82,7 @@ class DemoModel:
         return f"demo/{self._model}"
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer by the rules; streams word by word when the request has an ``on_text``."""
+        """Answer by the rules; stream word by word if the request has an ``on_text``."""
         message = _answer(request)
         if message.content and _is_first_reply(request.messages):
             message = message.model_copy(update={"content": f"{message.content}\n\n{LABEL}"})
@@ -90,12 +90,12 @@ class DemoModel:
             for word in re.finditer(r"\S+\s*", message.content):
                 request.on_text(message.content[: word.end()])
         prompt = [request.system, *(m.content for m in request.messages)]
-        said = [message.content, *(str(call.arguments) for call in message.tool_calls)]
-        usage = Usage(prompt=_tokens(prompt), completion=_tokens(said))
+        completion = [message.content, *(str(call.arguments) for call in message.tool_calls)]
+        usage = Usage(prompt=_tokens(prompt), completion=_tokens(completion))
         return ModelResponse(message=message, usage=usage, model=self.name)
 
     async def aclose(self) -> None:
-        """It holds nothing open."""
+        """Do nothing; the model holds no connection."""
 
 
 def _answer(request: ModelRequest) -> AssistantMessage:
@@ -105,9 +105,9 @@ def _answer(request: ModelRequest) -> AssistantMessage:
         return AssistantMessage(content="\n\n".join(map(_report, results)))
     text = request.messages[newest].content.strip() if newest >= 0 else ""
     start = text[:RULE_CHARS]
-    wanted = _named_call(start, request.tools) or _wanted_call(start)
-    if wanted is not None:
-        return _call(request, *wanted)
+    matched = _named_call(start, request.tools) or _matched_call(start)
+    if matched is not None:
+        return _call(request, *matched)
     if LIST_SKILLS.search(start):
         return AssistantMessage(content=_skills(request.system))
     echo = f"You said: {text}\n\n" if text else ""
@@ -115,7 +115,7 @@ def _answer(request: ModelRequest) -> AssistantMessage:
 
 
 def _named_call(text: str, tools: Iterable[ToolSpec]) -> tuple[str, JsonObject] | None:
-    """The offered tool that a text asks by its name; what follows is its first input."""
+    """Match a text that names an offered tool; the rest of the text is its first input."""
     found = ASK.match(text)
     tool = next((tool for tool in tools if found and tool.name == found[1]), None)
     if found is None or tool is None:
@@ -125,8 +125,8 @@ def _named_call(text: str, tools: Iterable[ToolSpec]) -> tuple[str, JsonObject] 
     return tool.name, {} if first is None else {first: found[2].strip()}
 
 
-def _wanted_call(text: str) -> tuple[str, JsonObject] | None:
-    """The tool and the arguments that a text asks for; the first rule that fits decides."""
+def _matched_call(text: str) -> tuple[str, JsonObject] | None:
+    """Return the tool and arguments that the first matching rule finds in the text."""
     if found := READ_SKILL.search(text):
         return "read_skill", {"name": found[1]}
     if found := REMEMBER.search(text):
@@ -140,9 +140,9 @@ def _wanted_call(text: str) -> tuple[str, JsonObject] | None:
     return None
 
 
-def _fact(said: str) -> JsonObject:
-    """A fact about the user in the third person, as language models store it."""
-    fact = OWNER.sub("User's", said.strip().rstrip("!."))
+def _fact(statement: str) -> JsonObject:
+    """Put a fact about the user into the third person, as language models store it."""
+    fact = OWNER.sub("User's", statement.strip().rstrip("!."))
     taste = TASTE.match(fact)
     if taste is not None:
         fact = f"User {taste[1].lower()}s{fact[taste.end() :]}"
@@ -150,9 +150,9 @@ def _fact(said: str) -> JsonObject:
 
 
 def _query(found: re.Match[str]) -> str:
-    """What to look for; ``user`` when the question is about the user as such."""
-    asked = next((group for group in found.groups() if group), "")
-    return ABOUT_ME.sub("", asked.strip().rstrip("?!.")) or "user"
+    """Return what to search for; ``user`` if the question is about the user in general."""
+    topic = next((group for group in found.groups() if group), "")
+    return ABOUT_ME.sub("", topic.strip().rstrip("?!.")) or "user"
 
 
 def _call(request: ModelRequest, tool: str, arguments: JsonObject) -> AssistantMessage:
@@ -180,7 +180,7 @@ def _skills(system: str) -> str:
 
 
 def _newest_user(messages: tuple[Message, ...]) -> int:
-    """Where the newest user message stands; -1 when there is none."""
+    """Return the index of the newest user message, or -1."""
     users = [i for i, message in enumerate(messages) if isinstance(message, UserMessage)]
     return users[-1] if users else -1
 

@@ -1,4 +1,4 @@
-"""What texts mean, as vectors, from any server that speaks OpenAI's ``/embeddings``."""
+"""Embed texts through any server with OpenAI's ``/embeddings``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from thinker.protocol.messages import AssistantMessage, JsonObject, Usage
 from thinker.protocol.providers import Provider
 from thinker.protocol.vectors import packed
 
-TIMEOUTS = ModelTimeouts(connect=5.0, total=30.0)  # a local server loads the model first
+TIMEOUTS = ModelTimeouts(connect=5.0, total=30.0)  # a local server may have to load the model first
 
 
 class _Item(BaseModel):
@@ -34,7 +34,7 @@ class _Answer(BaseModel):
 
 @dataclass
 class _Vectors:
-    """Collects one answer of so many vectors (`thinker.models.endpoint.Collector`)."""
+    """Collects one answer of ``count`` vectors (a `thinker.models.endpoint.Collector`)."""
 
     count: int
     text: str = ""
@@ -46,25 +46,25 @@ class _Vectors:
         """Take the whole answer.
 
         Raises:
-            ValueError: it is no list of so many vectors of one dimension that have a direction.
+            ValueError: it is not ``count`` vectors of one dimension, each with a direction.
         """
         answer = _Answer.model_validate_json(data)
         found = sorted(answer.data, key=lambda item: item.index)
         self.vectors = [packed(item.embedding) for item in found]
         if len(found) != self.count or len({len(item.embedding) for item in found}) > 1:
-            raise ValueError("the vectors are not as many, or as long, as they should be")
+            raise ValueError(f"expected {self.count} vectors of one length")
         tokens = answer.usage.prompt_tokens if answer.usage else None
         self.usage = Usage(prompt=max(0, tokens or 0))
         self.finished = True
         return True
 
     def response(self, request_id: str) -> ModelResponse:
-        """What it took; the vectors are read off the collector."""
+        """Return the usage; the caller reads the vectors off the collector."""
         return ModelResponse(AssistantMessage(), self.usage, request_id=request_id)
 
 
 class EmbeddingModel:
-    """One model of an endpoint, ``dimensions`` 0 are the model's own."""
+    """One embeddings model; ``dimensions`` 0 uses the model's default."""
 
     def __init__(
         self,
@@ -85,16 +85,16 @@ class EmbeddingModel:
         self.name = f"{provider.name}/{model}"
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """The vectors of texts, in their order, and what they took.
+        """Return the vectors of the texts, in their order, and the usage.
 
         Raises:
-            ModelError: there are none; asking again later may help.
+            ModelError: the embeddings model did not answer; trying again later may help.
         """
-        wanted = [text[:LONGEST] for text in texts]
-        answer = _Vectors(len(wanted))
-        body: JsonObject = {**self._body, "input": [*wanted]}
+        inputs = [text[:LONGEST] for text in texts]
+        answer = _Vectors(len(inputs))
+        body: JsonObject = {**self._body, "input": [*inputs]}
         response = await self._endpoint.ask(body, lambda: answer, None)
-        usage = budget.charged(response.usage, lambda: (sum(map(len, wanted)), 0))
+        usage = budget.charged(response.usage, lambda: (sum(map(len, inputs)), 0))
         return Embedded(model=self.name, usage=usage, vectors=tuple(answer.vectors))
 
     async def aclose(self) -> None:

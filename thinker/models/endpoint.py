@@ -1,4 +1,4 @@
-"""One provider's address: posts a request and feeds the answer to a collector, within deadlines."""
+"""Call one provider address: post a request, feed the answer to a collector, keep deadlines."""
 
 import time
 from abc import ABC, abstractmethod
@@ -27,17 +27,18 @@ from thinker.models.streaming import EventReader
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.providers import Provider
 
-MAX_RESPONSE = 16 * 1024 * 1024  # bytes, the cap of a wire frame
-LINGER = 0.25  # seconds that the end of a stream may come after its end mark
-AFTER_FINISH = 5.0  # seconds for what may follow a complete answer: usage, the end mark
+MAX_RESPONSE = 16 * 1024 * 1024  # bytes; the limit of a frame on the wire to the supervisor
+LINGER = 0.25  # seconds to wait for the end of a stream after its end mark
+AFTER_FINISH = 5.0  # seconds to wait for usage and the end mark after a complete answer
 
 
 @dataclass(frozen=True)
 class ModelTimeouts:
-    """Deadlines of one model call in seconds (reference/reliability.md §4.6).
+    """Deadlines of one model call, in seconds.
 
-    ``total`` is not reset by progress. An answer in one piece has no first token before it is
-    whole, so ``connect`` and ``total`` alone bound it.
+    ``first_token`` and ``idle`` apply to streams: the wait for the first event and between events.
+    An answer in one piece is bounded by ``connect`` and ``total`` alone. Progress does not extend
+    ``total``.
     """
 
     connect: float = 10.0
@@ -47,7 +48,7 @@ class ModelTimeouts:
 
 
 STANDARD_TIMEOUTS = ModelTimeouts()
-LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server loads the model first
+LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server may have to load the model first
 
 
 class Collector(Protocol):
@@ -59,34 +60,34 @@ class Collector(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether the answer is complete, so that a cut of the stream loses nothing of it."""
+        """Whether the answer is complete, so that a broken stream loses nothing."""
 
     def feed(self, data: bytes) -> bool:
-        """Take one piece; true when nothing follows.
+        """Take one piece; return true if nothing follows.
 
         Raises:
-            ValueError: it has not the shape that this format promises.
+            ValueError: the piece does not have the provider's format.
         """
 
     def response(self, request_id: str) -> ModelResponse:
-        """The answer; ``request_id`` is the one that the provider put in its headers."""
+        """Return the answer; ``request_id`` comes from the provider's headers."""
 
 
 @dataclass
 class ModelEndpoint:
-    """Where and how to post; remembers when the model takes no temperature."""
+    """One address with its headers; remembers whether the model rejects a temperature."""
 
     account: Account
     url: str
     headers: dict[str, str] = field(repr=False)
-    transport: HttpTransport | None = None  # instead of the network
+    transport: HttpTransport | None = None  # replaces the network
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
-    clock: Callable[[], float] = time.time  # for a Retry-After that is a date
+    clock: Callable[[], float] = time.time  # to convert a Retry-After date to seconds
     _takes_temperature: bool = field(default=True, init=False)
 
     @cached_property
     def poster(self) -> JsonPoster:
-        """Made when it is first needed: an agent may wait long for that."""
+        """The connections, opened at the first call, which may be long after the start."""
         timeouts = self.timeouts
         return open_poster(
             self.url,
@@ -97,7 +98,7 @@ class ModelEndpoint:
         )
 
     async def aclose(self) -> None:
-        """Close the connections if there are any."""
+        """Close the connections, if opened."""
         if "poster" in vars(self):
             await self.poster.aclose()
 
@@ -107,10 +108,10 @@ class ModelEndpoint:
         new_collector: Callable[[], Collector],
         on_text: OnText | None,
     ) -> ModelResponse:
-        """Post the body; once more without temperature when the model takes none.
+        """Post the body; retry without temperature if the model rejects it.
 
         Raises:
-            ModelError: what `thinker.models.failures` makes of the failure.
+            ModelError: the failure, as classified by `thinker.models.failures`.
         """
         if self._takes_temperature:
             try:
@@ -165,14 +166,14 @@ class ModelEndpoint:
         size, shown, ended = 0, "", False
         async for chunk in response.aiter_bytes():
             if ended:
-                continue  # a connection is kept only if its answer was read to the end
+                continue  # only a connection read to its end can be reused
             size = self._checked(size + len(chunk))
             events = reader.feed(chunk)
             ended = self._events(collector, events)
             wait = AFTER_FINISH if collector.finished else self.timeouts.idle
             if events:
                 scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
-            # A view of what is whole would come just before the whole.
+            # The complete text follows at once, so a last view would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text
                 on_text(shown)
@@ -180,7 +181,7 @@ class ModelEndpoint:
             self._events(collector, reader.close())
 
     def _events(self, collector: Collector, events: Sequence[bytes]) -> bool:
-        """Take events in order; true at the one after which nothing follows."""
+        """Take events in order; return true if one of them is the last."""
         return any(self._take(collector, data) for data in events if data)
 
     async def _read(self, response: StreamedResponse) -> bytes:
@@ -212,7 +213,7 @@ class ModelEndpoint:
     def _unreadable(self, data: bytes) -> RetryableModelError:
         name = self.account.provider.name
         return RetryableModelError(
-            f"{name} sent an answer that cannot be read: {self.account.excerpt(data)}"
+            f"{name} sent an unreadable answer: {self.account.excerpt(data)}"
         )
 
     def _checked(self, size: int) -> int:
@@ -225,9 +226,9 @@ class ModelEndpoint:
     def _within(
         self, deadline: float, enough: Callable[[], bool] = lambda: False
     ) -> Iterator[anyio.CancelScope]:
-        """A deadline (event-loop time) that may be moved, with our errors for httpx's.
+        """Apply a deadline (event-loop time, which the scope may move) and translate HTTP errors.
 
-        A cut is no error when what came before it is ``enough``.
+        An interruption is not an error if ``enough`` says that the answer is already complete.
         """
         provider = self.account.provider
         try:
@@ -238,13 +239,13 @@ class ModelEndpoint:
                 return
             hint = "; is it running?" if provider.local else ""
             kind = type(error).__name__
-            raise RetryableModelError(f"{provider.name} was not reached ({kind}){hint}") from error
+            raise RetryableModelError(f"{provider.name} is unreachable ({kind}){hint}") from error
         if scope.cancelled_caught and not enough():
-            raise RetryableModelError(f"{provider.name} sent nothing more in time")
+            raise RetryableModelError(f"{provider.name} timed out")
 
 
 class ProviderModel(ABC):
-    """One model of a provider that is reached over HTTP; ``transport`` replaces the network."""
+    """A provider's model, called over HTTP; ``transport`` replaces the network."""
 
     def __init__(
         self,
@@ -267,7 +268,7 @@ class ProviderModel(ABC):
         return f"{self._account.provider.name}/{self._account.model}"
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask once; streams when the request has an ``on_text``.
+        """Make one call; streams if the request has an ``on_text``.
 
         Raises:
             ModelError: see `thinker.models.base.Model.complete`.
@@ -278,7 +279,7 @@ class ProviderModel(ABC):
         return await self._endpoint.ask(body, self._collector, request.on_text)
 
     def _written(self, tools: Sequence[ToolSpec], wire: object) -> orjson.Fragment:
-        """Tools as JSON, most of a short request, which is written anew only when others come."""
+        """Return the tools as JSON, cached, since they are most of a request and rarely change."""
         if tools is not self._tools:
             self._tools, self._tools_json = tools, orjson.Fragment(orjson.dumps(wire))
         return self._tools_json

@@ -1,7 +1,7 @@
-"""What a provider's refusal means: one classification for both wire formats.
+"""Classify providers' errors, the same way for both wire formats.
 
-Every message reads ``<what happened>: <what the provider said>``; the first part never quotes
-anyone, so that it may be logged (`headline`).
+Every message reads ``<what happened>: <quote of the provider>``. The first part never contains a
+quote and is safe to log (`headline`).
 """
 
 import re
@@ -23,10 +23,10 @@ from thinker.errors import (
 )
 from thinker.protocol.providers import Provider
 
-EXCERPT = 200  # characters of a provider's words that a message quotes
+EXCERPT = 200  # characters of a provider's text in a message
 RETRYABLE = frozenset({408, 409, 425, 429})
 NO_ACCOUNT = frozenset({401, 402})
-# Schemas or calls that a provider does not understand end so; Ollama says 500.
+# Statuses for tool schemas or calls that a provider does not understand; 500 is Ollama's.
 TOOL_TROUBLE = frozenset({400, 422, 500})
 OVERFLOW = re.compile(
     r"context_length|context length|context window|context limit|context size|maximum context"
@@ -34,24 +34,24 @@ OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 UNKNOWN_MODEL = re.compile(r"model_not_found|model_decommissioned", re.IGNORECASE)
-TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not a tool get_temperature
-# Ollama, OpenRouter, vLLM, llama.cpp and OpenAI's own older models, in this order.
+TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not the tool get_temperature
+# In this order: Ollama, OpenRouter, vLLM, llama.cpp, OpenAI's older models.
 TOOLS = re.compile(
     r"(not|n't) support (tools?|functions?)\b|support tool use|tools? (is|are) not supported"
     r"|(tool|function)[ _-]?(use|calls?|calling) (is|are) not supported|enable-auto-tool-choice"
     r"|tools param requires|unrecognized request argument supplied: tools",
     re.IGNORECASE,
 )
-# OpenAI and whoever copies it, Anthropic, Groq, llama.cpp and vLLM, Ollama, in this order.
+# In this order: OpenAI and compatible servers, Anthropic, Groq, llama.cpp and vLLM, Ollama.
 OUTPUT = re.compile(
     r"response_?\s?format|json_schema|structured[ _-]?outputs?|output_(config|format)"
     r"|json_validate_failed|json mode|grammar|guided|invalid format|required for format",
     re.IGNORECASE,
 )
-REFUSING = frozenset({400, 404, 422, 500, 501})  # statuses of a request that was not understood
+REFUSING = frozenset({400, 404, 422, 500, 501})  # statuses of requests that were not understood
 NO_CREDIT = re.compile(r"insufficient_quota|billing_error|credit balance", re.IGNORECASE)
 
-# Errors inside a stream come after status 200; these are the words for what it would have been.
+# Errors inside a stream follow status 200; their kind gives the status they stand for.
 STATUS_OF_KIND = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -67,19 +67,19 @@ STATUS_OF_KIND = {
 
 
 class TemperatureRefusedError(FatalModelError):
-    """The model takes no temperature; the same request without one may be answered."""
+    """The model rejects a temperature; the same request without one may succeed."""
 
 
 class ToolsRefusedError(FatalModelError):
-    """The model takes no native tools; they can be offered as text."""
+    """The model has no native tool calls; tools can be offered as text."""
 
     over_tools = True
 
 
 class OutputRefusedError(FatalModelError):
-    """The model takes no schema of its answer, or not this one; words alone can ask for it.
+    """The model rejects a schema of its answer, or this one; the prompt can still describe it.
 
-    Servers that make grammars of tools refuse those in the same words.
+    Servers that compile tools to grammars reject tools in the same words.
     """
 
     over_tools = True
@@ -87,15 +87,15 @@ class OutputRefusedError(FatalModelError):
 
 @dataclass(frozen=True)
 class Account:
-    """Whom we ask, for what model, with which key ("" for none)."""
+    """The provider, model and key of a request; an empty key sends none."""
 
     provider: Provider
     model: str
     api_key: str = field(default="", repr=False)
 
-    def excerpt(self, said: bytes | str) -> str:
-        """The start of what the provider said, on one line, without our key."""
-        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+    def excerpt(self, quote: bytes | str) -> str:
+        """Return the start of the provider's text, on one line, without the key."""
+        text = quote.decode("utf-8", "replace") if isinstance(quote, bytes) else quote
         if self.api_key:
             text = text.replace(self.api_key, "[key]")
         text = " ".join(text.split())
@@ -104,19 +104,19 @@ class Account:
 
 @dataclass(frozen=True)
 class Complaint:
-    """A provider's error: its message and its kinds (type, code) as text."""
+    """A provider's error: its message, and its kinds (type, code) as text."""
 
     message: str
     kinds: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
-        """Everything that a pattern may look at."""
+        """The text that patterns match."""
         return " ".join((*self.kinds, self.message))
 
     @property
     def status(self) -> int:
-        """The HTTP status that this error would have had; 500 when it does not say."""
+        """The HTTP status of an error inside a stream; 500 if unknown."""
         for kind in self.kinds:
             if re.fullmatch(r"[45]\d\d", kind):
                 return int(kind)
@@ -126,7 +126,7 @@ class Complaint:
 
 
 def stated_error(data: bytes) -> Complaint | None:
-    """The error that a response or an event states in its ``error`` field, if it does."""
+    """Return the error in the ``error`` field of a response or event, if any."""
     if b'"error"' not in data:
         return None
     try:
@@ -145,40 +145,40 @@ def stated_error(data: bytes) -> Complaint | None:
 def failure(
     account: Account, status: int, complaint: Complaint, retry_after: float | None = None
 ) -> ModelError:
-    """The error for an HTTP status of 300 or more; its message says what to do."""
+    """Return the error for an HTTP status of 300 or more; its message says what to do."""
     words = complaint.words
-    said = f": {account.excerpt(complaint.message)}" if complaint.message.strip() else ""
+    quote = f": {account.excerpt(complaint.message)}" if complaint.message.strip() else ""
     name = account.provider.name
     bad_request = status == HTTPStatus.BAD_REQUEST
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (bad_request and OVERFLOW.search(words)):
         return ContextOverflowError(
-            f"{name} says that the request is longer than {account.model!r} takes{said}"
+            f"{name} says that the request is longer than {account.model!r} takes{quote}"
         )
-    if bad_request and "tool_use_failed" in words:  # Groq: the model wrote a call it cannot parse
+    if bad_request and "tool_use_failed" in words:  # Groq cannot parse the model's call
         return _over_tools(
-            RetryableModelError(f"{name} could not read the model's tool call{said}")
+            RetryableModelError(f"{name} could not read the model's tool call{quote}")
         )
     if bad_request and TEMPERATURE.search(words):
-        return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{said}")
-    if status in REFUSING and (refused := _refused(account, words, said)) is not None:
+        return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{quote}")
+    if status in REFUSING and (refused := _refused(account, words, quote)) is not None:
         return refused
-    status = _meant(status, words)
+    status = _true_status(status, words)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        error: ModelError = RetryableModelError(f"{name} answered {status}{said}", retry_after)
+        error: ModelError = RetryableModelError(f"{name} answered {status}{quote}", retry_after)
     else:
         kind = AccountError if status in NO_ACCOUNT else FatalModelError
-        error = kind(f"{name} {_advice(account, status)}{said}")
+        error = kind(f"{name} {_advice(account, status)}{quote}")
     return _over_tools(error) if status in TOOL_TROUBLE else error
 
 
-def _refused(account: Account, words: str, said: str) -> FatalModelError | None:
-    """What a model does not take that can be done without."""
+def _refused(account: Account, words: str, quote: str) -> FatalModelError | None:
+    """Return the error for something optional that the model rejects."""
     name = account.provider.name
     if TOOLS.search(words):
-        return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{said}")
+        return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{quote}")
     if OUTPUT.search(words):
-        told = f"{name} does not take the schema of the answer for {account.model!r}{said}"
-        return OutputRefusedError(told)
+        problem = f"{name} does not take the schema of the answer for {account.model!r}{quote}"
+        return OutputRefusedError(problem)
     return None
 
 
@@ -187,8 +187,8 @@ def _over_tools(error: ModelError) -> ModelError:
     return error
 
 
-def _meant(status: int, words: str) -> int:
-    """The status that fits the words, where providers answer 400 or 429 for something else."""
+def _true_status(status: int, words: str) -> int:
+    """Return the status that fits the words; some providers send 400 or 429 for everything."""
     if NO_CREDIT.search(words):
         return HTTPStatus.PAYMENT_REQUIRED
     if UNKNOWN_MODEL.search(words):
@@ -215,9 +215,9 @@ def _unknown_model(account: Account) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that the provider asks us to wait: ``retry-after-ms``, seconds or an HTTP date.
+    """Return the seconds to wait, by ``retry-after-ms`` or ``retry-after`` (number or date).
 
-    ``now`` is seconds since the epoch. None when it does not ask, or not in a known form.
+    ``now`` is seconds since the epoch. None if the header is missing or unreadable.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -236,7 +236,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def headline(error: ModelError) -> str:
-    """The part of an error's message that quotes nobody."""
+    """Return the part of an error's message without quotes of a provider."""
     return str(error).partition(": ")[0]
 
 

@@ -1,4 +1,4 @@
-"""Answers in OpenAI's chat format, whole or streamed, with what compatible servers get wrong."""
+"""Parse answers in OpenAI's chat format, whole or streamed, allowing for servers' deviations."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -13,7 +13,7 @@ from thinker.protocol.messages import AssistantMessage, Usage
 
 
 def _text(value: JsonValue) -> JsonValue:
-    """A content that came as a list of parts, as its text."""
+    """Join a content that arrived as a list of parts."""
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
@@ -25,7 +25,7 @@ def _text_or_none(value: JsonValue) -> JsonValue:
 
 
 def _json_text(value: JsonValue) -> JsonValue:
-    """Arguments that came as an object, as the text that they should have been."""
+    """Encode arguments that arrived as an object instead of JSON text."""
     return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
 
 
@@ -45,7 +45,7 @@ class _Call(_Lenient):
 
 
 class _Part(_Lenient):
-    """A message, or what a chunk adds to one."""
+    """A message, or the part of one that a chunk adds."""
 
     content: Annotated[str | None, BeforeValidator(_text)] = None
     reasoning_content: Annotated[str | None, BeforeValidator(_text_or_none)] = None
@@ -79,7 +79,7 @@ class _Completion(_Lenient):
 
 @dataclass
 class _OpenCall:
-    """A tool call that is still being written; ``index`` is where the provider puts it."""
+    """A tool call that is still being streamed; ``index`` is its position."""
 
     index: int
     id: str = ""
@@ -89,12 +89,12 @@ class _OpenCall:
 
 @dataclass
 class OpenAIAnswer:
-    """Collects one answer of ``provider/model`` (`name`)."""
+    """Collects one answer of ``provider/model``."""
 
     provider: str
     model: str
     finished: bool = False
-    _said: TextBuffer = field(default_factory=TextBuffer)
+    _text_so_far: TextBuffer = field(default_factory=TextBuffer)
     _reasoning: TextBuffer = field(default_factory=TextBuffer)
     _refusal: TextBuffer = field(default_factory=TextBuffer)
     _finish: str = ""
@@ -105,13 +105,13 @@ class OpenAIAnswer:
     @property
     def text(self) -> str:
         """The answer's text so far."""
-        return self._said.text
+        return self._text_so_far.text
 
     def feed(self, data: bytes) -> bool:
-        """Take a whole response or a chunk; true at the mark ``[DONE]``.
+        """Add a whole response or one chunk; return true at the mark ``[DONE]``.
 
         Raises:
-            ValueError: it is no chat completion.
+            ValueError: the data is not a chat completion.
         """
         if data.strip() == b"[DONE]":
             self.finished = True
@@ -128,13 +128,13 @@ class OpenAIAnswer:
     def _choice(self, choice: _Choice) -> None:
         part = choice.delta or choice.message
         if part is not None:
-            self._said.add(part.content)
+            self._text_so_far.add(part.content)
             self._reasoning.add(part.reasoning_content or part.reasoning)
             self._refusal.add(part.refusal)
             for call in part.tool_calls or ():
                 self._call(call, new=part is choice.message)
         if choice.finish_reason == "error":
-            raise ValueError("the provider gave up")
+            raise ValueError("the provider ended the answer with an error")
         if choice.finish_reason or choice.message is not None:
             self._finish = choice.finish_reason or ""
             self.finished = True
@@ -150,10 +150,10 @@ class OpenAIAnswer:
         call.arguments.add(function.arguments)
 
     def _continued(self, part: _Call, function: _Function) -> _OpenCall | None:
-        """The call that a streamed part goes on with; None when it starts one.
+        """Return the call that a streamed part continues; None if it starts one.
 
-        Some servers send no index and some send index 0 for every call; a new id together with
-        a name then starts a new call.
+        Some servers send no index and some send index 0 for every call; a new id together with a
+        name then starts a new call.
         """
         same = [call for call in self._calls if _belongs(part, call)]
         if not same and not function.name:
@@ -163,7 +163,7 @@ class OpenAIAnswer:
         return same[-1]
 
     def response(self, request_id: str) -> ModelResponse:
-        """The answer so far, its calls in the provider's order."""
+        """Return the answer so far, its calls in the provider's order."""
         calls = sorted((call for call in self._calls if call.name), key=lambda call: call.index)
         ids = unique_ids([call.id for call in calls])
         cut = self._finish == "length"
@@ -191,7 +191,7 @@ def _belongs(part: _Call, call: _OpenCall) -> bool:
 
 
 def _is_another(part: _Call, call: _OpenCall) -> bool:
-    """Whether a part that carries a name cannot be a continuation of ``call``."""
+    """Return whether a part with a name cannot continue ``call``."""
     if part.id:
         return bool(call.id) and part.id != call.id
     return part.index is None and bool(call.name)

@@ -28,9 +28,9 @@ CLOSING = Closing(optional=False)
 
 
 class OpenAIChat(ProviderModel):
-    """One model behind ``{base_url}/chat/completions``.
+    """One model at ``{base_url}/chat/completions``.
 
-    With an empty API key no Authorization is sent.
+    With an empty API key no Authorization header is sent.
     """
 
     def _url(self, base_url: str) -> str:
@@ -47,9 +47,10 @@ class OpenAIChat(ProviderModel):
 
 
 def request_body(account: Account, request: ModelRequest) -> JsonObject:
-    """The request in OpenAI's words: no field that is not needed, none that is null.
+    """Build the body of a chat completion, without null or unneeded fields.
 
-    What stays the same from call to call comes first, so that long requests begin with equal bytes.
+    Fields that stay the same from call to call come first, so that a provider's prompt cache can
+    match the longest prefix.
     """
     body: JsonObject = {"model": account.model}
     if request.cache_key and account.provider.cache_key:
@@ -65,7 +66,7 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.max_output_tokens is not None:
-        # OpenAI's own reasoning models refuse the old name; most compatible servers know no other.
+        # OpenAI's reasoning models reject the old name; most compatible servers only know that one.
         new_name = account.provider.name == "openai"
         body["max_completion_tokens" if new_name else "max_tokens"] = request.max_output_tokens
     if request.on_text is not None:
@@ -74,23 +75,24 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     return body
 
 
-def _reasoning(provider: str, wanted: Reasoning | None) -> JsonObject:
-    """OpenRouter has an object for it, everybody else the effort alone."""
-    if wanted is None:
+def _reasoning(provider: str, reasoning: Reasoning | None) -> JsonObject:
+    """Return OpenRouter's ``reasoning`` object; for others ``reasoning_effort``, if any."""
+    if reasoning is None:
         return {}
     if provider != "openrouter":
-        return {} if wanted.effort is None else {"reasoning_effort": wanted.effort}
-    amount: JsonObject = {} if wanted.effort is None else {"effort": wanted.effort}
-    if wanted.max_tokens is not None:
-        amount = {"max_tokens": wanted.max_tokens}
-    return {"reasoning": {**amount, "exclude": not wanted.recorded}} if amount else {}
+        return {} if reasoning.effort is None else {"reasoning_effort": reasoning.effort}
+    amount: JsonObject = {} if reasoning.effort is None else {"effort": reasoning.effort}
+    if reasoning.max_tokens is not None:
+        amount = {"max_tokens": reasoning.max_tokens}
+    return {"reasoning": {**amount, "exclude": not reasoning.recorded}} if amount else {}
 
 
 def _output(schema: JsonObject) -> JsonObject:
-    """Strict where every field is named and required, else as good as the server can."""
+    """Return a strict schema if every field is named and required; otherwise ``schema``."""
     closed = CLOSING.closed(schema)
-    told: JsonObject = {"name": "answer", "schema": closed or schema, "strict": closed is not None}
-    return {"type": "json_schema", "json_schema": told}
+    strict = closed is not None
+    answer: JsonObject = {"name": "answer", "schema": closed or schema, "strict": strict}
+    return {"type": "json_schema", "json_schema": answer}
 
 
 def _choice(choice: ToolChoice) -> JsonValue:
@@ -100,19 +102,18 @@ def _choice(choice: ToolChoice) -> JsonValue:
 
 
 def _messages(request: ModelRequest) -> list[JsonObject]:
-    system: list[JsonObject] = (
+    wire: list[JsonObject] = (
         [{"role": "system", "content": request.system}] if request.system else []
     )
-    wire = system
-    told = request.reasoning is not None and request.reasoning.include
-    found: list[Image] = []  # by tools, whose messages cannot hold pictures in this format
+    reasoning = request.reasoning is not None and request.reasoning.include
+    found: list[Image] = []  # in tool results, which cannot hold pictures in this format
     for message in request.messages:
         if not isinstance(message, ToolResult):
             wire += _pictures(found)
             found = []
         else:
             found += message.images
-        wire.append(_message(message, told=told))
+        wire.append(_message(message, reasoning=reasoning))
     return wire + _pictures(found)
 
 
@@ -120,13 +121,15 @@ def _pictures(found: Sequence[Image]) -> list[JsonObject]:
     return [_user(UserMessage(content=FROM_TOOLS, images=tuple(found)))] if found else []
 
 
-def _message(message: Message, *, told: bool) -> JsonObject:
+def _message(message: Message, *, reasoning: bool) -> JsonObject:
     if isinstance(message, UserMessage):
         return _user(message)
     if isinstance(message, ToolResult):
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
-    thoughts: JsonObject = {"reasoning_content": message.reasoning} if told else {}
-    return _assistant(message) | (thoughts if message.reasoning else {})
+    wire = _assistant(message)
+    if reasoning and message.reasoning:
+        wire["reasoning_content"] = message.reasoning
+    return wire
 
 
 def _user(message: UserMessage) -> JsonObject:
@@ -151,7 +154,7 @@ def _assistant(message: AssistantMessage) -> JsonObject:
 
 
 def _call(call: ToolCall) -> JsonObject:
-    # A malformed call goes back as {}: many servers parse the history's arguments and refuse it.
+    # A malformed call is sent as {}: many servers parse the arguments in the history.
     arguments = orjson.dumps(call.arguments).decode()
     return {
         "id": call.id,

@@ -1,4 +1,4 @@
-"""The schema of an answer as providers hold a model to it: every object named and closed."""
+"""JSON Schemas of answers in the strict form that providers enforce: closed objects only."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,9 @@ from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
 
-NAMED = frozenset({"properties", "$defs", "definitions"})  # schemas by name
+NAMED = frozenset({"properties", "$defs", "definitions"})  # keywords that map names to schemas
 KEPT = frozenset({"type", "required", "enum", "const", "$ref", "description", "title", "format"})
-# No provider takes all of these. An answer is checked against them here.
+# Not all providers accept these; the worker checks answers against them itself.
 LEFT_OUT = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"}
     | {"minLength", "maxLength", "minItems", "maxItems", "uniqueItems"}
@@ -19,33 +19,34 @@ SAYING_NOTHING = LEFT_OUT | {"title", "description"}
 
 @dataclass(frozen=True)
 class Closing:
-    """One provider's rule: whether a closed object may have ``optional`` fields."""
+    """One provider's rule for closed objects: whether they may have ``optional`` fields."""
 
     optional: bool
 
     def closed(self, schema: JsonObject) -> JsonObject | None:
-        """The schema with no object that takes fields without a name.
+        """Return the schema with every object closed to unnamed fields.
 
-        Whatever fits it fits the schema that was given, but for limits of numbers, texts and
-        lists. None when it cannot be said so: maps, values of any type, combinations.
+        A value that matches it also matches ``schema``, except for limits on numbers, texts and
+        lists. None if the schema cannot be expressed this way: maps, values of any type,
+        combinations.
         """
         try:
-            told = self._closed(schema)
+            closed = self._closed(schema)
         except ValueError:
             return None
-        return told if told.get("type") == "object" else None
+        return closed if closed.get("type") == "object" else None
 
     def _closed(self, schema: JsonObject) -> JsonObject:
         if not schema.keys() - SAYING_NOTHING:
             raise ValueError("a value of any type")
-        told: JsonObject = {
+        closed: JsonObject = {
             key: self._value(key, value) for key, value in schema.items() if key not in LEFT_OUT
         }
-        kind, properties = told.get("type"), told.get("properties")
+        kind, properties = closed.get("type"), closed.get("properties")
         if kind == "object" or (isinstance(kind, list) and "object" in kind) or properties:
-            self._check(properties, told.get("required", []))
-            told["additionalProperties"] = False
-        return told
+            self._check(properties, closed.get("required", []))
+            closed["additionalProperties"] = False
+        return closed
 
     def _value(self, key: str, value: JsonValue) -> JsonValue:
         if key in NAMED and isinstance(value, dict):
@@ -55,12 +56,12 @@ class Closing:
         if key == "items":
             return self._schema(value)
         if key not in KEPT:
-            raise ValueError(f"{key} is not taken")
+            raise ValueError(f"{key} is not supported")
         return value
 
     def _schema(self, schema: JsonValue) -> JsonValue:
         if not isinstance(schema, dict):
-            raise ValueError("a value of any type or none")  # noqa: TRY004 - it is valid, not taken
+            raise ValueError("a value of any type or none")  # noqa: TRY004 - valid, but not supported
         return self._closed(schema)
 
     def _check(self, properties: JsonValue, required: JsonValue) -> None:

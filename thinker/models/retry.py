@@ -1,4 +1,4 @@
-"""Models around models: one asks again, one asks the next."""
+"""Model wrappers that retry: one repeats a call, one falls back to another model."""
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,16 +13,16 @@ from thinker.models.failures import headline
 from thinker.models.textonly import text_only
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
-LONGEST_DELAY = 60.0  # seconds; a provider that asks for more is given up
+LONGEST_DELAY = 60.0  # seconds; give up if a provider requests more
 
 log = structlog.get_logger()
 
 
 def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> float:
-    """Seconds to wait after the ``attempt``-th failure (from 1).
+    """Return the seconds to wait after the ``attempt``-th failure (from 1).
 
-    At least what the provider asked for, plus jitter, so that agents do not return together;
-    ``rng`` gives numbers from 0 to 1.
+    At least as long as the provider requests, plus jitter, so that agents do not retry in step.
+    ``rng`` returns numbers from 0 to 1.
     """
     if retry_after is not None:
         return retry_after + FIRST_DELAY * rng()
@@ -31,11 +31,10 @@ def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> 
 
 
 class Retrying(ModelWrapper):
-    """Asks a model again when that may help.
+    """A model whose retryable failures are retried.
 
-    It gives up after ``attempts``, when the provider asks to wait for longer than
-    `LONGEST_DELAY`, and when the next attempt would begin more than ``patience`` seconds after
-    the first.
+    It gives up after ``attempts``, if the provider requests a wait longer than `LONGEST_DELAY`, or
+    if the next attempt would begin more than ``patience`` seconds after the first.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Retrying(ModelWrapper):
         self._rng = rng
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask until it answers or asking again is of no use.
+        """Call the model until it answers or a retry is useless.
 
         Raises:
             ModelError: the last failure.
@@ -86,11 +85,11 @@ class Retrying(ModelWrapper):
 
 
 class Fallback:
-    """Asks the first model, and the next one whenever a model fails.
+    """Calls the first model, and the next one whenever a model fails.
 
-    A request that is too long is not passed on: it must be shortened, not sent elsewhere. When all
-    failed, the first that may have failed over tools is asked once more without any: an answer in
-    words from what was found so far is better than none.
+    A request that is too long goes to no other model: it must be shortened. If all fail, the first
+    model whose failure tools may have caused is called once more without tools: an answer in words
+    is better than none.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
@@ -102,14 +101,14 @@ class Fallback:
         return self._models[0].name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask in order.
+        """Call the models in order.
 
         Raises:
-            AccountError: no model takes its key.
+            AccountError: every model refused its key.
             ModelError: the last other failure, or a request that is too long.
         """
         over_tools: list[Model] = []
-        passing: ModelError | None = None  # a failure that no person has to mend
+        transient: ModelError | None = None  # the last failure that needs no operator
         for model, following in zip_longest(self._models, self._models[1:]):
             try:
                 return await model.complete(request)
@@ -119,9 +118,9 @@ class Fallback:
                 if error.over_tools and request.tools:
                     over_tools.append(model)
                 if not isinstance(error, AccountError):
-                    passing = error
+                    transient = error
                 if following is None and not over_tools:
-                    raise passing or error from None
+                    raise transient or error from None
                 log.warning(
                     "model_fallback",
                     model=model.name,

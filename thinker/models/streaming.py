@@ -1,10 +1,10 @@
-"""Server-sent events, as providers stream them."""
+"""Incremental reading of streamed answers: server-sent events and growing text."""
 
 
 class EventReader:
-    r"""Cuts a byte stream into the ``data:`` payloads of its events, however it was chunked.
+    r"""Cuts a byte stream into the ``data:`` payloads of its events, independent of chunking.
 
-    Lines end at ``\n`` bytes alone: U+2028 and U+0085 may stand inside a JSON string.
+    Only ``\n`` bytes end a line: U+2028 and U+0085 may occur inside a JSON string.
     """
 
     def __init__(self) -> None:
@@ -12,7 +12,7 @@ class EventReader:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that this chunk completes."""
+        """Return the events that this chunk completes."""
         first, *lines = chunk.split(b"\n")
         self._line.append(first)
         events = []
@@ -22,7 +22,7 @@ class EventReader:
         return events
 
     def close(self) -> list[bytes]:
-        """The last event, of a stream that ended without the blank line after it."""
+        """Return the last event of a stream that ended without a blank line."""
         return [*self._end_line(), *self._end_event()]
 
     def _end_line(self) -> list[bytes]:
@@ -39,19 +39,19 @@ class EventReader:
 
 
 class TextBuffer:
-    """Adding a piece costs as much as the piece is long, whatever came before."""
+    """Text that arrives in pieces; adding a piece costs its own length."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
 
     def add(self, piece: str | None) -> None:
-        """More of the text."""
+        """Append a piece; None and empty pieces add nothing."""
         if piece:
             self._pieces.append(piece)
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text so far."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""

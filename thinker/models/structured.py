@@ -1,7 +1,7 @@
-"""How a model is told the schema of its answer: by its provider's own means, or in words alone.
+"""Send the schema of an answer to the provider, where that works.
 
-The words stand in the prompt either way, and every answer is checked (`thinker.answers`): what is
-sent here only makes it likelier that the first one fits.
+The prompt describes the schema in any case, and `thinker.answers` checks every answer: sending the
+schema only makes it likelier that the first one matches.
 """
 
 from dataclasses import replace
@@ -14,30 +14,30 @@ from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import OutputRefusedError, headline
 from thinker.protocol.messages import JsonObject
 
-Way = Literal["native", "text", "auto"]
-MAX_REFUSED = 4  # schemas; a model that refused so many takes none
+StructuredMode = Literal["native", "text", "auto"]
+MAX_REFUSED = 4  # schemas; after this many refusals no schema is sent
 log = structlog.get_logger()
 
 
 class StructuredOutput(ModelWrapper):
-    """A model that is sent the schema of its answer where that does no harm.
+    """A model that receives the schema of its answer.
 
-    ``auto`` asks without the schema once the model has refused it, and sends none ``beside_tools``
-    unless it is known to help: many servers hold a model to the schema so firmly that it can call
-    no tool. ``native`` sends it always, and a refusal is an error; ``text`` never does.
+    ``native`` always sends it, and a refusal is an error; ``text`` never does. ``auto`` stops
+    sending a schema that the model refused, and leaves it out of requests with tools unless
+    ``beside_tools``: many servers enforce the schema so strictly that the model cannot call a tool.
     """
 
-    def __init__(self, model: Model, way: Way, *, beside_tools: bool) -> None:
+    def __init__(self, model: Model, mode: StructuredMode, *, beside_tools: bool) -> None:
         super().__init__(model)
-        self._way = way
+        self._mode = mode
         self._beside_tools = beside_tools
         self._refused: set[bytes] = set()
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask the way that works; a refusal is logged, and remembered.
+        """Call the model; in mode ``auto``, log and remember a refusal.
 
         Raises:
-            ModelError: the failure of the model inside.
+            ModelError: the wrapped model failed.
         """
         if request.output is None:
             return await self._model.complete(request)
@@ -47,7 +47,7 @@ class StructuredOutput(ModelWrapper):
         try:
             return await self._model.complete(request)
         except OutputRefusedError as error:
-            if self._way == "native":
+            if self._mode == "native":
                 raise
             log.warning("output_schema_refused", model=self.name, why=headline(error))
         response = await self._model.complete(plain)
@@ -55,10 +55,10 @@ class StructuredOutput(ModelWrapper):
         return response
 
     def _sends(self, request: ModelRequest, schema: JsonObject) -> bool:
-        if self._way != "auto":
-            return self._way == "native"
-        free = request.tools and request.tool_choice.mode != "none"
-        if free and not self._beside_tools:
+        if self._mode != "auto":
+            return self._mode == "native"
+        may_call = request.tools and request.tool_choice.mode != "none"
+        if may_call and not self._beside_tools:
             return False
         return len(self._refused) < MAX_REFUSED and _key(schema) not in self._refused
 

@@ -10,7 +10,7 @@ from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResul
 
 
 def text_only(request: ModelRequest) -> ModelRequest:
-    """The same request without tools; what was called so far is told in words.
+    """Return the request without tools, its earlier tool calls rewritten as text.
 
     Providers refuse tool calls in a transcript whose tools are not declared.
     """
@@ -23,11 +23,11 @@ def _in_words(messages: Iterable[Message]) -> Iterator[Message]:
             result = f"[Result of {message.name}]\n{message.content}"
             yield UserMessage(content=result, images=message.images)
         elif isinstance(message, AssistantMessage) and message.tool_calls:
-            called = (
+            calls = (
                 f"[Called {call.name} with {orjson.dumps(call.arguments).decode()}]"
                 for call in message.tool_calls
             )
-            said = [message.content] if message.content else []
-            yield AssistantMessage(content="\n".join([*said, *called]))
+            text = [message.content] if message.content else []
+            yield AssistantMessage(content="\n".join([*text, *calls]))
         else:
             yield message

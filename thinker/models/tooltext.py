@@ -1,7 +1,7 @@
-"""How a model is given tools: its own way, as text, or as text once it has refused them.
+"""Offer tools to a model natively, as text, or as text once it has refused them.
 
-A model adapter speaks its provider's tool calls. `TextTools` puts seed 003's text protocol in
-front of any of them, so that the loop asks the same of both and does not know which it has.
+A model adapter uses its provider's tool calls. `TextTools` adds a text protocol to any adapter, so
+that the loop treats both alike.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Literal, TypeGuard
 import orjson
 import structlog
 
-from thinker.jsontext import mended
+from thinker.jsontext import repaired
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper, OnText
 from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
@@ -35,37 +35,37 @@ THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 log = structlog.get_logger()
 
 
-def with_tools(model: Model, way: ToolCalls) -> Model:
-    """The model with its tools given this way; ``auto`` is native until it is refused."""
-    if way == "native":
+def with_tools(model: Model, mode: ToolCalls) -> Model:
+    """Return the model with its tools offered this way; ``auto`` is native until refused."""
+    if mode == "native":
         return model
-    return TextTools(model) if way == "text" else AutoTools(model)
+    return TextTools(model) if mode == "text" else AutoTools(model)
 
 
 def tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
-    """What a model that is given tools as text finds before its system prompt."""
+    """Return the text before the system prompt of a model that is offered tools as text."""
     if not tools:
         return ""
     names = {tool.name for tool in tools}
-    internal = [name for name in INTERNAL if name not in names]  # one that is offered is ours
+    internal = [name for name in INTERNAL if name not in names]  # unless offered
     return developer_instructions(block(tools, choice, internal=internal), RESULTS)
 
 
 class TextTools(ModelWrapper):
-    """A model that is given its tools as text, whatever it can do itself."""
+    """A model that is offered its tools as text."""
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask in text, and read the calls out of the answer.
+        """Describe the tools in the prompt and parse the calls out of the answer.
 
         Raises:
-            ModelError: the failure of the model inside.
+            ModelError: the wrapped model failed.
         """
-        told = tool_block(request.tools, request.tool_choice)
-        calls = _parser(request) is not None  # which a schema of the answer would forbid
+        instructions = tool_block(request.tools, request.tool_choice)
+        calls = _parser(request) is not None  # a schema of the answer would forbid calls
         response = await self._model.complete(
             replace(
                 request,
-                system=developer_instructions(told, request.system),
+                system=developer_instructions(instructions, request.system),
                 messages=as_text(request.messages),
                 tools=(),
                 output=None if calls else request.output,
@@ -73,21 +73,21 @@ class TextTools(ModelWrapper):
             )
         )
         message = _read(request, response)
-        return replace(response, message=message, tool_block=told)
+        return replace(response, message=message, tool_block=instructions)
 
 
 class AutoTools(ModelWrapper):
-    """A model that is given its tools natively, and as text after it has refused them."""
+    """A model that is offered tools natively, and as text once it has refused them."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._text: TextTools | None = None
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask the way that works; the first refusal is logged, and remembered.
+        """Call the model; log and remember the first refusal.
 
         Raises:
-            ModelError: the failure of the model inside.
+            ModelError: the wrapped model failed.
         """
         if self._text is None:
             try:
@@ -99,14 +99,14 @@ class AutoTools(ModelWrapper):
 
 
 def _parser(request: ModelRequest) -> TextCallParser | None:
-    """The parser of an answer; None where no call may be in it."""
+    """Return a parser for the answer; None if no call is allowed."""
     if not request.tools or request.tool_choice.mode == "none":
         return None
     return TextCallParser(rules(request.tools, request.tool_choice))
 
 
 def _without_calls(request: ModelRequest) -> OnText | None:
-    """A view of the growing answer that shows people its text and never a block."""
+    """Return an ``on_text`` that hides tool-call blocks from a streaming answer."""
     show, parser = request.on_text, _parser(request)
     if show is None or parser is None:
         return show
@@ -127,9 +127,9 @@ def _without_calls(request: ModelRequest) -> OnText | None:
 
 
 def _read(request: ModelRequest, response: ModelResponse) -> AssistantMessage:
-    """The answer with its blocks as tool calls."""
+    """Return the answer with its blocks as tool calls."""
     message, parser = response.message, _parser(request)
-    thought = THOUGHT.match(message.content)  # what is weighed there is not done
+    thought = THOUGHT.match(message.content)  # calls inside are only considered
     content = message.content[thought.end() :] if thought else message.content
     if parser is None or OPEN not in content:
         return message
@@ -149,13 +149,13 @@ def _is_call(event: Event) -> TypeGuard[TextToolCall | ToolCallProblem]:
 
 
 def _call(event: TextToolCall | ToolCallProblem, call_id: str) -> ToolCall:
-    """The call of a block; one that cannot be read becomes one that cannot run."""
+    """Return the call of a block; an unreadable block becomes a call that cannot run."""
     if isinstance(event, TextToolCall):
         return tool_call(call_id, event.name, event.arguments)
     if event.call is not None:
         return tool_call(call_id, event.call.name, event.call.arguments)
-    if event.raw.endswith(CLOSE):  # half a block that was mended must not run
-        payload = mended(event.raw.removeprefix(OPEN).removesuffix(CLOSE)) or {}
+    if event.raw.endswith(CLOSE):  # a block cut in half must not be repaired and run
+        payload = repaired(event.raw.removeprefix(OPEN).removesuffix(CLOSE)) or {}
         name, arguments = payload.get("name"), payload.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, str | dict):
             text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()

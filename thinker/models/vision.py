@@ -1,4 +1,4 @@
-"""Which models see pictures; the others read what a picture is of, as far as that is known."""
+"""Send pictures to models that see them, and descriptions to the others."""
 
 import re
 from dataclasses import replace
@@ -13,8 +13,7 @@ from thinker.models.failures import headline
 
 log = structlog.get_logger()
 
-# By the names under which providers and local servers offer them; a wrong guess is put right by
-# "vision" in agents.json.
+# Names that providers and local servers use; "vision" in agents.json corrects a wrong guess.
 SEES = re.compile(
     r"claude-(?!2|instant)|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-[5-9]|chatgpt-4o|\bo1\b(?!-mini)|\bo3\b(?!-mini)"
     r"|\bo4-mini|gemini|gemma-?3|llama-?4|llava|pixtral|moondream|minicpm-v|mistral-(?:small|medium)-3"
@@ -24,15 +23,15 @@ SEES = re.compile(
 
 
 def sees(model: str, setting: Literal["auto", "on", "off"]) -> bool:
-    """Whether a model takes pictures: as it is set, else by its name."""
+    """Return whether a model sees pictures: by the setting, or for ``auto`` by its name."""
     return SEES.search(model) is not None if setting == "auto" else setting == "on"
 
 
 class VisionFilter(ModelWrapper):
-    """A model that is shown pictures, or descriptions in their place if it sees none.
+    """A model that receives pictures if it sees them, and otherwise their descriptions.
 
-    One that refuses a request with pictures is asked again without: a guess by name may be wrong,
-    and a broken picture must not keep a conversation from going on.
+    A request refused with pictures is repeated without: a guess by name may be wrong, and a broken
+    picture must not block the conversation.
     """
 
     def __init__(self, model: Model, *, sees: bool) -> None:
@@ -40,10 +39,10 @@ class VisionFilter(ModelWrapper):
         self._sees = sees
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask the model inside.
+        """Call the wrapped model.
 
         Raises:
-            ModelError: what it raises.
+            ModelError: the wrapped model failed.
         """
         messages = tuple(map(described, request.messages))
         if messages == request.messages:

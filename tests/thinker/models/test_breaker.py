@@ -104,7 +104,7 @@ async def test_refusal_is_an_answer(error: ModelError, state: str) -> None:
 async def test_open_circuit_says_for_how_long() -> None:
     """The message is for the operator."""
     model = CircuitBreakerModel(ScriptedModel(), opened(), lambda: 18.0)
-    with pytest.raises(CircuitOpenError, match="failed too often; left alone for 42"):
+    with pytest.raises(CircuitOpenError, match="failed too often; the next try is in 42"):
         await model.complete(REQUEST)
 
 

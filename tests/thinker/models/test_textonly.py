@@ -64,7 +64,7 @@ async def test_every_model_is_asked_with_tools_first() -> None:
     [
         (refused(401), REQUEST),
         (refused(429), REQUEST),
-        (RetryableModelError("groq was not reached"), REQUEST),
+        (RetryableModelError("groq is unreachable"), REQUEST),
         (refused(), ModelRequest(system="", messages=REQUEST.messages[:1])),
     ],
 )
