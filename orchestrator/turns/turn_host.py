@@ -12,7 +12,7 @@ import structlog
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import attachments, prompt_records, steering, steps
+from orchestrator.journal.turns import attachments, internal_messages, prompt_records, steps
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
@@ -175,7 +175,7 @@ class TurnHost:
         def takes(row: InboxRow) -> bool:
             return agent_for(db, self.services.agents(), row) == self.turn.agent_id
 
-        return steering.enter(db, self.turn, takes)
+        return internal_messages.enter(db, self.turn, takes)
 
     def show(self, text: str) -> None:
         """The answer so far."""

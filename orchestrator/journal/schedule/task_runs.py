@@ -13,8 +13,8 @@ from orchestrator import chat_texts
 from orchestrator.journal.db import audit
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
-from orchestrator.journal.turns import inbox, notes, outbox, sessions, transcript
-from orchestrator.journal.turns.notes import Note
+from orchestrator.journal.turns import inbox, internal_messages, outbox, sessions, transcript
+from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide
 from orchestrator.schedules.times import MINUTE, following, passed, realigned
@@ -112,9 +112,10 @@ def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
     ).get
     if known is not None:
         return
-    order = Note(inbox.TASK, f"{task.id}@{at}", task.name, task.agent_id, task.spec.instructions)
+    name = f"{task.id}@{at}"
+    order = InternalMessage(inbox.TASK, name, task.name, task.agent_id, task.spec.instructions)
     lane = f"{LANE}{task.agent_id}/{task.id}"
-    row = notes.post(db, _address(db, task), order, now, lane)
+    row = internal_messages.post(db, _address(db, task), order, now, lane)
     db.execute(
         "INSERT INTO task_run(task_id, scheduled_at, state, inbox_id, created_at)"
         " VALUES(?,?,'due',?,?)",

@@ -19,7 +19,7 @@ RESULT = "subagent_result"  # what it came to,
 HANDOFF = "handoff"  # and what an agent is told that takes a chat over
 REQUEST = "request"  # kind of a message that a program sent over HTTP
 RUNNING = "state IN('running','waiting') AND state = 'running'"  # a turn's, found by the index
-OURS = (TASK, SUBAGENT, RESULT, HANDOFF)
+INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it: work of ours has a line of its own
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
 )
@@ -79,7 +79,7 @@ class InboxRow:
     @property
     def ours(self) -> bool:
         """Whether the daemon wrote it, and no chat."""
-        return self.kind in OURS
+        return self.kind in INTERNAL
 
     def address(self) -> outbox.Address:
         """Where an answer goes."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import apsw
 from pydantic import Field
 
-from orchestrator.journal.turns import inbox, notes, steps
-from orchestrator.journal.turns.notes import Note
+from orchestrator.journal.turns import inbox, internal_messages, steps
+from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.messages import Frozen
@@ -102,14 +102,14 @@ def begin(
 ) -> None:
     """Put a piece of work into a subagent's line; ``address`` is the chat of the call's turn."""
     agent_id = db.execute("SELECT agent_id FROM subagent WHERE id = ?", (subagent_id,)).get
-    work = Note(
+    work = InternalMessage(
         kind=inbox.SUBAGENT,
         message_id=f"{call.turn_id}:{call.seq}",
         sender=subagent_id,
         agent_id=str(agent_id),
         text=task,
     )
-    row = notes.post(db, address, work, now, lane=LANE + subagent_id)
+    row = internal_messages.post(db, address, work, now, lane=LANE + subagent_id)
     db.execute(
         "INSERT INTO subagent_run(turn_id, seq, subagent_id, inbox_id, wait) VALUES(?,?,?,?,?)",
         (call.turn_id, call.seq, subagent_id, row, wait),
@@ -131,8 +131,8 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
 
 def tell(db: apsw.Connection, run: SubagentRun, message_id: str, text: str, now: int) -> None:
     """Put something that a subagent's work has come to into its parent's chat, once."""
-    news = Note(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
-    notes.post(db, inbox.load(db, run.inbox_id).address(), news, now)
+    news = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
+    internal_messages.post(db, inbox.load(db, run.inbox_id).address(), news, now)
 
 
 def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, Spec]:

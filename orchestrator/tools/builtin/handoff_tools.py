@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import apsw
 
-from orchestrator.journal.turns import handoffs, inbox, steering, steps, turns
-from orchestrator.journal.turns.notes import Note
+from orchestrator.journal.turns import handoffs, inbox, internal_messages, steps, turns
+from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
 from thinker.formats.prompts.subprompt import NO_INPUTS, said
@@ -43,8 +43,8 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
         text = said(use, call.arguments)
         handoffs.hand_over(db, turn.id, use.name, context.now)
         if text is not None:
-            note = Note(inbox.HANDOFF, call.idem_key, turn.agent_id, use.name, text)
-            steering.put(db, replace(turn, agent_id=use.name), note, context.now)
+            message = InternalMessage(inbox.HANDOFF, call.idem_key, turn.agent_id, use.name, text)
+            internal_messages.put(db, replace(turn, agent_id=use.name), message, context.now)
         return TAKEN_OVER.format(before=turn.agent_id, after=use.name)
 
     spec = ToolSpec(

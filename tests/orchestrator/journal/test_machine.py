@@ -19,8 +19,8 @@ from orchestrator.journal.turns import (
     cancellations,
     deadletters,
     inbox,
+    internal_messages,
     outbox,
-    steering,
     transcript,
     turns,
 )
@@ -105,7 +105,7 @@ class Journal(TurnMachine):
         turn = self.pick(number)
         with job(self.db):
             begun = bool(transcript.recorded(self.db, turn.id))
-            entered = steering.enter(self.db, turn, lambda _: True) if begun else ()
+            entered = internal_messages.enter(self.db, turn, lambda _: True) if begun else ()
             told = [text for step in transcript.recorded(self.db, turn.id) for text in step.entered]
         assert inbox.oldest_new(self.db, turn.chat_key) is None or not begun
         assert tuple(told[len(told) - len(entered) :]) == entered

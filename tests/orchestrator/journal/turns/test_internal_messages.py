@@ -1,4 +1,4 @@
-"""Messages that enter a turn: theirs from then on, in their place, whatever happens to it."""
+"""Messages that enter a running turn keep their place in it through deaths and cancellations."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +13,8 @@ from orchestrator.journal.turns import (
     cancellations,
     deadletters,
     inbox,
+    internal_messages,
     sessions,
-    steering,
     steps,
     transcript,
     turns,
@@ -38,7 +38,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 def enter(db: apsw.Connection, turn: Turn) -> tuple[UserMessage, ...]:
     """Everything that waits."""
     with job(db):
-        return steering.enter(db, turn, lambda _: True)
+        return internal_messages.enter(db, turn, lambda _: True)
 
 
 def steered(db: apsw.Connection) -> Turn:
@@ -91,7 +91,7 @@ def test_message_that_another_agent_answers_holds_up_the_line(db: apsw.Connectio
         return row.text != "yours"
 
     with job(db):
-        assert steering.enter(db, turn, mine) == (UserMessage(content="mine"),)
+        assert internal_messages.enter(db, turn, mine) == (UserMessage(content="mine"),)
     row = inbox.oldest_new(db, turn.chat_key)
     assert row is not None
     assert row.text == "yours"

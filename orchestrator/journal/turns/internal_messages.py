@@ -1,0 +1,101 @@
+"""Messages that the daemon itself sends to an agent, and messages that enter a running turn."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.db.store import FencedError
+from orchestrator.journal.turns import attachments, inbox, turns
+from orchestrator.journal.turns.inbox import Arrival, InboxRow
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.turns import Turn
+from thinker.protocol.messages import UserMessage
+
+
+@dataclass(frozen=True)
+class InternalMessage:
+    """A message from the daemon to an agent.
+
+    ``kind`` is one of `inbox.INTERNAL`; ``sender`` names the task, subagent or agent it is about.
+    """
+
+    kind: str
+    message_id: str
+    sender: str
+    agent_id: str
+    text: str
+
+
+def post(
+    db: apsw.Connection,
+    address: Address,
+    message: InternalMessage,
+    now: int,
+    lane: str | None = None,
+) -> int | None:
+    """Put a message into a chat's queue, or into the queue ``lane``; its answer goes to the chat.
+
+    Returns the inbox id, or None if the message was posted before.
+    """
+    inbound = InboundMessage(
+        channel=address.channel,
+        bot_id=address.bot_id,
+        chat_id=address.chat_id,
+        message_id=message.message_id,
+        sender_id="orchestrator",
+        sender_name=message.sender,
+        text=message.text,
+        thread_id=address.thread_id,
+        kind=message.kind,
+        private=address.private,
+        target=message.agent_id,
+    )
+    return inbox.store(db, Arrival(inbound), now, lane)
+
+
+def put(db: apsw.Connection, turn: Turn, message: InternalMessage, now: int) -> None:
+    """Post a message and make it part of a turn, after the turn's last model response."""
+    row = post(db, turns.origin(db, turn.id).address(), message, now)
+    step = db.execute(
+        "SELECT max(seq) FROM step WHERE turn_id = ? AND kind = 'model'", (turn.id,)
+    ).get
+    if row is not None:
+        _claim(db, turn, int(step or 0), row)
+
+
+def enter(
+    db: apsw.Connection, turn: Turn, takes: Callable[[InboxRow], bool]
+) -> tuple[UserMessage, ...]:
+    """Make new messages of a turn's chat part of the turn, after its last model response.
+
+    Args:
+        db: the journal, in a transaction.
+        turn: a running turn.
+        takes: whether the turn's agent answers a message. The first message that it does not
+            answer waits for a turn of its own, and so do all messages after it.
+
+    Raises:
+        FencedError: the turn is no longer run here, or has no model response yet.
+    """
+    step = db.execute(
+        "SELECT max(seq) FROM step JOIN turn ON turn.id = turn_id WHERE turn_id = ?"
+        " AND kind = 'model' AND turn.epoch = ? AND turn.state = 'running'",
+        (turn.id, turn.epoch),
+    ).get
+    if step is None:
+        raise FencedError(f"turn {turn.id} is no longer run here")
+    entered = []
+    while (row := inbox.oldest_new(db, turn.chat_key)) is not None and takes(row):
+        _claim(db, turn, step, row.id)
+        entered.append(attachments.said(db, row.id, row.text))
+    return attachments.filled(db, entered)
+
+
+def _claim(db: apsw.Connection, turn: Turn, step: int, row: int) -> None:
+    db.execute(
+        "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?, after_step = ?"
+        " WHERE id = ?",
+        (turn.agent_id, turn.id, step, row),
+    )
