@@ -56,8 +56,14 @@ from orchestrator.toolcalls.executor import ToolRunner
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
-from orchestrator.turns.turn_inputs import TurnServices
+from orchestrator.turns.opener import TurnOpener
+from orchestrator.turns.recipe import RecipeServices
+from orchestrator.turns.suspension import TurnSuspension
+from orchestrator.turns.turn_host import HostServices, ToolContexts
+from orchestrator.turns.turn_inputs import InputLoader
+from orchestrator.turns.turn_runner import RunnerServices, TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import logs
 
@@ -104,8 +110,10 @@ class Daemon:
         self._store = store
         self._notifier = Notifier(environ)
         self._configuration = Configuration(settings, environ)
+        self._console = Console(store)
         self._api_channel = ApiChannel(store)
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
+        self._turn_ended = Wakeup()
 
     async def run(self) -> None:
         """Start, wait for a signal to stop, stop in order."""
@@ -117,148 +125,201 @@ class Daemon:
             )
             self._configuration.boot()
             epoch = await self._store.attempt(turns.boot, _now())
-            console = Console(self._store)
             self._adapters |= await open_channels(
-                stack, self._store, self._settings, self._configuration, console
+                stack, self._store, self._settings, self._configuration, self._console
             )
             listener = stack.enter_context(control_server.listen(self._settings))
-            await self._serve(console, listener, epoch, partial(self._stopped, signals, handled))
+            async with anyio.create_task_group() as tasks:
+                self._make_processes(tasks)
+                await self._configuration.apply(self._supervisor, self._servers)
+                self._make_turns(tasks, epoch)
+                self._make_inbound()
+                self._make_maintenance()
+                self._make_operations()
+                self._start(tasks, listener)
+                await self._serve(partial(self._stopped, signals, handled))
+                await self._stop()
+                tasks.cancel_scope.cancel()
 
-    async def _serve(
-        self,
-        console: Console,
-        listener: socket.socket,
-        epoch: int,
-        stopped: Callable[[], Awaitable[None]],
-    ) -> None:
-        """Everything that runs, from the workers' supervisor to the channels, until ``stopped``."""
-        async with anyio.create_task_group() as tasks:
-            supervisor = self._supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
-            failpoints.watch_workers(supervisor.pids)
-            delivery = Delivery(self._store, self._adapters, tasks, _now)
-            pins = ToolPins(self._store, self._agents, _now, delivery.wake)
-            servers = self._servers = ToolServers(self._settings, self._environ, TOOLS, pins)
-            await self._configuration.apply(supervisor, servers)
-            desk = self._desk = ApprovalQueue(self._store, _now)
-            gate = self._gate = SpendingGuard(self._store, self._agents, self._environ, _now)
+    # --- the parts, each after those that it needs -----------------------------------------------
 
-            def arrived() -> None:
-                dispatcher.wake()
-                delivery.wake()
+    def _make_processes(self, tasks: TaskGroup) -> None:
+        """Make what workers, tool servers and channels are reached through."""
+        self._supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
+        failpoints.watch_workers(self._supervisor.pids)
+        self._delivery = Delivery(self._store, self._adapters, tasks, _now)
+        pins = ToolPins(self._store, self._agents, _now, self._delivery.wake)
+        self._servers = ToolServers(self._settings, self._environ, TOOLS, pins)
 
-            def grew() -> None:
-                upkeep.wake()
+    def _make_turns(self, tasks: TaskGroup, epoch: int) -> None:
+        """Make what brings a stored message to its reply."""
+        store, supervisor, delivery = self._store, self._supervisor, self._delivery
+        prompts = self._configuration.prompts
+        approvals = self._approvals = ApprovalQueue(store, _now)
+        guard = self._guard = SpendingGuard(store, self._agents, self._environ, _now)
+        tools = ToolRunner(
+            store, self._servers, prompts, tasks, approvals, epoch, _now, self._call_ended
+        )
+        calls = MeteredCalls(store, supervisor, guard)
+        embeddings = self._embeddings = EmbeddingIndex(calls, time.monotonic)
+        pictures = Pictures(store, self._adapters, _now)
+        inputs = InputLoader(store, self._agents, prompts, tools, guard, pictures, embeddings, _now)
+        completion = TurnCompletion(store, delivery, self._session_grew, _now)
+        contexts = ToolContexts(store, delivery, embeddings, self._settings, self._environ)
+        hosts = HostServices(store, inputs, tools, contexts, guard, delivery, pictures, completion)
+        recipes = RecipeServices(
+            store, inputs, delivery, supervisor, self._settings, self._environ, self._tasks_changed
+        )
+        suspension = TurnSuspension(
+            store, supervisor, delivery, approvals, guard, self._turn_ended, _now
+        )
+        runners = RunnerServices(store, guard, recipes, hosts, suspension, completion)
+        self._dispatcher = Dispatcher(
+            store,
+            TurnOpener(inputs, guard, epoch),
+            partial(TurnRunner, runners),
+            guard,
+            delivery,
+            self._agents,
+            self._turn_ended,
+            tasks,
+        )
 
-            def called() -> None:
-                arrived()
-                scheduler.wake()
+    def _make_inbound(self) -> None:
+        """Make what stores messages and due tasks."""
+        self._scheduler = Scheduler(
+            self._store, self._agents, self._settings, self._environ, self._arrived, _now
+        )
+        snapshot = partial(
+            status.glance, self._supervisor, self._servers, self._adapters.values(), _now()
+        )
+        commands = Commands(
+            self._agents, self._guard, self._environ, snapshot, self._commanded, _now
+        )
+        self._intake = JournalIntake(
+            self._store, self._agents, self._adapters, self._dispatcher, self._arrived, commands
+        )
 
-            prompts = self._configuration.prompts
-            tools = ToolRunner(self._store, servers, prompts, tasks, desk, _now, called)
-            ends = self._ends = Wakeup()
-            scheduler = Scheduler(
-                self._store, self._agents, self._settings, self._environ, arrived, _now
-            )
-            background = MeteredCalls(self._store, supervisor, gate)
-            embeddings = self._embeddings = EmbeddingIndex(background, time.monotonic)
-            services = TurnServices(
-                store=self._store,
-                supervisor=supervisor,
-                delivery=delivery,
-                tools=tools,
-                desk=desk,
-                gate=gate,
-                pictures=Pictures(self._store, self._adapters, _now),
-                embeddings=embeddings,
-                settings=self._settings,
-                environ=self._environ,
-                agents=self._agents,
-                prompts=prompts,
-                clock=_now,
-                epoch=epoch,
-                tasks_changed=scheduler.wake,
-                session_grew=grew,
-                ends=ends,
-            )
-            upkeep = self._upkeep = MaintenanceWorker(
-                self._store, supervisor, gate, embeddings, self._agents, _now
-            )
-            dispatcher = Dispatcher(services, tasks)
-            downtime = DowntimeMonitor(self._store, _now)
-            commands = self._commands(dispatcher)
-            intake = JournalIntake(
-                self._store, self._agents, self._adapters, dispatcher, arrived, commands
-            )
-            administration = self._administration = DaemonOperations(
-                services,
-                self._configuration,
-                servers,
-                self._adapters,
-                dispatcher,
-                scheduler,
-                downtime,
-                self._notifier,
-            )
-            configured, health = self._configuration.changed, administration.health
-            parts = ApiContext(services, self._api_channel, dispatcher, configured, health)
-            api = self._api = ApiService(parts)
-            operations = ControlHandlers(
-                *(administration.status, administration.health, administration.reload),
-                arrived,
-                desk,
-                gate,
-                scheduler.wake,
-                api.wake,
-                servers.look_again,
-            )
-            server = ControlServer(self._store, supervisor, console, intake, operations, _now)
-            tasks.start_soon(partial(reaper.reap_orphans, child_process.is_child, end=True))
-            tasks.start_soon(server.run, listener)
-            lasting = (servers.run, self._notifier.run, downtime.run, api.run, self._fail_with_disk)
-            driving = (dispatcher.run, gate.run, scheduler.run, upkeep.run, embeddings.run)
-            for work in (*lasting, *driving, RetentionJob(self._store, self._agents, _now).run):
-                tasks.start_soon(work)
-            tasks.start_soon(
-                self._configuration.watch, administration.reload_quietly, scheduler.skills_changed
-            )
-            for name in self._adapters:
-                tasks.start_soon(delivery.run, name)
-            async with anyio.create_task_group() as channels:
-                for adapter in self._adapters.values():
-                    channels.start_soon(adapter.run, intake)
-                self._announce()
-                failpoints.failpoint("ready")
-                await stopped()
-                channels.cancel_scope.cancel()
-            await self._stop(tasks, dispatcher, delivery)
+    def _make_maintenance(self) -> None:
+        """Make what works off the reply's path."""
+        self._downtime = DowntimeMonitor(self._store, _now)
+        self._maintenance = MaintenanceWorker(
+            self._store, self._supervisor, self._guard, self._embeddings, self._agents, _now
+        )
+
+    def _make_operations(self) -> None:
+        """Make what the operator and programs reach."""
+        self._operations = DaemonOperations(
+            store=self._store,
+            settings=self._settings,
+            configuration=self._configuration,
+            supervisor=self._supervisor,
+            servers=self._servers,
+            adapters=self._adapters,
+            dispatcher=self._dispatcher,
+            scheduler=self._scheduler,
+            guard=self._guard,
+            downtime=self._downtime,
+            notifier=self._notifier,
+            session_grew=self._session_grew,
+            clock=_now,
+        )
+        context = ApiContext(
+            store=self._store,
+            settings=self._settings,
+            agents=self._agents,
+            channel=self._api_channel,
+            dispatcher=self._dispatcher,
+            configured=self._configuration.changed,
+            health=self._operations.health,
+            clock=_now,
+        )
+        self._api = ApiService(context)
+        handlers = ControlHandlers(
+            status=self._operations.status,
+            health=self._operations.health,
+            reload=self._operations.reload,
+            wake=self._arrived,
+            approvals=self._approvals,
+            guard=self._guard,
+            tasks_changed=self._tasks_changed,
+            api_changed=self._api.wake,
+            tools_approved=self._servers.look_again,
+        )
+        self._control = ControlServer(
+            self._store, self._supervisor, self._console, self._intake, handlers, _now
+        )
+
+    # --- what one part tells others --------------------------------------------------------------
+
+    def _arrived(self) -> None:
+        """Wake what looks for new messages and new replies."""
+        self._dispatcher.wake()
+        self._delivery.wake()
+
+    def _call_ended(self) -> None:
+        """Wake what a tool call may have changed: inbox, outbox, schedule."""
+        self._arrived()
+        self._scheduler.wake()
+
+    def _tasks_changed(self) -> None:
+        self._scheduler.wake()
+
+    def _session_grew(self) -> None:
+        self._maintenance.wake()
+
+    def _commanded(self, stopped: Sequence[str]) -> None:
+        """Act on chat commands that are on disk: turns were stopped, agents paused or resumed."""
+        self._dispatcher.stop(stopped)
+        self._guard.wake()
+        self._approvals.wake()
+        self._servers.look_again()
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def _start(self, tasks: TaskGroup, listener: socket.socket) -> None:
+        """Start everything that runs for as long as the daemon does, except channels."""
+        tasks.start_soon(partial(reaper.reap_orphans, child_process.is_child, end=True))
+        tasks.start_soon(self._fail_with_disk)
+        tasks.start_soon(self._control.run, listener)
+        retention = RetentionJob(self._store, self._agents, _now)
+        for part in (
+            *(self._servers, self._notifier, self._downtime, self._api, self._dispatcher),
+            *(self._guard, self._scheduler, self._maintenance, self._embeddings, retention),
+        ):
+            tasks.start_soon(part.run)
+        tasks.start_soon(
+            self._configuration.watch,
+            self._operations.reload_quietly,
+            self._scheduler.skills_changed,
+        )
+        for name in self._adapters:
+            tasks.start_soon(self._delivery.run, name)
+
+    async def _serve(self, stopped: Callable[[], Awaitable[None]]) -> None:
+        """Run the channels until ``stopped`` returns."""
+        async with anyio.create_task_group() as channels:
+            for adapter in self._adapters.values():
+                channels.start_soon(adapter.run, self._intake)
+            self._announce()
+            failpoints.failpoint("ready")
+            await stopped()
+            channels.cancel_scope.cancel()
 
     def _spawn(self, tasks: TaskGroup) -> Spawn:
-        """How workers are started."""
+        """Return how workers are started."""
         if self._settings.spawn == "exec":
             return child_process.execute
         zygotes = Zygotes(self._settings, self._environ)
         tasks.start_soon(zygotes.run)
         return zygotes.spawn
 
-    def _commands(self, dispatcher: Dispatcher) -> Commands:
-        """What chats may ask of the daemon itself."""
-
-        def after(stopped: Sequence[str]) -> None:
-            dispatcher.stop(stopped)
-            self._gate.wake()
-            self._desk.wake()
-            self._servers.look_again()
-
-        parts = (self._supervisor, self._servers, self._adapters.values(), _now())
-        look = partial(status.glance, *parts)
-        return Commands(self._agents, self._gate, self._environ, look, after, _now)
-
     def _agents(self) -> AgentsFile:
-        """The configuration in force."""
+        """Return the configuration in force."""
         return self._configuration.file
 
     async def _fail_with_disk(self) -> None:
-        """Nobody may go on: what is on the disk is not known any more (F22)."""
+        """End the daemon when the disk fails: what is on it is no longer known."""
         raise await self._store.failed()
 
     def _announce(self) -> None:
@@ -281,23 +342,22 @@ class Daemon:
                 log.info("stopping", signal=number.name)
                 handled.close()
                 return
-            await self._administration.reload_quietly()
+            await self._operations.reload_quietly()
 
-    async def _stop(self, tasks: TaskGroup, dispatcher: Dispatcher, delivery: Delivery) -> None:
+    async def _stop(self) -> None:
+        """Let turns reach a step boundary, and replies that are ready go out."""
         self._notifier.tell("STOPPING=1")
-        dispatcher.stop_admitting()
-        self._upkeep.close()
-        self._embeddings.close()
-        self._desk.close()
-        self._gate.close()
-        self._ends.close()
+        self._dispatcher.stop_admitting()
+        for part in (self._maintenance, self._embeddings):
+            part.close()
+        for waiters in (self._approvals, self._guard, self._turn_ended):
+            waiters.close()
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
-            await dispatcher.settled()
-        for flushed in (delivery.settled, self._api.stop):
+            await self._dispatcher.wait_idle()
+        for flushed in (self._delivery.settled, self._api.stop):
             with anyio.move_on_after(FLUSH):
                 await flushed()
-        tasks.cancel_scope.cancel()
 
 
 def _now() -> int:

@@ -68,8 +68,8 @@ class ControlHandlers:
     health: Callable[[], Awaitable[HealthReport]]
     reload: Callable[[], Awaitable[ReloadReport]]
     wake: Callable[[], None]
-    desk: ApprovalQueue
-    gate: SpendingGuard
+    approvals: ApprovalQueue
+    guard: SpendingGuard
     tasks_changed: Callable[[], None]
     api_changed: Callable[[], None]
     tools_approved: Callable[[], None]
@@ -189,13 +189,16 @@ class ControlServer:
                     reason=item.reason,
                     expires=item.expires / 1000,
                 )
-                for item in await self._operations.desk.waiting()
+                for item in await self._operations.approvals.waiting()
             )
         )
 
     async def _decide(self, params: JsonValue) -> Ack:
         word = ApprovalDecision.model_validate(params)
-        if await self._operations.desk.decide(word.code, "operator", granted=word.granted) is None:
+        if (
+            await self._operations.approvals.decide(word.code, "operator", granted=word.granted)
+            is None
+        ):
             raise RpcError(
                 FAILED, f"nothing waits with the code {word.code!r}; see 'approvals list'"
             )
@@ -221,7 +224,7 @@ class ControlServer:
         agent_id = AgentName.model_validate(params).agent_id
         if agent_id not in self._supervisor.slots():
             raise RpcError(FAILED, f"there is no agent {agent_id!r}")
-        await self._operations.gate.order(agent_id, "operator", paused=True)
+        await self._operations.guard.order(agent_id, "operator", paused=True)
         return Ack()
 
     async def _resume(self, params: JsonValue) -> Ack:
@@ -230,7 +233,7 @@ class ControlServer:
             self._supervisor.resume(agent_id)
         except UnknownAgentError as error:
             raise RpcError(FAILED, str(error)) from error
-        refused = await self._operations.gate.order(agent_id, "operator", paused=False)
+        refused = await self._operations.guard.order(agent_id, "operator", paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return Ack()

@@ -1,7 +1,8 @@
 """What the daemon does for its operator: tell its state, and take a changed configuration."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import anyio
 import structlog
@@ -11,77 +12,75 @@ from orchestrator.configuration import Configuration
 from orchestrator.control import status
 from orchestrator.control.protocol import HealthReport, ReloadReport, StatusReport
 from orchestrator.inbound.scheduler import Scheduler
+from orchestrator.journal.db.store import Store
 from orchestrator.maintenance.downtime import DowntimeMonitor
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.settings import Settings
+from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.tools.mcp.servers import ToolServers
 from orchestrator.turns.dispatcher import Dispatcher
-from orchestrator.turns.turn_inputs import TurnServices
 
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
 class DaemonOperations:
-    """Looks at the daemon's parts, and hands them a new configuration."""
+    """What the daemon does for its operator: show its state, and take a changed configuration."""
 
-    def __init__(
-        self,
-        services: TurnServices,
-        configuration: Configuration,
-        servers: ToolServers,
-        adapters: Mapping[str, Adapter],
-        dispatcher: Dispatcher,
-        scheduler: Scheduler,
-        downtime: DowntimeMonitor,
-        notifier: Notifier,
-    ) -> None:
-        self._with = services
-        self._configuration = configuration
-        self._servers = servers
-        self._adapters = adapters
-        self._dispatcher = dispatcher
-        self._scheduler = scheduler
-        self._downtime = downtime
-        self._notifier = notifier
-        self._reloading = anyio.Lock()
+    store: Store
+    settings: Settings
+    configuration: Configuration
+    supervisor: Supervisor
+    servers: ToolServers
+    adapters: Mapping[str, Adapter]
+    dispatcher: Dispatcher
+    scheduler: Scheduler
+    guard: SpendingGuard
+    downtime: DowntimeMonitor
+    notifier: Notifier
+    session_grew: Callable[[], None]
+    clock: Callable[[], int]
+    _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def status(self) -> StatusReport:
         """Everything that `orchestrator status` shows."""
         report = await status.report(
-            self._with.store,
-            self._with.settings,
-            self._configuration,
-            self._with.supervisor,
-            self._servers,
-            self._adapters.values(),
+            self.store,
+            self.settings,
+            self.configuration,
+            self.supervisor,
+            self.servers,
+            self.adapters.values(),
             await self.health(),
         )
-        hints = (*report.hints, *self._scheduler.problems, *self._downtime.hints)
+        hints = (*report.hints, *self.scheduler.problems, *self.downtime.hints)
         return report.model_copy(update={"hints": hints})
 
     async def health(self) -> HealthReport:
         """Whether the daemon lives, and whether it is ready."""
         return await status.health(
-            self._with.store,
-            self._adapters.values(),
-            self._with.clock() / 1000,
-            admitting=self._dispatcher.admitting,
-            scheduler=self._scheduler.problem(),
+            self.store,
+            self.adapters.values(),
+            self.clock() / 1000,
+            admitting=self.dispatcher.admitting,
+            scheduler=self.scheduler.problem(),
         )
 
     async def reload(self) -> ReloadReport:
         """Read agents.json again; a file that cannot be used changes nothing."""
         async with self._reloading:
-            self._notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
-            applied = self._configuration.read()
+            self.notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+            applied = self.configuration.read()
             if applied:
-                await self._configuration.apply(self._with.supervisor, self._servers)
-                log.info("config_applied", agents=sorted(self._with.supervisor.slots()))
-                self._dispatcher.wake()
-                self._scheduler.skills_changed()
-                self._with.gate.configured()
-                self._with.session_grew()
-            self._notifier.tell("READY=1")
-            problems = status.problems(self._configuration.problems)
+                await self.configuration.apply(self.supervisor, self.servers)
+                log.info("config_applied", agents=sorted(self.supervisor.slots()))
+                self.dispatcher.wake()
+                self.scheduler.skills_changed()
+                self.guard.configured()
+                self.session_grew()
+            self.notifier.tell("READY=1")
+            problems = status.problems(self.configuration.problems)
             return ReloadReport(applied=applied, problems=problems)
 
     async def reload_quietly(self) -> None:

@@ -69,7 +69,7 @@ class Api:
 
     async def models(self, _: Request) -> Response:
         """The agents that take requests now."""
-        names = sorted(self._with.services.agents().usable())
+        names = sorted(self._with.agents().usable())
         return JSONResponse({"object": "list", "data": [_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
@@ -110,7 +110,7 @@ class Api:
         return PendingResponse(self._with, question, new, form)
 
     def _agent(self, name: str) -> str:
-        if name not in self._with.services.agents().usable():
+        if name not in self._with.agents().usable():
             told = f"there is no agent {name!r}; GET /v1/models lists those that there are"
             raise ApiProblem(HTTPStatus.NOT_FOUND, told, code="model_not_found", param="model")
         return name
@@ -119,7 +119,7 @@ class Api:
         """Whether a request can be taken now."""
         if not self._with.dispatcher.admitting:
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, "the daemon stops", retry=RETRY)
-        pause = self._with.services.store.read(pauses.find, agent_id)
+        pause = self._with.store.read(pauses.find, agent_id)
         if pause is not None:
             told = f"the agent is paused: {pause.reason}"
             raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")

@@ -57,10 +57,10 @@ class PendingResponse:
             await self._answer(request_id, answer, listener)(scope, receive, send)
 
     async def _stored(self) -> tuple[str, int]:
-        services, dispatcher, new = self._with.services, self._with.dispatcher, self._new
+        context, dispatcher, new = self._with, self._with.dispatcher, self._new
         try:
             with dispatcher.opening([] if new.own_chat is None else [new.own_chat]) as admit:
-                found = await services.store.attempt(_receive, new, services.clock(), admit)
+                found = await context.store.attempt(_receive, new, context.clock(), admit)
         except KeyReusedError as error:
             code = "idempotency_key_reused"
             raise ApiProblem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), code=code) from error

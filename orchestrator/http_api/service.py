@@ -19,7 +19,7 @@ class ApiService(Wakeup):
     def __init__(self, context: ApiContext) -> None:
         super().__init__()
         self._context = context
-        settings = self._settings = context.services.settings
+        settings = self._settings = context.settings
         self._token = TokenFile(settings.paths.api_token)
         self._stopped = anyio.Event()
 
@@ -86,7 +86,7 @@ class ApiService(Wakeup):
     def _wanted(self) -> tuple[str, int] | None:
         """The token's digest and the port; None when nobody may ask."""
         digest, own = self._token.digest(), self._settings.api_port
-        api = self._context.services.agents().channels.api
+        api = self._context.agents().channels.api
         if digest is None or not api.enabled:
             return None
         return digest, api.port if own is None else own

@@ -25,14 +25,6 @@ SHOWN = 500  # characters of the arguments that the question shows
 REPEATS = 3  # of a question of which nobody knows whether it arrived
 
 
-class ApprovalNeeded(Exception):  # noqa: N818 - not an error: the turn waits
-    """The call waits for a person's word."""
-
-    def __init__(self, approval: Approval) -> None:
-        super().__init__(f"{approval.tool} waits for approval {approval.code}")
-        self.approval = approval
-
-
 class ApprovalQueue(Wakeup):
     """Where questions lie and answers are given; it is woken when some were, or have gone."""
 

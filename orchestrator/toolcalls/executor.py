@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
+import apsw
 import structlog
 from anyio.abc import TaskGroup
 
@@ -17,9 +18,10 @@ from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.toolcalls.approvals import ApprovalNeeded, ApprovalQueue
+from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import (
     CallAuthorizer,
     CallContext,
@@ -33,24 +35,50 @@ from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.tools.mcp.servers import ToolServers
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
+from thinker.protocol.methods import StepCommit, StepCommitted
 
 TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
 log = structlog.get_logger()
 
 
-class ToolPending(Exception):  # noqa: N818 - not an error: the turn waits
-    """What the call has begun has not ended; ask again when it has."""
+@dataclass(frozen=True)
+class ApprovalNeeded:
+    """The call waits for an operator's decision."""
+
+    approval: Approval
+
+    def __str__(self) -> str:
+        """Return what the worker is told."""
+        return f"{self.approval.tool} waits for approval {self.approval.code}"
 
 
-class HandoffDone(Exception):  # noqa: N818 - not an error: the turn goes on elsewhere
-    """The call has ended; the turn is another agent's now."""
+@dataclass(frozen=True)
+class ToolPending:
+    """The subagent that the call started has not ended; the call is asked for again later."""
+
+    seq: int
+
+    def __str__(self) -> str:
+        """Return what the worker is told."""
+        return f"call {self.seq} goes on"
+
+
+@dataclass(frozen=True)
+class HandoffDone:
+    """The call has ended and gave the turn to another agent."""
+
+    def __str__(self) -> str:
+        """Return what the worker is told."""
+        return "another agent goes on with the turn"
+
+
+CallOutcome = ToolResult | ApprovalNeeded | ToolPending | HandoffDone
 
 
 @dataclass
 class _Pending:
     done: anyio.Event = field(default_factory=anyio.Event)
-    result: ToolResult | None = None
-    needed: ApprovalNeeded | ToolPending | HandoffDone | None = None
+    outcome: CallOutcome | None = None
 
 
 class ToolRunner:
@@ -66,10 +94,12 @@ class ToolRunner:
         prompts: PromptLibrary,
         tasks: TaskGroup,
         desk: ApprovalQueue,
+        epoch: int,
         clock: Callable[[], int],
         changed: Callable[[], None],
     ) -> None:
         self._store = store
+        self.epoch = epoch
         self._servers = servers
         self._prompts = prompts
         self.journal = CallAuthorizer(servers, prompts, desk, clock)
@@ -105,14 +135,15 @@ class ToolRunner:
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
             self._changed()
 
-    async def call(self, caller: CallContext, seq: int) -> ToolResult:
-        """The durable result of a call, running it if it has none.
+    def plan(self, db: apsw.Connection, commit: StepCommit) -> StepCommitted:
+        """Store a step and its calls (T3), each with the side-effect class of its tool."""
+        return steps.plan(db, commit, self.classes(), self.epoch, self._clock())
+
+    async def call(self, caller: CallContext, seq: int) -> CallOutcome:
+        """Return the durable result of a call, running it if it has none; or why it must wait.
 
         Raises:
-            ApprovalNeeded: a person has to allow it first; ask again when they have answered.
-            WorkGoesOn: what it has begun has not ended; ask again when it has.
-            HandedOver: it has given the turn to another agent.
-            JournalError: its result could not be stored; it may be asked for again.
+            JournalError: its result could not be stored; the caller may ask again.
         """
         key = (caller.context.turn_id, seq)
         pending = self._pending.get(key)
@@ -120,11 +151,9 @@ class ToolRunner:
             pending = self._pending[key] = _Pending()
             self._tasks.start_soon(self._run, pending, caller, seq)
         await pending.done.wait()
-        if pending.needed is not None:
-            raise pending.needed
-        if pending.result is None:
+        if pending.outcome is None:
             raise JournalError(f"call {key[0]}:{seq} has no result yet")
-        return pending.result
+        return pending.outcome
 
     async def _run(self, pending: _Pending, caller: CallContext, seq: int) -> None:
         context = caller.context
@@ -134,12 +163,7 @@ class ToolRunner:
                 agent_id=context.agent_id,
                 chat_id=context.address.chat_key,
             ):
-                pending.result = await self._execute(caller, seq)
-        except ApprovalNeeded as needed:
-            log.info("approval_needed", seq=seq, tool=needed.approval.tool)
-            pending.needed = needed
-        except (ToolPending, HandoffDone) as elsewhere:
-            pending.needed = elsewhere
+                pending.outcome = await self._execute(caller, seq)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
         except Exception:  # a fault in one tool must not end the daemon; its turn is told
@@ -148,7 +172,7 @@ class ToolRunner:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(self, caller: CallContext, seq: int) -> ToolResult:
+    async def _execute(self, caller: CallContext, seq: int) -> CallOutcome:
         begun = await self._store.transact(self.journal.begin, caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
             await self._servers.settled()  # its server may just be starting
@@ -158,12 +182,13 @@ class ToolRunner:
         if isinstance(begun, ToolResult):
             self.made({seq: begun})
             if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
-                raise HandoffDone
+                return HandoffDone()
             return begun
         self._changed()
         if begun is None:
-            raise ToolPending
-        raise ApprovalNeeded(begun)
+            return ToolPending(seq)
+        log.info("approval_needed", seq=seq, tool=begun.tool)
+        return ApprovalNeeded(begun)
 
     async def _outside(self, begun: StartedCall, caller: CallContext) -> ToolResult:
         """The effect in the outside world, and T5."""

@@ -1,7 +1,7 @@
 """The dispatcher: each chat's messages one after another, chats in parallel.
 
-A chat with work has one lane, a task that first finishes the turn that is open in the chat (one
-that an earlier process left behind, perhaps) and then admits its messages in order (T2).
+A chat with work has one task. It first finishes the turn that is open in the chat (one that an
+earlier process left behind, perhaps) and then admits the chat's messages in order (T2).
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,42 +13,59 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
+from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.routing import agent_for
-from orchestrator.turns.opener import BOUNDED_ELSEWHERE, OpenTurn, TurnOpener
-from orchestrator.turns.turn_inputs import TurnServices
+from orchestrator.outbound.delivery import Delivery
+from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.turns.opener import TurnOpener
+from orchestrator.turns.turn_runner import RECIPES, OpenTurn, TurnRunner
+from orchestrator.wakeup import Wakeup
 from thinker.protocol.logs import bound
 
 TASKS_AT_ONCE = 8  # of all agents
-TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks hold up nobody else's
+TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks do not hold up others
 log = structlog.get_logger()
 
 
-class Dispatcher:
-    """Owns the lanes. ``tasks`` must outlive it."""
+class Dispatcher(Wakeup):
+    """Works off the queues of chats. It is woken when the inbox or the configuration changed.
 
-    def __init__(self, services: TurnServices, tasks: TaskGroup) -> None:
-        self._services = services
+    ``turn_ended`` is woken after each turn; ``tasks`` must outlive the dispatcher.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        opener: TurnOpener,
+        runner_of: Callable[[OpenTurn], TurnRunner],
+        guard: SpendingGuard,
+        delivery: Delivery,
+        agents: Callable[[], AgentsFile],
+        turn_ended: Wakeup,
+        tasks: TaskGroup,
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._opener = opener
+        self._runner_of = runner_of
+        self._guard = guard
+        self._delivery = delivery
+        self._agents = agents
+        self._turn_ended = turn_ended
         self._tasks = tasks
-        self._opener = TurnOpener(services)
-        self._lanes: set[str] = set()
-        self._late: set[str] = set()  # chats with a lane that were found to have work
-        self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns in hand, by their ids
-        self._cancelled: set[str] = set()  # turns that ended in the journal, still to be let go
+        self._busy: set[str] = set()  # chats whose queue is worked off
+        self._late: set[str] = set()  # busy chats that were found to have more work
+        self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns that run, by their ids
+        self._cancelled: set[str] = set()  # turns that ended in the journal but still run here
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits: dict[str, anyio.CapacityLimiter] = {}
-        self._work = anyio.Event()
-        self._ended = anyio.Event()
-
-    def wake(self) -> None:
-        """The inbox, or the configuration, has changed."""
-        self._work.set()
+        self._left = Wakeup()
 
     @property
     def admitting(self) -> bool:
@@ -56,79 +73,81 @@ class Dispatcher:
         return self._opener.admitting
 
     def stop_admitting(self) -> None:
-        """Let lanes end after the turn they have."""
+        """Let each queue end after the turn that it has."""
         self._opener.admitting = False
 
     def stop(self, turn_ids: Sequence[str]) -> None:
-        """Let go of turns that were cancelled in the journal."""
+        """Leave turns that were cancelled in the journal."""
         for turn_id in turn_ids:
             self._cancelled.add(turn_id)
             scope = self._scopes.get(turn_id)
-            if scope is None:  # it was not begun yet
+            if scope is None:  # it does not run yet
                 self._tasks.start_soon(self._close_preview, turn_id, "")
             else:
                 scope.cancel()
 
-    async def settled(self) -> None:
-        """Wait until no chat has a turn in hand."""
-        while self._lanes:
-            await self._ended.wait()
+    async def wait_idle(self) -> None:
+        """Wait until no turn runs."""
+
+        async def idle() -> bool:
+            return not self._busy
+
+        await self._left.until(idle)
 
     async def run(self) -> None:
-        """Open a lane for every chat that has work, until cancelled."""
+        """Work off the queue of every chat that has work, until cancelled."""
         self._tasks.start_soon(self._release_paused)
         while True:
-            self._work = anyio.Event()
+            changed = self.changed
             try:
-                chats, impatient, cancelled = self._services.store.read(self._look)
-                for chat in impatient:
-                    ended = await self._services.store.transact(self._interrupt, chat)
+                chats, interrupted, cancelled = self._store.read(self._scan)
+                for chat in interrupted:
+                    ended = await self._store.transact(self._opener.interrupt, chat)
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 await retry_later(error)
                 continue
             self.stop(cancelled)
             for chat in filter(self._take, chats):
-                self._tasks.start_soon(self._lane, chat)
-            await self._work.wait()
+                self._tasks.start_soon(self._work_off, chat)
+            await changed.wait()
 
     @contextmanager
     def opening(self, chats: Collection[str]) -> Iterator[Callable[[apsw.Connection], None]]:
-        """For as long as messages of these chats are stored: in free chats T2 goes with T1.
+        """Hold idle chats while their messages are stored, so that T2 can share T1's transaction.
 
-        What it yields is to be called at the end of T1, which nothing in it undoes.
+        Yields what to call at the end of T1. A failure in it never rolls back T1.
         """
-        free, begun = [*filter(self._take, chats)], dict[str, OpenTurn | None]()
+        idle, opened = [*filter(self._take, chats)], dict[str, OpenTurn | None]()
         try:
-            yield partial(self._opener.open_all, free, begun)
+            yield partial(self._opener.open_all, idle, opened)
         except BaseException:
-            begun.clear()  # nobody knows what became of it: the lanes will see
+            opened.clear()  # whether it was committed is not known: the queues look
             raise
         finally:
-            for chat in free:
-                if begun.get(chat, chat) is None:
+            for chat in idle:
+                if opened.get(chat, chat) is None:
                     self._leave(chat)
                 else:
-                    self._tasks.start_soon(self._lane, chat, begun.get(chat))
-            if len(begun) < len(free):
-                self._services.delivery.wake()  # a chat may have been told why it is not answered
-            if len(free) < len(chats):
+                    self._tasks.start_soon(self._work_off, chat, opened.get(chat))
+            if len(opened) < len(idle):
+                self._delivery.wake()  # a chat may have been sent why it is not answered
+            if len(idle) < len(chats):
                 self.wake()
 
     def _take(self, chat: str) -> bool:
-        """Whether a lane may begin in a chat; there is one at a time."""
-        if chat in self._lanes:
+        """Mark a chat as busy if its queue may be worked off now."""
+        if chat in self._busy:
             self._late.add(chat)
         elif chat not in self._held and self._opener.admitting and self._has_room(chat):
-            self._lanes.add(chat)
+            self._busy.add(chat)
             return True
         return False
 
     def _leave(self, chat: str) -> None:
-        """A lane has ended."""
-        self._lanes.discard(chat)
-        self._ended.set()
-        self._ended = anyio.Event()
+        """Mark a chat as idle."""
+        self._busy.discard(chat)
+        self._left.wake()
         # A task may have waited for this one; a subagent's result may be its parent's message.
         if chat in self._late or chat.startswith((task_runs.LANE, subagents.LANE)):
             self._late.discard(chat)
@@ -137,37 +156,24 @@ class Dispatcher:
     async def _release_paused(self) -> None:
         """Look again at the chats of paused agents whenever one may have been resumed."""
         while True:
-            await self._services.gate.changed.wait()
+            await self._guard.changed.wait()
             self._held.clear()
             self.wake()
 
-    def _look(self, db: apsw.Connection) -> tuple[list[str], list[str], list[str]]:
-        """The chats that have work, those whose turn a newer message may end, cancelled turns."""
+    def _scan(self, db: apsw.Connection) -> tuple[list[str], list[str], list[str]]:
+        """Return chats with work, chats whose turn a newer message ends, and cancelled turns."""
         chats = inbox.chats_with_work(db)
-        busy = (chat for chat, waits in chats.items() if waits and chat in self._lanes)
-        impatient = [chat for chat in busy if self._wants_interrupt(db, chat)]
-        return [*chats], impatient, cancellations.cancelled(db, self._scopes)
+        waiting = (chat for chat, waits in chats.items() if waits and chat in self._busy)
+        interrupted = [chat for chat in waiting if self._opener.wants_interrupt(db, chat)]
+        return [*chats], interrupted, cancellations.cancelled(db, self._scopes)
 
-    def _wants_interrupt(self, db: apsw.Connection, chat: str) -> bool:
-        """Whether a message waits in a chat that does not want to wait."""
-        row = inbox.oldest_new(db, chat)
-        patient = row is None or row.ours or row.kind == inbox.REQUEST
-        agent_id = None if row is None or patient else agent_for(db, self._services.agents(), row)
-        definition = None if agent_id is None else self._services.agents().agent(agent_id)
-        return definition is not None and definition.while_busy == "interrupt"
-
-    def _interrupt(self, db: apsw.Connection, chat: str) -> str | None:
-        """End the chat's turn for the message that waits; the turn's id."""
-        if not self._wants_interrupt(db, chat):
-            return None
-        return cancellations.cancel(db, chat, "a newer message came", self._services.clock())
-
-    async def _lane(self, chat: str, begun: OpenTurn | None = None) -> None:
+    async def _work_off(self, chat: str, opened: OpenTurn | None = None) -> None:
+        """Run a chat's turns one after another until it has no more work."""
         try:
             done: Turn | None = None
-            while begun := begun or await self._following(chat, done):
-                await self._run(begun)
-                done, begun = begun.turn, None
+            while opened := opened or await self._next(chat, done):
+                await self._run(opened)
+                done, opened = opened.turn, None
         except JournalError as error:
             self._late.add(chat)
             await retry_later(error, chat=chat)
@@ -177,44 +183,52 @@ class Dispatcher:
             await anyio.sleep(STORAGE_RETRY)
         finally:
             self._leave(chat)
-            self._services.ends.wake()
+            self._turn_ended.wake()
 
-    def _has_room(self, lane: str) -> bool:
-        """People's chats always have; tasks that come in a storm wait for each other."""
-        agent, is_task = _task_agent(lane)
+    def _has_room(self, chat: str) -> bool:
+        """Return whether a queue may begin: people's always, tasks only a few at a time."""
+        agent, is_task = _task_agent(chat)
         if not is_task:
             return True
-        running = [found for found, task in map(_task_agent, self._lanes) if task]
+        running = [found for found, task in map(_task_agent, self._busy) if task]
         return len(running) < TASKS_AT_ONCE and running.count(agent) < TASKS_OF_AGENT
 
-    async def _run(self, begun: OpenTurn) -> None:
-        turn, runner = begun.turn, begun.runner
+    async def _run(self, opened: OpenTurn) -> None:
+        turn = opened.turn
         names = {"turn_id": turn.id, "agent_id": turn.agent_id, "chat_id": turn.chat_key}
+        shown = ""
         with bound(**names), anyio.CancelScope() as scope:
             self._scopes[turn.id] = scope
             try:
-                if turn.id in self._cancelled:
-                    pass
-                elif turn.recipe in BOUNDED_ELSEWHERE:
-                    await runner.run()
-                else:
-                    async with self._limit(turn.agent_id):
-                        await runner.run()
+                if turn.id not in self._cancelled:
+                    runner = self._runner_of(opened)
+                    try:
+                        await self._limited(turn, runner)
+                    finally:
+                        shown = runner.shown
             finally:
                 del self._scopes[turn.id]
         if turn.id in self._cancelled:
             log.info("turn_cancelled", **names)
-            await self._close_preview(turn.id, runner.shown)
+            await self._close_preview(turn.id, shown)
+
+    async def _limited(self, turn: Turn, runner: TurnRunner) -> None:
+        """Run a turn within its agent's maxConcurrentTurns."""
+        if not RECIPES[turn.recipe].limited:
+            await runner.run()
+            return
+        async with self._limit(turn.agent_id):
+            await runner.run()
 
     async def _close_preview(self, turn_id: str, shown: str) -> None:
         try:
-            await self._services.store.transact(turns.close_preview, turn_id, shown)
+            await self._store.transact(turns.close_preview, turn_id, shown)
         except JournalError as error:  # the next start does it
             report_failure(error)
-        self._services.delivery.wake()
+        self._delivery.wake()
 
     def _limit(self, agent_id: str) -> anyio.CapacityLimiter:
-        definition = self._services.agents().agent(agent_id)
+        definition = self._agents().agent(agent_id)
         most = definition.limits.max_concurrent_turns if definition is not None else 1
         limit = self._limits.get(agent_id)
         if limit is None:
@@ -222,28 +236,25 @@ class Dispatcher:
         limit.total_tokens = most
         return limit
 
-    async def _following(self, chat: str, done: Turn | None) -> OpenTurn | None:
-        """The turn that is open in the chat, or T2 for its next message that an agent answers.
-
-        None when there is nothing more to do here after the turn that was ``done``.
-        """
-        if done is not None and not self._services.store.read(inbox.has_work, chat):
+    async def _next(self, chat: str, done: Turn | None) -> OpenTurn | None:
+        """Return the turn to run after ``done``; None when the chat has nothing more to do now."""
+        if done is not None and not self._store.read(inbox.has_work, chat):
             return None
-        changed = self._services.gate.changed
+        changed = self._guard.changed
         while isinstance(
-            found := await self._services.store.transact(self._opener.open_next, chat), InboxRow
+            found := await self._store.transact(self._opener.open_next, chat), InboxRow
         ):
-            self._services.delivery.wake()  # it was refused, and its chat told so
+            self._delivery.wake()  # it was refused, and its chat sent why
         if isinstance(found, Pause):
-            self._services.delivery.wake()  # the same
+            self._delivery.wake()  # the same
             if not changed.is_set():
                 self._held.add(chat)
             return None
         if found is not None and done is not None and found.turn.id == done.id:
-            return None  # we are stopping: the next process goes on with it
+            return None  # the daemon stops: the next process resumes the turn
         return found
 
 
-def _task_agent(lane: str) -> tuple[str, bool]:
-    """The agent of a task's lane, and whether it is one."""
-    return lane.removeprefix(task_runs.LANE).partition("/")[0], lane.startswith(task_runs.LANE)
+def _task_agent(chat: str) -> tuple[str, bool]:
+    """Return the agent of a task's queue, and whether the queue is a task's."""
+    return chat.removeprefix(task_runs.LANE).partition("/")[0], chat.startswith(task_runs.LANE)

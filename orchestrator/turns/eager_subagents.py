@@ -1,7 +1,7 @@
-"""Subagents that are begun before the first step of a turn (seed 000, ``immediate``).
+"""Subagents that start before a turn's first model call (``immediate`` in a prompt definition).
 
-They are calls like a model's, in a step of the journal that no model was asked for: so they are
-begun once, whatever dies, and the model is told of them and of their results.
+They are recorded as calls in a step that no model was asked for. So each starts once, whatever
+dies, and the model sees the calls and their results.
 """
 
 import hashlib
@@ -9,65 +9,68 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.turns import inbox, steps, subagents, turns
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.turn_inputs import TurnServices
 from thinker.formats.prompts.tooluse import SUBAGENT_CREATE, Immediate, Resumable, SubagentUse
-from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
+from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolSpec
 from thinker.protocol.methods import PlannedCall, StepCommit
 
 ID = 8  # characters of a digest that tell calls of one turn apart
 WORDLESS = "A message without words has come."
 
 
-def plan(
+def eager_step(
     db: apsw.Connection,
-    services: TurnServices,
     turn: Turn,
-    definition: AgentDefinition,
-    wanted: Sequence[SubagentUse],
+    uses: Sequence[SubagentUse],
     values: Mapping[str, str],
-) -> None:
-    """T3 of the calls that the agent's prompt makes itself and that the turn does not have yet.
+    offered: Sequence[ToolSpec],
+) -> StepCommit | None:
+    """Return the step with the calls that the prompt makes itself and that the turn lacks.
 
-    A resumable subagent that lives in the chat stays as it is. What a subagent has said begins
-    none: its answer would begin the next.
+    A resumable subagent that lives in the chat starts no second time. A subagent's result starts
+    none: its answer would start the next.
     """
-    origin = turns.origin(db, turn.id)
-    if turn.recipe == "subagent" or origin.kind == inbox.RESULT:
-        return
-    living = subagents.living(db, turn.agent_id, turn.chat_key).values()
-    made, offered = steps.call_ids(db, turn.id), services.tools.offered(definition)
-    said = "\n".join(row.text for row in inbox.of_turn(db, turn.id)) or WORDLESS
+    if turns.origin(db, turn.id).kind == inbox.RESULT:
+        return None
+    living = {spec.agent for spec in subagents.living(db, turn.agent_id, turn.chat_key).values()}
+    made, names = steps.call_ids(db, turn.id), {tool.name for tool in offered}
+    message = "\n".join(row.text for row in inbox.of_turn(db, turn.id)) or WORDLESS
     calls = [
         call
-        for use in wanted
-        if use.name not in {spec.agent for spec in living}
-        and (call := _call(use, turn.agent_id, said, values)).id not in made
-        and call.name in {tool.name for tool in offered}
+        for use in uses
+        if use.name not in living
+        and (call := _call(use, turn.agent_id, message, values)).id not in made
+        and call.name in names
     ]
     if not calls:
-        return
-    commit = StepCommit(
+        return None
+    return StepCommit(
         turn_id=turn.id,
         response=AssistantMessage(tool_calls=tuple(calls)),
         calls=tuple(PlannedCall(id=c.id, name=c.name, arguments=c.arguments) for c in calls),
         model=steps.IMMEDIATE,
     )
-    steps.plan(db, commit, services.tools.classes(), services.epoch, services.clock())
 
 
-def _call(use: SubagentUse, agent_id: str, said: str, values: Mapping[str, str]) -> ToolCall:
-    """The call that begins a subagent: variables say its name and work, else it hears ``said``."""
-    own = use.immediate if isinstance(use.immediate, Immediate) else Immediate()
-    name = values.get(own.name_env or "") or use.name
-    told = values.get(own.description_env or "") or said
+def _call(use: SubagentUse, agent_id: str, message: str, values: Mapping[str, str]) -> ToolCall:
+    """Return the call that starts a subagent.
+
+    Variables can set its name and its task; the task is the turn's ``message`` by default.
+    """
+    options = use.immediate if isinstance(use.immediate, Immediate) else Immediate()
+    name = values.get(options.name_env or "") or use.name
+    task = values.get(options.description_env or "") or message
     digest = hashlib.sha256(f"{agent_id}\0{use.name}".encode()).hexdigest()[:ID]
     if isinstance(use.resumable, Resumable):
-        given: JsonObject = {"agent": use.name, "message": told, "attachments": [], "name": name}
-        return ToolCall(id=f"immediate_{digest}", name=SUBAGENT_CREATE, arguments=given)
-    given = {use.init_user_message_property or "task": told}
+        arguments: JsonObject = {
+            "agent": use.name,
+            "message": task,
+            "attachments": [],
+            "name": name,
+        }
+        return ToolCall(id=f"immediate_{digest}", name=SUBAGENT_CREATE, arguments=arguments)
+    arguments = {use.init_user_message_property or "task": task}
     if use.init_agent_name_property:
-        given[use.init_agent_name_property] = name
-    return ToolCall(id=f"immediate_{digest}", name=use.name, arguments=given)
+        arguments[use.init_agent_name_property] = name
+    return ToolCall(id=f"immediate_{digest}", name=use.name, arguments=arguments)

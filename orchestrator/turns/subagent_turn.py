@@ -1,7 +1,7 @@
-"""The turn of a subagent: a turn like any other, in a process that lives as long as it does.
+"""The turn of a subagent, in a process that lives as long as the turn.
 
-The process is the parent's with fewer tools and a minimal prompt; the task is all that it is told.
-What it comes to is noted with the call that it belongs to, in the transaction that ends the turn.
+The process is the parent's with fewer tools and a minimal prompt; it is sent the task and nothing
+else. The result is recorded with the parent's call in the transaction that ends the turn.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -14,151 +14,155 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns, usage
+from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.journal.turns.subagents import Spec, SubagentRun
+from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.launch import prepare, resolve
 from orchestrator.processes.worker import Worker
 from orchestrator.settings import bundled
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.agent_tools import NOTIFY
-from orchestrator.turns.turn_host import TurnHost, ended
+from orchestrator.turns.outcomes import Outcome, failed
+from orchestrator.turns.recipe import Recipe, RecipeServices
+from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
-from orchestrator.turns.turn_runner import TurnRunner
 from thinker.formats.prompts.tooluse import NOTIFY_PARENT
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
-# Single level, so no prompts as tools either; and a task would run with all rights of the parent
-# (reliability.md S27, S32).
+# Subagents start no subagents, so they have no prompts as tools either; and a task would run with
+# all rights of the parent.
 WITHHELD = ("spawn_subagent", "schedule_task")
 
 
-class SubagentTurnRunner(TurnRunner):
-    """Runs one turn of a subagent."""
+class SubagentRecipe(Recipe):
+    """The turn of a subagent."""
 
-    _work: SubagentRun
+    shown = False
+    limited = False
 
-    async def run(self) -> None:
-        """Like a person's turn; its process ends with it."""
-        self._work = self._services.store.read(subagents.of_turn, self._turn.id)
-        try:
-            await super().run()
-        finally:
-            self._services.supervisor.remove(self._work.subagent_id)
+    def __init__(self, services: RecipeServices, turn: Turn) -> None:
+        super().__init__(services, turn)
+        self._run = services.store.read(subagents.of_turn, turn.id)
 
-    def _current(self) -> AgentDefinition:
-        """The parent as it is configured now, cut down to what its call asked for."""
-        if self._work.spec.agent is not None:
-            return self._agent(self._work.spec.agent)
-        parent = super()._current()
-        prompts = self._services.prompts.tools(parent)
-        every = (tool.name for tool in self._services.tools.offered(parent))
+    def definition(self) -> AgentDefinition:
+        """Return the parent as it is configured now, cut down to what its call asked for."""
+        if self._run.spec.agent is not None:
+            return self._other_agent(self._run.spec.agent)
+        parent, inputs = super().definition(), self._services.inputs
+        prompts = inputs.prompts.tools(parent)
+        every = (tool.name for tool in inputs.tools.offered(parent))
         offered = tuple(name for name in every if name not in prompts)
-        return derive(parent, self._work.subagent_id, self._work.spec, offered)
+        return derive(parent, self._run.subagent_id, self._run.spec, offered)
 
-    def _agent(self, agent_id: str) -> AgentDefinition:
-        """Another agent as it is configured now, single level as well.
+    def _other_agent(self, agent_id: str) -> AgentDefinition:
+        """Return another agent as it is configured now.
 
-        Its tools are its own, but none that the call's turn was denied.
+        It keeps its own tools, except those that the call's turn was denied.
         """
-        found = self._services.agents().agent(agent_id)
-        if found is None:
-            raise UnknownAgentError(agent_id)
-        own = {"agent_id": self._work.subagent_id, "port": None}
-        withheld = (*self._work.spec.denied_tools, *WITHHELD)
-        denied = (*found.denied_tools, *withheld, *self._services.prompts.tools(found))
+        inputs, spec = self._services.inputs, self._run.spec
+        found = inputs.definition(agent_id)
         allowed = (*found.allowed_tools, NOTIFY_PARENT) if found.allowed_tools else ()
-        tools = {"allowed_tools": allowed, "denied_tools": denied}
-        return found.model_copy(update={**own, **tools})
+        prompts = inputs.prompts.tools(found)
+        changes = {
+            "agent_id": self._run.subagent_id,
+            "port": None,
+            "allowed_tools": allowed,
+            "denied_tools": (*found.denied_tools, *spec.denied_tools, *WITHHELD, *prompts),
+        }
+        return found.model_copy(update=changes)
 
-    def _worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
-        services, parent = self._services, self._turn.agent_id
-        configured = self._work.spec.agent or parent
-        slot = services.supervisor.slots().get(configured)
+    def worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
+        """Define the subagent's process and return it."""
+        supervisor, inputs = self._services.supervisor, self._services.inputs
+        parent, spec = self.turn.agent_id, self._run.spec
+        configured = spec.agent or parent
+        slot = supervisor.slots().get(configured)
         if slot is None:
             raise UnknownAgentError(configured)
-        endpoint = slot.spec.endpoint
-        endpoint = replace(endpoint, model=self._work.spec.model or endpoint.model)
-        modelled = services.prompts.with_model(definition, services.agents())
+        environ, settings = self._services.environ, self._services.settings
+        endpoint = replace(slot.spec.endpoint, model=spec.model or slot.spec.endpoint.model)
+        modelled = inputs.prompts.with_model(definition, inputs.agents())
         if modelled != definition:
-            definition, endpoint = modelled, resolve(modelled, services.environ, ())
-        spec = prepare(definition, services.settings, endpoint, services.environ)
-        services.supervisor.define(replace(spec, parent=parent), definition.idle_timeout_minutes)
-        return super()._worker(definition)
+            definition, endpoint = modelled, resolve(modelled, environ, ())
+        launch = prepare(definition, settings, endpoint, environ)
+        supervisor.define(replace(launch, parent=parent), definition.idle_timeout_minutes)
+        return super().worker(definition)
 
-    async def _quarantined(self, error: QuarantinedError) -> TurnResult | None:
-        """Its parent must not wait for a process that keeps failing."""
-        return ended(str(error), str(error))
+    def quarantined(self, error: QuarantinedError, *, again: bool) -> Outcome:
+        """End the turn: its parent must not wait for a process that keeps failing."""
+        del again
+        return failed(str(error), str(error))
 
-    def _environments(self, definition: AgentDefinition, address: Address) -> Environments:
-        """Its own, and what its parent shares; a secret of the parent's never for the text."""
-        services, known = self._services, super()._environments(definition, address)
-        parent = services.agents().agent(self._work.agent_id)
-        if parent is None or not self._work.spec.scoped_env:
+    def environments(self, definition: AgentDefinition, address: Address) -> Environments:
+        """Return its own values and those that its parent shares."""
+        inputs, spec = self._services.inputs, self._run.spec
+        known = super().environments(definition, address)
+        parent = inputs.agents().agent(self._run.agent_id)
+        if parent is None or not spec.scoped_env:
             return known
-        theirs = super()._environments(parent, address)
-        shared = services.prompts.shared(parent, theirs, definition, self._work.spec.scoped_env)
+        theirs = super().environments(parent, address)
+        shared = inputs.prompts.shared(parent, theirs, definition, spec.scoped_env)
         return known.model_copy(update={"thread": {**known.thread, **shared}})
 
-    def _request(self, gathered: TurnInputs, definition: AgentDefinition) -> TurnRun:
-        asked = self._work.spec.allowed_tools
-        offered = self._services.tools.offered(definition)
-        told = (NOTIFY.spec,) if self._work.spec.explicit else ()
+    def request(
+        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
+    ) -> TurnRun:
+        """Return what the worker is sent: the task and the tools, without memory or skills."""
+        asked = self._run.spec.allowed_tools
+        offered = self._services.inputs.tools.offered(definition)
+        notify = (NOTIFY.spec,) if self._run.spec.explicit else ()
         named = bool(asked) and not any("*" in pattern for pattern in asked)
-        return (
-            super()
-            ._request(gathered, definition)
-            .model_copy(
-                update={
-                    "recipe": "subagent",
-                    "profile_prompt": None,
-                    "memories": (),
-                    "playbooks": (),
-                    "skills": (),
-                    "required_tools": definition.allowed_tools if named else None,
-                    "stream": False,
-                    "tools": (*offered, *told),
-                }
-            )
-        )
+        changes = {
+            "recipe": "subagent",
+            "profile_prompt": None,
+            "memories": (),
+            "playbooks": (),
+            "skills": (),
+            "required_tools": definition.allowed_tools if named else None,
+            "stream": False,
+            "tools": (*offered, *notify),
+        }
+        return super().request(inputs, definition, environments).model_copy(update=changes)
 
-    async def _on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
-        """Until its deadline, whatever it is doing then."""
-        with anyio.move_on_after(run.deadline - self._services.clock() / 1000):
-            return await super()._on(worker, run, host)
+    async def run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
+        """Let the worker run the turn until its deadline, whatever it is doing then."""
+        with anyio.move_on_after(run.deadline - self._services.inputs.clock() / 1000):
+            return await super().run_on(worker, run, host)
         return TurnResult(text="", stop_reason=StopReason.DEADLINE)
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> None:
-        """T6: the result goes to its parent, and no chat is told."""
-        turn, now = self._turn, self._services.clock()
-        failed = result.error is not None or result.stop_reason not in task_runs.SUCCESS
-        said = result.text
-        if result.stop_reason is StopReason.DEADLINE:  # which ends a call that may be billed
-            said = chat_texts.TIMED_OUT.format(minutes=f"{self._work.spec.timeout_minutes:g}")
-        else:
-            usage.release(db, turn.id)
-        text = chat_texts.compose(said, (), steps.unconfirmed(db, turn.id))
-        end = (result.stop_reason, result.error)
-        turns.reply(db, turn, (), "direct", end, now, repaired=result.repaired)
-        if self._work.spec.keeps:
+        """Commit T6: the result goes to the parent's call, and no chat is sent anything."""
+        turn, now, spec = self.turn, self._services.inputs.clock(), self._run.spec
+        unsuccessful = result.error is not None or result.stop_reason not in task_runs.SUCCESS
+        answer = result.text
+        if result.stop_reason is StopReason.DEADLINE:
+            answer = chat_texts.TIMED_OUT.format(minutes=f"{spec.timeout_minutes:g}")
+        text = chat_texts.compose(answer, (), steps.unconfirmed(db, turn.id))
+        self._close(db, result, [], "direct")
+        if spec.keeps:
             rows = inbox.of_turn(db, turn.id)
-            kept = transcript.of_turn(db, turn.id, rows, said)
+            kept = transcript.of_turn(db, turn.id, rows, answer)
             sessions.append(db, turn.session_id, turn.id, kept, now)
-        subagents.end(db, turn.id, text, now, failed=failed)
+        subagents.end(db, turn.id, text, now, failed=unsuccessful)
 
-    def _bury(self, db: apsw.Connection, deaths: int, reason: str) -> None:
-        """Its parent goes on without it."""
-        turn, now = self._turn, self._services.clock()
+    def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+        """Give the task up; its parent goes on without it."""
+        turn, now = self.turn, self._services.inputs.clock()
         turns.dead_letter(db, turn, reason, None, now)
-        told = chat_texts.SUBAGENT_DIED.format(deaths=deaths, turn=turn.id)
-        subagents.end(db, turn.id, told, now, failed=True)
+        text = chat_texts.SUBAGENT_DIED.format(deaths=deaths, turn=turn.id)
+        subagents.end(db, turn.id, text, now, failed=True)
+
+    def ended(self) -> None:
+        """End the subagent's process."""
+        self._services.supervisor.remove(self._run.subagent_id)
 
 
 def derive(
     parent: AgentDefinition, subagent_id: str, spec: Spec, offered: tuple[str, ...]
 ) -> AgentDefinition:
-    """A subagent's definition; ``offered`` are the tools that its parent has now."""
+    """Return a subagent's definition; ``offered`` are the tools that its parent has now."""
     denied = (*spec.denied_tools, *WITHHELD)
     tools = tuple(name for name in offered if policy.allowed(name, spec.allowed_tools, denied))
     return parent.model_copy(

@@ -1,82 +1,107 @@
-"""Why an open turn is with no worker: a quarantine, a word, a pause, or work of a subagent.
+"""Suspended turns: how an open turn waits without a worker, and goes on.
 
-A turn that waits holds nothing but its row in the journal; it goes on as if it were resumed.
+A suspended turn holds nothing but its row in the journal. It goes on as a crashed turn does: a
+worker resumes it from its recorded steps.
 """
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import apsw
 import structlog
 
 from orchestrator import chat_texts
 from orchestrator.errors import QuarantinedError
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, subagents, turns, usage
-from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.turn_inputs import TurnServices
+from orchestrator.outbound.delivery import Delivery
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.toolcalls.approvals import ApprovalQueue
+from orchestrator.toolcalls.executor import ApprovalNeeded, HandoffDone, ToolPending
+from orchestrator.turns.outcomes import AgentPaused, AgentQuarantined, Drained, Reason
+from orchestrator.wakeup import Wakeup
 
 log = structlog.get_logger()
 
 
 class TurnSuspension:
-    """The waits of one turn. Each tells whether the turn is to be left open, as we are stopping."""
+    """Waits for turns. ``turn_ended`` is woken whenever a turn of any chat has ended."""
 
-    def __init__(self, services: TurnServices, turn: Turn) -> None:
-        self._services = services
-        self._turn = turn
-        self._told_quarantine = False
+    def __init__(
+        self,
+        store: Store,
+        supervisor: Supervisor,
+        delivery: Delivery,
+        approvals: ApprovalQueue,
+        guard: SpendingGuard,
+        turn_ended: Wakeup,
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._supervisor = supervisor
+        self._delivery = delivery
+        self._approvals = approvals
+        self._guard = guard
+        self._turn_ended = turn_ended
+        self._clock = clock
 
-    async def out_quarantine(self, error: QuarantinedError) -> None:
-        """Until the agent may be tried again; its chat is told once."""
-        services = self._services
-        log.warning("turn_waits", problem=str(error))
-        if not self._told_quarantine:
-            self._told_quarantine = True
-            await services.store.transact(self._tell, chat_texts.QUARANTINE)
-            services.delivery.wake()
-        await services.supervisor.available(self._turn.agent_id)
-        await services.store.transact(turns.extend, self._turn, services.clock())
+    @property
+    def stopping(self) -> bool:
+        """Whether the daemon is stopping, so that open turns are left to the next process."""
+        return self._supervisor.stopping
 
-    async def for_word(self, question: Approval) -> bool:
-        """Until the operator answers."""
-        await self._park("approval")
-        await self._services.desk.answered(question)
-        return await self._unpark()
+    async def wait(self, turn: Turn, reason: Reason) -> None:
+        """Wait until the reason is over, or the daemon stops."""
+        match reason:
+            case ApprovalNeeded(approval):
+                async with self._parked(turn, "approval"):
+                    await self._approvals.answered(approval)
+            case AgentPaused():
+                async with self._parked(turn, "budget"):
+                    await self._guard.resumed(turn.agent_id)
+            case ToolPending(seq):
+                async with self._parked(turn, "child"):
+                    await self._subagent_ended(turn, seq)
+            case AgentQuarantined(error, again):
+                await self._available(turn, error, notify=not again)
+            case Drained():
+                await self._store.transact(usage.release, turn.id)
+            case HandoffDone():
+                pass  # another agent goes on at once
 
-    async def for_resume(self) -> bool:
-        """Until the agent goes on."""
-        await self._park("budget")
-        await self._services.gate.resumed(self._turn.agent_id)
-        return await self._unpark()
+    @asynccontextmanager
+    async def _parked(self, turn: Turn, why: str) -> AsyncIterator[None]:
+        """Keep the turn in the state ``waiting(why)``, with its reservation released."""
 
-    async def for_work(self, seq: int) -> bool:
-        """Until what a call of the turn has a subagent do has ended."""
+        def park(db: apsw.Connection) -> None:
+            usage.release(db, turn.id)
+            turns.park(db, turn, why)
+
+        await self._store.transact(park)
+        self._delivery.wake()
+        yield
+        if not self.stopping:
+            await self._store.transact(turns.unpark, turn, self._clock())
+
+    async def _subagent_ended(self, turn: Turn, seq: int) -> None:
+        """Wait until the subagent that a call of the turn started has ended."""
 
         async def ended() -> bool:
-            run = await self._services.store.transact(subagents.of_call, self._turn.id, seq)
+            run = await self._store.transact(subagents.of_call, turn.id, seq)
             return run is None or run.ended
 
-        await self._park("child")
-        await self._services.ends.until(ended)
-        return await self._unpark()
+        await self._turn_ended.until(ended)
 
-    async def for_nothing(self) -> bool:
-        """The turn goes on at once, with another agent."""
-        return self._services.supervisor.stopping
+    async def _available(self, turn: Turn, error: QuarantinedError, *, notify: bool) -> None:
+        """Wait until the agent may be started again."""
+        log.warning("turn_waits", problem=str(error))
+        if notify:
+            await self._store.transact(self._tell, turn, chat_texts.QUARANTINE)
+            self._delivery.wake()
+        await self._supervisor.available(turn.agent_id)
+        await self._store.transact(turns.extend, turn, self._clock())
 
-    async def _park(self, why: str) -> None:
-        def park(db: apsw.Connection) -> None:
-            usage.release(db, self._turn.id)
-            turns.park(db, self._turn, why)
-
-        await self._services.store.transact(park)
-        self._services.delivery.wake()
-
-    async def _unpark(self) -> bool:
-        if self._services.supervisor.stopping:
-            return True
-        await self._services.store.transact(turns.unpark, self._turn, self._services.clock())
-        return False
-
-    def _tell(self, db: apsw.Connection, text: str) -> None:
-        outbox.add_notice(
-            db, turns.origin(db, self._turn.id).address(), text, self._services.clock()
-        )
+    def _tell(self, db: apsw.Connection, turn: Turn, text: str) -> None:
+        outbox.add_notice(db, turns.origin(db, turn.id).address(), text, self._clock())

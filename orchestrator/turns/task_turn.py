@@ -1,101 +1,104 @@
-"""The turn of a scheduled task: a turn like any other, with the proactive recipe.
+"""The turn of a scheduled task.
 
 It has no history, shows nothing while it runs, and may not send: its outcome goes to the notify
 chat when it has ended. A task whose plan is one call runs it without a model.
 """
+
+from collections.abc import Callable
 
 import apsw
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns import steps
-from orchestrator.schedules.specs import TaskSpec, ToolStep
-from orchestrator.turns.turn_inputs import TurnInputs, TurnServices, load_inputs
-from orchestrator.turns.turn_runner import TurnRunner
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.schedules.specs import ToolStep
+from orchestrator.turns.outcomes import Finished, Outcome
+from orchestrator.turns.recipe import Recipe, RecipeServices
+from orchestrator.turns.turn_host import TurnHost
+from orchestrator.turns.turn_inputs import TurnInputs
+from thinker.protocol.environments import Environments
 from thinker.protocol.messages import AssistantMessage, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import RpcError
 
-WITHHELD = ("send_message", "send_telegram", "*_send_message")  # seed 002: told afterwards instead
+WITHHELD = ("send_message", "send_telegram", "*_send_message")  # the notify chat hears afterwards
 DIRECT = "direct"  # stands for the model in the step of a task that needs none
 
 
-class TaskTurnRunner(TurnRunner):
-    """Runs one turn of a task."""
+class TaskRecipe(Recipe):
+    """The turn of a scheduled task."""
 
-    _spec: TaskSpec
+    shown = False
+    limited = False
 
-    async def run(self) -> None:
-        """Like a person's turn; the scheduler hears when it is over."""
-        try:
-            await super().run()
-        finally:
-            self._services.tasks_changed()
+    def __init__(self, services: RecipeServices, turn: Turn) -> None:
+        super().__init__(services, turn)
+        self._spec = services.store.read(task_runs.of_turn, turn.id).spec
 
-    async def _attempt(self) -> TurnResult | None:
-        task = self._services.store.read(task_runs.of_turn, self._turn.id)
-        self._spec = task.spec
-        if task.spec.direct is not None:
-            return await self._call(task.spec.direct)
-        return await super()._attempt()
-
-    def _current(self) -> AgentDefinition:
-        """The agent without the tools that send, unless the plan itself is to send."""
-        definition = super()._current()
+    def definition(self) -> AgentDefinition:
+        """Return the agent without the tools that send, unless the plan itself is to send."""
+        definition = super().definition()
         if self._spec.direct is not None:
             return definition
         denied = (*definition.denied_tools, *WITHHELD)
         return definition.model_copy(update={"denied_tools": denied})
 
-    def _request(self, gathered: TurnInputs, definition: AgentDefinition) -> TurnRun:
-        return (
-            super()
-            ._request(gathered, definition)
-            .model_copy(
-                update={
-                    "recipe": "proactive",
-                    "required_tools": self._spec.required_tools,
-                    "max_steps": self._spec.max_steps,
-                    "stream": False,
-                }
+    def request(
+        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
+    ) -> TurnRun:
+        """Return what the worker is sent: the task's tools and steps, and no streaming."""
+        run = super().request(inputs, definition, environments)
+        changes = {
+            "recipe": "proactive",
+            "required_tools": self._spec.required_tools,
+            "max_steps": self._spec.max_steps,
+            "stream": False,
+        }
+        return run.model_copy(update=changes)
+
+    async def without_worker(
+        self, hosted: Callable[[AgentDefinition, Address], TurnHost]
+    ) -> Outcome | None:
+        """Run the direct tier: one call, through the same policy, approvals and journal."""
+        step = self._spec.direct
+        if step is None:
+            return None
+        store, loader = self._services.store, self._services.inputs
+        definition = self.definition()
+        inputs = await store.transact(loader.gather, self.turn, definition)
+        recorded = inputs.context.steps
+        seq = recorded[0].calls[0].seq if recorded else await store.transact(self._plan, step)
+        host = hosted(definition, inputs.address)
+        try:
+            result = await host.call_tool(seq)
+        except RpcError as error:
+            if host.outcome is None:
+                raise WorkerError(str(error)) from error
+            return host.outcome
+        return Finished(
+            TurnResult(
+                text=result.content,
+                stop_reason=StopReason.DONE,
+                steps=1,
+                tools_used=(step.tool,),
+                error=result.content if result.is_error else None,
             )
         )
 
-    async def _call(self, step: ToolStep) -> TurnResult:
-        """The direct tier: one call, through the same policy, approvals and journal."""
-        services, turn = self._services, self._turn
-        definition = self._current()
-        await services.tools.settled()
-        gathered = await services.store.transact(load_inputs, services, turn, definition)
-        address = gathered.context.messages[0].address()
-        recorded = gathered.context.steps
-        if recorded:
-            seq = recorded[0].calls[0].seq
-        else:
-            seq = await services.store.transact(_plan, services, turn.id, step)
-        try:
-            result = await self._hosted(definition, address).call_tool(seq)
-        except RpcError as error:
-            raise WorkerError(str(error)) from error
-        return TurnResult(
-            text=result.content,
-            stop_reason=StopReason.DONE,
-            steps=1,
-            tools_used=(step.tool,),
-            error=result.content if result.is_error else None,
+    def _plan(self, db: apsw.Connection, step: ToolStep) -> int:
+        """Commit T3 of the one call; return its number."""
+        commit = StepCommit(
+            turn_id=self.turn.id,
+            response=AssistantMessage(
+                tool_calls=(ToolCall(id=DIRECT, name=step.tool, arguments=step.parameters),)
+            ),
+            calls=(PlannedCall(id=DIRECT, name=step.tool, arguments=step.parameters),),
+            model=DIRECT,
         )
+        return self._services.inputs.tools.plan(db, commit).call_seqs[0]
 
-
-def _plan(db: apsw.Connection, services: TurnServices, turn_id: str, step: ToolStep) -> int:
-    """T3 of the one call; its number."""
-    commit = StepCommit(
-        turn_id=turn_id,
-        response=AssistantMessage(
-            tool_calls=(ToolCall(id=DIRECT, name=step.tool, arguments=step.parameters),)
-        ),
-        calls=(PlannedCall(id=DIRECT, name=step.tool, arguments=step.parameters),),
-        model=DIRECT,
-    )
-    classes = services.tools.classes()
-    return steps.plan(db, commit, classes, services.epoch, services.clock()).call_seqs[0]
+    def ended(self) -> None:
+        """Let the scheduler look for the next run."""
+        self._services.task_ended()

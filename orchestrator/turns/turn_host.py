@@ -1,61 +1,110 @@
-"""What a worker asks for the turn that it runs: commits, tool calls, messages, views."""
+"""What a worker asks for the turn that it runs: commits, tool calls, new messages, previews."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Protocol
 
 import apsw
 import structlog
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import attachments, internal_messages, prompt_records, steps
+from orchestrator.journal.db.store import FencedError, Store
+from orchestrator.journal.turns import attachments, internal_messages, prompt_records
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.delivery import Reply
+from orchestrator.maintenance.embedding_index import EmbeddingIndex
+from orchestrator.outbound.attachments import Pictures
+from orchestrator.outbound.delivery import Delivery, Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.routing import agent_for
-from orchestrator.toolcalls.approvals import ApprovalNeeded
+from orchestrator.settings import Settings
+from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import HandoffDone, ToolPending
+from orchestrator.toolcalls.executor import ToolRunner
 from orchestrator.tools.builtin.host_tool import ToolContext
-from orchestrator.turns.suspension import TurnSuspension
-from orchestrator.turns.turn_inputs import TurnServices, tool_context
+from orchestrator.turns.completion import Ending, TurnCompletion
+from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
+from orchestrator.turns.turn_inputs import InputLoader
 from thinker.protocol.environments import Environments
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import StepCommit, StepCommitted, StopReason, TurnResult, TurnRun
+from thinker.protocol.methods import StepCommit, StepCommitted, TurnResult, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
 log = structlog.get_logger()
 
 
-class TurnCompleter(Protocol):
-    """Who ends a turn."""
+class ToolContexts:
+    """Makes what a tool call of a turn may know."""
 
-    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
-        """The inside of T6; which chat has its reply, None if that may be any."""
+    def __init__(
+        self,
+        store: Store,
+        delivery: Delivery,
+        embeddings: EmbeddingIndex,
+        settings: Settings,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._store = store
+        self._delivery = delivery
+        self._embeddings = embeddings
+        self._settings = settings
+        self._environ = environ
 
-    def replied(self, result: TurnResult, reply: Reply | None) -> None:
-        """After T6."""
+    def of(
+        self,
+        turn: Turn,
+        definition: AgentDefinition,
+        address: Address,
+        environments: Environments,
+    ) -> ToolContext:
+        """Return the context of a turn's calls."""
+        return ToolContext(
+            agent_id=turn.agent_id,
+            turn_id=turn.id,
+            address=address,
+            now=turn.started_at,
+            timezone=definition.timezone or host_timezone(self._environ),
+            skill_directories=self._settings.paths.skill_directories(turn.agent_id),
+            skills=definition.skills,
+            split=self._delivery.split,
+            mode=self._delivery.mode,
+            store=self._store,
+            meaning=partial(self._embeddings.meaning, definition, turn.agent_id),
+            denied_tools=definition.denied_tools,
+            environments=environments,
+        )
+
+
+@dataclass(frozen=True)
+class HostServices:
+    """What the hosts of all turns share."""
+
+    store: Store
+    inputs: InputLoader
+    tools: ToolRunner
+    contexts: ToolContexts
+    guard: SpendingGuard
+    delivery: Delivery
+    pictures: Pictures
+    completion: TurnCompletion
 
 
 @dataclass(frozen=True)
 class _Planned:
-    """What T3 has come to.
+    """What T3 committed.
 
-    ``pause`` is the one in which the turn has to wait, ``told`` whether chats may have been told of
-    one, ``reply`` that of the turn if it has ended.
+    ``pause`` is the one in which the turn must wait, ``notified`` whether chats may have been sent
+    a notice of one, ``reply`` that of the turn if it has ended.
     """
 
     committed: StepCommitted
     pause: Pause | None
-    told: bool
+    notified: bool
     reply: Reply | None = None
 
 
@@ -63,32 +112,35 @@ class _Planned:
 class TurnHost:
     """Keeps a turn's journal during one attempt (`orchestrator.processes.worker.WorkerHost`).
 
-    ``wait`` is what the turn has to wait for before the next one, once a request was refused
-    because of that. ``last`` is what the turn ends with, once its last step has come.
+    ``outcome`` is how the attempt ended, once a request decided it. ``last`` is the result that the
+    last step carried, from before its commit on.
     """
 
-    services: TurnServices
-    turn: Turn
+    services: HostServices
+    ending: Ending
     definition: AgentDefinition
     address: Address
-    waits: TurnSuspension
-    ending: TurnCompleter
     environments: Environments
     preview: Preview | None = None
     run: TurnRun | None = None  # what the worker was sent
-    wait: Callable[[], Awaitable[bool]] | None = None
-    last: TurnResult | None = None
+    outcome: Outcome | None = field(default=None, init=False)
+    last: TurnResult | None = field(default=None, init=False)
+
+    @property
+    def turn(self) -> Turn:
+        """The turn that the worker runs."""
+        return self.ending.turn
 
     @cached_property
     def _context(self) -> ToolContext:
-        return tool_context(
-            self.services, self.turn, self.definition, self.address, self.environments
-        )
+        contexts = self.services.contexts
+        return contexts.of(self.turn, self.definition, self.address, self.environments)
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3, fenced by the epoch. An agent that is paused with it goes no step further.
+        """Commit T3, fenced by the epoch.
 
-        The step that ends the turn ends it here, unless its chat already sees the answer grow.
+        The step that ends the turn is committed with T6, unless its chat already sees the answer
+        grow. An agent whose pause began with the step goes no further.
         """
         last = commit.ends
         if last is not None and self.preview is not None and not self.preview.withdraw():
@@ -109,92 +161,72 @@ class TurnHost:
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
             if last is not None:
-                self.ending.replied(last, planned.reply)
-        if planned.told:
+                self.outcome = Finished(last, committed=True)
+                services.completion.announce(turn, last, planned.reply)
+        if planned.notified:
             services.delivery.wake()
         if planned.pause is not None:
-            self.wait = self.waits.for_resume
-            raise RpcError(FENCED, f"the agent is paused: {planned.pause.reason}")
+            raise self._suspended(AgentPaused(planned.pause.reason))
         return committed
 
     def _reply(self, db: apsw.Connection, commit: StepCommit, last: TurnResult) -> _Planned:
-        """T3 and T6; no agent waits for what it has answered."""
+        """Commit T3 and T6; no agent waits for what it has answered."""
         planned = self._plan(db, commit)
         return replace(planned, pause=None, reply=self.ending.reply(db, last))
 
     def _plan(self, db: apsw.Connection, commit: StepCommit) -> _Planned:
-        services, now = self.services, self.services.clock()
-        committed = steps.plan(db, commit, services.tools.classes(), services.epoch, now)
+        services, now = self.services, self.services.inputs.clock()
+        committed = services.tools.plan(db, commit)
         if commit.prompt is not None and self.run is not None:
-            made_of = prompt_records.PromptSources(self.run.prompt, self.run.tools)
-            prompt_records.keep(db, self.turn.id, now, made_of)
-        pause, told = services.gate.settle(db, self.turn, commit)
+            sources = prompt_records.PromptSources(self.run.prompt, self.run.tools)
+            prompt_records.keep(db, self.turn.id, now, sources)
+        pause, notified = services.guard.settle(db, self.turn, commit)
         if pause is None and committed.call_seqs:
             results = services.tools.journal.run_local(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
-        return _Planned(committed, pause, told)
+        return _Planned(committed, pause, notified)
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """Policy, T4, effect, T5."""
-        services = self.services
+        """Run a planned call: policy, T4, effect, T5."""
         try:
-            return await services.tools.call(self._caller(), seq)
-        except ApprovalNeeded as needed:
-            self.wait = partial(self.waits.for_word, needed.approval)
-            raise RpcError(FENCED, str(needed)) from needed
-        except ToolPending as goes_on:
-            self.wait = partial(self._for_work, seq)
-            raise RpcError(FENCED, f"call {seq} goes on") from goes_on
-        except HandoffDone as handed_over:
-            self.wait = self.waits.for_nothing
-            raise RpcError(FENCED, "another agent goes on with the turn") from handed_over
+            result = await self.services.tools.call(self._caller(), seq)
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
+        if isinstance(result, ToolResult):
+            return result
+        raise self._suspended(result)
+
+    def _suspended(self, reason: Reason) -> RpcError:
+        """Suspend the turn; return what makes the worker leave it."""
+        self.outcome = Suspended(reason)
+        return RpcError(FENCED, str(reason))
 
     def _caller(self) -> CallContext:
-        context = replace(self._context, now=self.services.clock())
-        given = () if self.run is None else self.run.tools
-        handed_back = frozenset(tool.name for tool in given if tool.handed_back)
-        return CallContext(self.definition, context, self.services.epoch, handed_back)
-
-    async def _for_work(self, seq: int) -> bool:
-        async with shown(self.services, self.turn, self.address):
-            return await self.waits.for_work(seq)
+        context = replace(self._context, now=self.services.inputs.clock())
+        tools = () if self.run is None else self.run.tools
+        handed_back = frozenset(tool.name for tool in tools if tool.handed_back)
+        return CallContext(self.definition, context, self.services.tools.epoch, handed_back)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """What the chat said meanwhile, if the agent wants to be steered by it."""
-        services, turn = self.services, self.turn
+        """Return the chat's new messages, if the agent wants to be steered by them."""
+        store, turn = self.services.store, self.turn
         try:
-            wanted = await services.store.transact(attachments.wanted, turn.id, turn.chat_key)
-            await services.pictures.fetch(wanted)
-            return await services.store.transact(self._enter)
+            wanted = await store.transact(attachments.wanted, turn.id, turn.chat_key)
+            await self.services.pictures.fetch(wanted)
+            return await store.transact(self._enter)
         except JournalError as error:
             raise _refusal(error) from error
 
     def _enter(self, db: apsw.Connection) -> tuple[UserMessage, ...]:
         def takes(row: InboxRow) -> bool:
-            return agent_for(db, self.services.agents(), row) == self.turn.agent_id
+            return agent_for(db, self.services.inputs.agents(), row) == self.turn.agent_id
 
         return internal_messages.enter(db, self.turn, takes)
 
     def show(self, text: str) -> None:
-        """The answer so far."""
+        """Show the answer so far."""
         if self.preview is not None:
             self.preview.show(text)
-
-
-def shown(
-    services: TurnServices, turn: Turn, address: Address
-) -> AbstractAsyncContextManager[Preview | None]:
-    """What the chat sees while a turn runs; of one that nobody waits for it sees nothing."""
-    if turn.recipe not in ("interactive", "request"):
-        return nullcontext()
-    return services.delivery.preview(turn.id, address)
-
-
-def ended(text: str, error: str | None = None) -> TurnResult:
-    """The end of a turn that did not come to an answer."""
-    return TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)
 
 
 def _refusal(error: JournalError) -> RpcError:

@@ -1,4 +1,4 @@
-"""What turns rest on: the daemon's parts, and what a worker and its tools are given of them."""
+"""What a worker is given with a turn: read from the journal, sent as one `TurnRun`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,59 +7,29 @@ from functools import partial
 import apsw
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.errors import UnknownAgentError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import fact_vectors, playbooks
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, transcript, turns
+from orchestrator.journal.turns.attachments import Wanted
 from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Context, Turn
 from orchestrator.maintenance.embedding_index import EmbeddingIndex, EmbedToolsRequest
 from orchestrator.outbound.attachments import Pictures
-from orchestrator.outbound.delivery import Delivery
-from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
-from orchestrator.settings import Settings
 from orchestrator.spending.spending_guard import SpendingGuard
-from orchestrator.timezones import host_timezone
-from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolRunner
-from orchestrator.tools.builtin.host_tool import ToolContext
-from orchestrator.wakeup import Wakeup
+from orchestrator.turns import eager_subagents
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import LayerRecord, Message
 from thinker.protocol.methods import ChatRef, TurnRun
 
-WINDOW = 50  # messages of history; seed 002
+WINDOW = 50  # messages of history
 JUMP = 50  # messages by which it moves in the cached layout, whose prefix each move changes
-
-
-@dataclass(frozen=True)
-class TurnServices:
-    """The parts of the daemon that turns need. ``clock`` tells milliseconds since the epoch.
-
-    ``tasks_changed`` is called when a scheduled task may have been added or have ended,
-    ``session_grew`` when a turn has become part of its session; ``ends`` is woken when a turn ends.
-    """
-
-    store: Store
-    supervisor: Supervisor
-    delivery: Delivery
-    tools: ToolRunner
-    desk: ApprovalQueue
-    gate: SpendingGuard
-    pictures: Pictures
-    embeddings: EmbeddingIndex
-    settings: Settings
-    environ: dict[str, str]
-    agents: Callable[[], AgentsFile]
-    prompts: PromptLibrary
-    clock: Callable[[], int]
-    epoch: int
-    tasks_changed: Callable[[], None]
-    session_grew: Callable[[], None]
-    ends: Wakeup
 
 
 @dataclass(frozen=True)
@@ -72,56 +42,178 @@ class TurnInputs:
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
     offered: tuple[str, ...] = ()
 
+    @property
+    def address(self) -> Address:
+        """Where the turn's messages came from."""
+        return self.context.messages[0].address()
 
-async def embed_messages(
-    services: TurnServices, turn: Turn, definition: AgentDefinition, worker: Worker
-) -> Embedding | None:
-    """What a turn's messages mean, if the agent has somebody to say so."""
-    if definition.embeddings is None:
-        return None
-    text = await services.store.transact(_unanswered, turn.id)
-    equip = EmbedToolsRequest(worker, partial(services.tools.offered, definition))
-    return await services.embeddings.meaning(definition, turn.agent_id, text, equip)
+
+Gathered = TurnInputs | Pause | list[Wanted]
+
+
+class InputLoader:
+    """Loads the inputs of turns. ``clock`` returns milliseconds since the epoch."""
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Callable[[], AgentsFile],
+        prompts: PromptLibrary,
+        tools: ToolRunner,
+        guard: SpendingGuard,
+        pictures: Pictures,
+        embeddings: EmbeddingIndex,
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self.agents = agents
+        self.prompts = prompts
+        self.tools = tools
+        self._guard = guard
+        self._pictures = pictures
+        self._embeddings = embeddings
+        self.clock = clock
+
+    def definition(self, agent_id: str) -> AgentDefinition:
+        """Return the agent as it is configured now.
+
+        Raises:
+            UnknownAgentError: agents.json has no such agent any more.
+        """
+        definition = self.agents().agent(agent_id)
+        if definition is None:
+            raise UnknownAgentError(agent_id)
+        return definition
+
+    def environments(self, definition: AgentDefinition, address: Address) -> Environments:
+        """Return the values of variables for a turn that answers at this address."""
+        return self.prompts.environments(definition, self.agents(), address)
+
+    async def load(
+        self,
+        turn: Turn,
+        definition: AgentDefinition,
+        worker: Worker,
+        gather: Callable[..., Gathered],
+    ) -> TurnInputs | Pause:
+        """Embed the turn's messages, fetch its pictures, and gather its inputs.
+
+        ``gather`` is that of the turn's recipe.
+        """
+        embedding = await self._embed_messages(turn, definition, worker)
+        args = (self, turn, definition, embedding)
+        while isinstance(found := await self._store.transact(gather, *args), list):
+            await self._pictures.fetch(found)
+        return found
+
+    def reserve_and_gather(
+        self,
+        db: apsw.Connection,
+        turn: Turn,
+        definition: AgentDefinition,
+        embedding: Embedding | None = None,
+    ) -> Gathered:
+        """Reserve what the first model call may cost, and read what the worker needs.
+
+        Returns the pause in which the turn must wait, or the pictures to fetch first, if there are
+        any.
+        """
+        obstacle = self._guard.holds(db, turn) or attachments.wanted(db, turn.id)
+        if obstacle:
+            return obstacle
+        self._guard.reserve(db, turn)
+        eager = self.prompts.immediate(definition)
+        if eager and turn.recipe != "subagent":
+            address = turns.origin(db, turn.id).address()
+            values = self.prompts.values(definition, self.environments(definition, address))
+            offered = self.tools.offered(definition)
+            commit = eager_subagents.eager_step(db, turn, eager, values, offered)
+            if commit is not None:
+                self.tools.plan(db, commit)
+        return self.gather(db, turn, definition, embedding)
+
+    def gather(
+        self,
+        db: apsw.Connection,
+        turn: Turn,
+        definition: AgentDefinition,
+        embedding: Embedding | None = None,
+    ) -> TurnInputs:
+        """Settle what a dead process left of a turn, and read what its worker needs."""
+        running = self.tools.running(turn.id)
+        cached = definition.prompt_layout == "cached"
+        jump = JUMP if cached else 1
+        context = turns.context(db, turn.id, running, WINDOW, self.clock(), jump)
+        text = "\n".join(row.text for row in context.messages)
+        playbooks.seed(db, turn.agent_id, turn.started_at)
+        if embedding is not None:
+            fact_vectors.discard(db, turn.agent_id, embedding)
+        known = load_prompt_memory(
+            db, turn.agent_id, text, definition.skills, turn.started_at, embedding
+        )
+        vector = b"" if embedding is None else embedding.vector
+        pictures = definition.limits.recent_image_threshold
+        if not cached:
+            return TurnInputs(_pictured(db, context, pictures), known, vector)
+        # There, pictures go out of sight several at once.
+        context = _pictured(db, context, 2 * pictures)
+        offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
+        return TurnInputs(context, known, vector, prompt_records.sent(db, turn.id), offered)
+
+    def turn_run(
+        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
+    ) -> TurnRun:
+        """Return the request that starts or resumes a turn in a worker."""
+        context, recalled = inputs.context, inputs.known
+        first = context.messages[0]
+        return TurnRun(
+            turn_id=context.turn.id,
+            chat=ChatRef(
+                channel=first.channel,
+                chat_id=first.chat_id,
+                thread_id=first.thread_id or None,
+                private=first.private,
+            ),
+            messages=context.said,
+            history=context.history,
+            summary=context.summary,
+            profile_prompt=recalled.profile_prompt,
+            prompt=self.prompts.of(definition),
+            environments=self.prompts.worded(definition, environments),
+            memories=recalled.memories,
+            playbooks=recalled.playbooks,
+            skills=recalled.skills,
+            steps=context.steps,
+            tools=self.tools.offered(definition),
+            recent_tools=context.recent_tools,
+            context=inputs.sent,
+            offered=inputs.offered,
+            vector=inputs.vector,
+            stream=first.private,
+            steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
+            started_at=context.turn.started_at / 1000,
+            deadline=context.turn.deadline / 1000,
+        )
+
+    async def _embed_messages(
+        self, turn: Turn, definition: AgentDefinition, worker: Worker
+    ) -> Embedding | None:
+        """Return the embedding of a turn's messages, if the agent has an embeddings model."""
+        if definition.embeddings is None:
+            return None
+        text = await self._store.transact(_unanswered, turn.id)
+        request = EmbedToolsRequest(worker, partial(self.tools.offered, definition))
+        return await self._embeddings.meaning(definition, turn.agent_id, text, request)
 
 
 def _unanswered(db: apsw.Connection, turn_id: str) -> str:
-    """What a model is still to be asked about."""
+    """Return the text of a turn that no model call has answered yet."""
     answered = transcript.answered(db, turn_id)
     return "" if answered else "\n".join(row.text for row in inbox.of_turn(db, turn_id))
 
 
-def load_inputs(
-    db: apsw.Connection,
-    services: TurnServices,
-    turn: Turn,
-    definition: AgentDefinition,
-    meaning: Embedding | None = None,
-) -> TurnInputs:
-    """Settle what a dead process left of a turn, and read what its worker needs.
-
-    ``meaning`` is that of its messages, if it is known.
-    """
-    running = services.tools.running(turn.id)
-    cached = definition.prompt_layout == "cached"
-    jump = JUMP if cached else 1
-    context = turns.context(db, turn.id, running, WINDOW, services.clock(), jump)
-    said = "\n".join(row.text for row in context.messages)
-    playbooks.seed(db, turn.agent_id, turn.started_at)
-    if meaning is not None:
-        fact_vectors.discard(db, turn.agent_id, meaning)
-    known = load_prompt_memory(db, turn.agent_id, said, definition.skills, turn.started_at, meaning)
-    vector = b"" if meaning is None else meaning.vector
-    pictures = definition.limits.recent_image_threshold
-    if not cached:
-        return TurnInputs(_pictured(db, context, pictures), known, vector)
-    # There, pictures go out of sight several at once.
-    context = _pictured(db, context, 2 * pictures)
-    offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
-    return TurnInputs(context, known, vector, prompt_records.sent(db, turn.id), offered)
-
-
 def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
-    """With the bytes of the pictures that the model may see; they share one request's room."""
+    """Add the bytes of the pictures that the model may see; they share one request's room."""
     every: list[Message] = [*context.history, *context.said]
     for step in context.steps:
         every += [call.result for call in step.calls if call.result is not None]
@@ -144,67 +236,3 @@ def _pictured(db: apsw.Connection, context: Context, recent: int) -> Context:
     )
     history, said = tuple(map(show, context.history)), tuple(map(show, context.said))
     return replace(context, history=history, said=said, steps=steps)
-
-
-def turn_run(
-    services: TurnServices, gathered: TurnInputs, definition: AgentDefinition, known: Environments
-) -> TurnRun:
-    """The request that opens a turn in a worker, or goes on with it.
-
-    ``known`` are what the variables of prompts and tools are set to.
-    """
-    context, recalled = gathered.context, gathered.known
-    first = context.messages[0]
-    return TurnRun(
-        turn_id=context.turn.id,
-        chat=ChatRef(
-            channel=first.channel,
-            chat_id=first.chat_id,
-            thread_id=first.thread_id or None,
-            private=first.private,
-        ),
-        messages=context.said,
-        history=context.history,
-        summary=context.summary,
-        profile_prompt=recalled.profile_prompt,
-        prompt=services.prompts.of(definition),
-        environments=services.prompts.worded(definition, known),
-        memories=recalled.memories,
-        playbooks=recalled.playbooks,
-        skills=recalled.skills,
-        steps=context.steps,
-        tools=services.tools.offered(definition),
-        recent_tools=context.recent_tools,
-        context=gathered.sent,
-        offered=gathered.offered,
-        vector=gathered.vector,
-        stream=first.private,
-        steer=definition.while_busy == "steer" and context.turn.recipe == "interactive",
-        started_at=context.turn.started_at / 1000,
-        deadline=context.turn.deadline / 1000,
-    )
-
-
-def tool_context(
-    services: TurnServices,
-    turn: Turn,
-    definition: AgentDefinition,
-    address: Address,
-    known: Environments,
-) -> ToolContext:
-    """What a tool call of a turn may know."""
-    return ToolContext(
-        agent_id=turn.agent_id,
-        turn_id=turn.id,
-        address=address,
-        now=turn.started_at,
-        timezone=definition.timezone or host_timezone(services.environ),
-        skill_directories=services.settings.paths.skill_directories(turn.agent_id),
-        skills=definition.skills,
-        split=services.delivery.split,
-        mode=services.delivery.mode,
-        store=services.store,
-        meaning=partial(services.embeddings.meaning, definition, turn.agent_id),
-        denied_tools=definition.denied_tools,
-        environments=known,
-    )

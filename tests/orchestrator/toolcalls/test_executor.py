@@ -19,13 +19,14 @@ from fakes.tool_call import tool_context
 from orchestrator.errors import JournalError, ToolLostError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
+from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
 from orchestrator.toolcalls import executor
-from orchestrator.toolcalls.approvals import ApprovalNeeded, ApprovalQueue
+from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import ToolPending, ToolRunner
+from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolPending, ToolRunner
 from orchestrator.toolhost.wire import ToolAnswer
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
@@ -90,7 +91,19 @@ class Bench:
 
     async def ask(self, seq: int, caller: CallContext | None = None) -> ToolResult:
         """The result of a call."""
+        result = await self.outcome(seq, caller)
+        assert isinstance(result, ToolResult)
+        return result
+
+    async def outcome(self, seq: int, caller: CallContext | None = None) -> CallOutcome:
+        """The result of a call, or what it waits for."""
         return await self.runner.call(caller or self.caller(), seq)
+
+    async def question(self, seq: int, caller: CallContext) -> Approval:
+        """The approval that a call waits for."""
+        needed = await self.outcome(seq, caller)
+        assert isinstance(needed, ApprovalNeeded)
+        return needed.approval
 
 
 @asynccontextmanager
@@ -110,6 +123,7 @@ async def running(
                 PromptLibrary(settings),
                 tasks,
                 approvals,
+                1,
                 now,
                 lambda: changes.append("changed"),
             )
@@ -211,10 +225,9 @@ async def test_granted_call_runs_once(tmp_path: Path) -> None:
         caller = bench.caller(approvals=["store_*"])
         (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
         for _ in range(2):
-            with pytest.raises(ApprovalNeeded) as needed:
-                await bench.ask(seq, caller)
+            question = await bench.question(seq, caller)
         assert bench.state(seq) == "planned"
-        await bench.approvals.decide(needed.value.approval.code, "operator", granted=True)
+        await bench.approvals.decide(question.code, "operator", granted=True)
         assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
         assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
         assert bench.db.execute("SELECT count(*) FROM fact").get == 1
@@ -226,9 +239,8 @@ async def test_denied_call_never_runs_and_the_model_reads_why(tmp_path: Path) ->
     async with running(tmp_path) as bench:
         caller = bench.caller(approvals=["store_fact"])
         (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
-        with pytest.raises(ApprovalNeeded) as needed:
-            await bench.ask(seq, caller)
-        await bench.approvals.decide(needed.value.approval.code, "operator", granted=False)
+        question = await bench.question(seq, caller)
+        await bench.approvals.decide(question.code, "operator", granted=False)
         refusal = await bench.ask(seq, caller)
         assert refusal.is_error
         assert refusal.content.startswith("not approved: ")
@@ -244,8 +256,7 @@ async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_end
     async with running(tmp_path) as bench:
         (seq,) = bench.plan("spawn_subagent", arguments=TASK)
         for _ in range(2):
-            with pytest.raises(ToolPending):
-                await bench.ask(seq)
+            assert await bench.outcome(seq) == ToolPending(seq)
             assert bench.state(seq) == "intent"
             with job(bench.db):  # the turn is suspended, and resumed
                 steps.recover(bench.db, "t1", frozenset(), 5)

@@ -1,0 +1,71 @@
+"""The end of a turn: T6, or giving its message up."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import apsw
+import structlog
+
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import turns
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.outbound.delivery import Delivery, Reply
+from thinker.protocol.methods import TurnResult
+
+MAX_DEATHS = 3  # worker processes that may die with one message before it is given up
+log = structlog.get_logger()
+
+
+class Ending(Protocol):
+    """How the turn of one recipe ends, inside a transaction."""
+
+    turn: Turn
+
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
+        """Commit T6; return which chat has its reply, None if that can be any."""
+
+    def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+        """Give the turn's message up and say so where it came from."""
+
+
+class TurnCompletion:
+    """Ends turns and announces it. ``session_grew`` is called after each reply."""
+
+    def __init__(
+        self,
+        store: Store,
+        delivery: Delivery,
+        session_grew: Callable[[], None],
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._delivery = delivery
+        self._session_grew = session_grew
+        self._clock = clock
+
+    async def complete(self, ending: Ending, result: TurnResult) -> None:
+        """Commit T6 in a transaction of its own."""
+        self.announce(ending.turn, result, await self._store.transact(ending.reply, result))
+
+    def announce(self, turn: Turn, result: TurnResult, reply: Reply | None) -> None:
+        """Log a committed reply and wake those who wait for it."""
+        log.info(
+            "turn_replied",
+            stop_reason=result.stop_reason,
+            steps=result.steps,
+            tools=list(result.tools_used),
+            tokens=result.usage.total,
+            ms=self._clock() - turn.started_at,
+        )
+        self._delivery.replied(reply)
+        self._session_grew()
+
+    async def count_death(self, ending: Ending, problem: str) -> bool:
+        """Count a worker that died with the turn; return whether that ended the turn."""
+        deaths = await self._store.transact(turns.process_died, ending.turn.id)
+        log.warning("turn_lost_its_worker", deaths=deaths, problem=problem)
+        if deaths < MAX_DEATHS:
+            return False
+        await self._store.transact(ending.dead_letter, deaths, problem)
+        self._delivery.wake()
+        return True

@@ -1,0 +1,68 @@
+"""How an attempt to run a turn ends, and what an open turn can wait for."""
+
+from dataclasses import dataclass
+
+from orchestrator.errors import QuarantinedError
+from orchestrator.toolcalls.executor import ApprovalNeeded, HandoffDone, ToolPending
+from thinker.protocol.methods import StopReason, TurnResult
+
+
+@dataclass(frozen=True)
+class AgentPaused:
+    """The agent may not call its model until its pause ends."""
+
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """Return what the worker is told."""
+        return f"the agent is paused: {self.reason}"
+
+
+@dataclass(frozen=True)
+class AgentQuarantined:
+    """The agent's worker failed too often to be started again soon.
+
+    ``again`` means that the turn has waited for it before, so that its chat knows.
+    """
+
+    error: QuarantinedError
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Drained:
+    """The worker left the turn at a step boundary; the next worker resumes it."""
+
+
+Reason = ApprovalNeeded | ToolPending | HandoffDone | AgentPaused | AgentQuarantined | Drained
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The turn has its answer. ``committed`` means that T6 was part of its last step."""
+
+    result: TurnResult
+    committed: bool = False
+
+
+@dataclass(frozen=True)
+class Suspended:
+    """The turn stays open, without a worker, until the reason is over."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The worker died before the turn ended."""
+
+    problem: str
+
+
+Outcome = Finished | Suspended | Lost
+
+
+def failed(text: str, error: str | None = None) -> Finished:
+    """Return the end of a turn that has no answer: ``text`` goes to the chat."""
+    result = TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)
+    return Finished(result)

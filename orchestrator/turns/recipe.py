@@ -1,0 +1,147 @@
+"""What differs between turns by where they come from. This is a person's message.
+
+Other recipes override: `task_turn`, `api_turn` and `subagent_turn`. A recipe only reads what it was
+made with, so its methods are safe inside transactions.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+
+import apsw
+
+from orchestrator import chat_texts
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.errors import QuarantinedError
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.turns import cancellations, outbox, subagents, turns, usage
+from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.outbound.delivery import Delivery, Reply
+from orchestrator.outbound.preview import Preview
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.worker import Worker
+from orchestrator.settings import Settings
+from orchestrator.turns.outcomes import AgentQuarantined, Outcome, Suspended, failed
+from orchestrator.turns.turn_host import TurnHost
+from orchestrator.turns.turn_inputs import Gathered, InputLoader, TurnInputs
+from thinker.protocol.environments import Environments
+from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+
+
+@dataclass(frozen=True)
+class RecipeServices:
+    """What recipes share. ``task_ended`` is called after the turn of a scheduled task."""
+
+    store: Store
+    inputs: InputLoader
+    delivery: Delivery
+    supervisor: Supervisor
+    settings: Settings
+    environ: dict[str, str]
+    task_ended: Callable[[], None]
+
+
+class Recipe:
+    """The turn of a person's message."""
+
+    shown = True  # the chat sees the answer while it grows
+    limited = True  # the turn counts towards its agent's maxConcurrentTurns
+
+    def __init__(self, services: RecipeServices, turn: Turn) -> None:
+        self._services = services
+        self.turn = turn
+
+    def definition(self) -> AgentDefinition:
+        """Return the agent as this turn sees it now.
+
+        Raises:
+            UnknownAgentError: agents.json has no such agent any more.
+        """
+        return self._services.inputs.definition(self.turn.agent_id)
+
+    def environments(self, definition: AgentDefinition, address: Address) -> Environments:
+        """Return the values of variables in this turn."""
+        return self._services.inputs.environments(definition, address)
+
+    def worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
+        """Return the process that runs the turn."""
+        return self._services.supervisor.using(definition.agent_id)
+
+    def preview(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
+        """Return what the chat sees while the turn runs."""
+        if not self.shown:
+            return nullcontext()
+        return self._services.delivery.preview(self.turn.id, address)
+
+    @staticmethod
+    def gather(
+        db: apsw.Connection,
+        inputs: InputLoader,
+        turn: Turn,
+        definition: AgentDefinition,
+        embedding: Embedding | None,
+    ) -> Gathered:
+        """Return the turn's inputs, the pause it must wait for, or the pictures to fetch first."""
+        return inputs.reserve_and_gather(db, turn, definition, embedding)
+
+    def request(
+        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
+    ) -> TurnRun:
+        """Return what the worker is sent."""
+        return self._services.inputs.turn_run(inputs, definition, environments)
+
+    async def run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
+        """Let a worker run the turn.
+
+        Raises:
+            WorkerLostError: the worker died or hung.
+            WorkerError: it answered with an error.
+        """
+        return await worker.run_turn(run, host, self._services.inputs.clock() / 1000)
+
+    async def without_worker(
+        self, hosted: Callable[[AgentDefinition, Address], TurnHost]
+    ) -> Outcome | None:
+        """Run the turn if it needs no model; None when it needs one."""
+        del hosted
+        return None
+
+    def quarantined(self, error: QuarantinedError, *, again: bool) -> Outcome:
+        """Return how an attempt ends while the agent's worker may not be started."""
+        if error.final:
+            return failed(chat_texts.NO_START, str(error))
+        return Suspended(AgentQuarantined(error, again))
+
+    def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
+        """Commit T6: outbox rows, the end of turn and message, the session."""
+        turn, now, delivery = self.turn, self._services.inputs.clock(), self._services.delivery
+        cancellations.cancel_awaited(db, turn.id, now)
+        origin = turns.origin(db, turn.id)
+        address = origin.address()
+        late = outbox.pop_unconfirmed(db, address.chat_key, now)
+        text = chat_texts.compose(result.text, late, subagents.unconfirmed(db, turn.id))
+        reply_to = None if address.private or origin.ours else origin.message_id
+        texts = delivery.split(address.channel, text)
+        texts = texts or delivery.split(address.channel, chat_texts.NOTHING)
+        parts = [Part(part, reply_to=reply_to) for part in texts]
+        self._close(db, result, parts, delivery.mode(address))
+        return Reply(address, delivery.mode(address))
+
+    def _close(self, db: apsw.Connection, result: TurnResult, parts: list[Part], mode: str) -> None:
+        """Release what was reserved and close the turn with these outbox rows."""
+        if result.stop_reason is not StopReason.DEADLINE:  # which ends a call that may be billed
+            usage.release(db, self.turn.id)
+        end, now = (result.stop_reason, result.error), self._services.inputs.clock()
+        turns.reply(db, self.turn, parts, mode, end, now, repaired=result.repaired)
+
+    def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
+        """Give the message up and tell its chat."""
+        now = self._services.inputs.clock()
+        cancellations.cancel_awaited(db, self.turn.id, now)
+        notice = chat_texts.POISON.format(deaths=deaths, turn=self.turn.id)
+        turns.dead_letter(db, self.turn, reason, notice, now)
+
+    def ended(self) -> None:
+        """Clean up after the turn has left this process, whether it ended or not."""
