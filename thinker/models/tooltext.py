@@ -17,6 +17,7 @@ from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
+from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, as_text
 from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions
 from thinker.toolcalls.text.parser import (
     CLOSE,
@@ -28,7 +29,6 @@ from thinker.toolcalls.text.parser import (
     ToolCallProblem,
 )
 from thinker.toolcalls.text.payload import rules
-from thinker.toolcalls.text.transcript import RESULTS, UNREADABLE, as_text
 
 ToolCalls = Literal["native", "text", "auto"]
 THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)

@@ -1,1 +1,1 @@
-"""Tool calls in the worker: which tools are offered, and how a model's arguments become usable."""
+"""Tool calls in the worker: which tools are offered, and how a model's calls become valid."""

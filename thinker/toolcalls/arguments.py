@@ -1,4 +1,4 @@
-"""Arguments that models write: schemas made lenient for them, values made right for tools."""
+"""Tool arguments: relax schemas for models, coerce and validate what models write."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from thinker.protocol.messages import JsonObject, ToolSpec
 
-MAX_REF_HOPS = 8  # references to references; real schemas need one
+MAX_REF_HOPS = 8  # chained references; real schemas need one
 MAX_PROBLEMS = 3
 MAX_PROBLEM_CHARS = 200
 WHOLE = re.compile(r"[-+]?\d{1,18}")
@@ -24,15 +24,16 @@ DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
 
 
 def relaxed(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """Tools with schemas that also take what can be coerced."""
+    """Return the tools with `relax`-ed schemas."""
     return tuple(tool.model_copy(update={"parameters": relax(tool.parameters)}) for tool in tools)
 
 
 def relax(schema: JsonObject) -> JsonObject:
-    """A schema that also takes numbers and booleans as strings, and null for optional fields.
+    """Return a schema that also accepts numbers and booleans as text, and null if optional.
 
-    Some providers check arguments against the schema and refuse the whole answer; weaker models
-    write ``"5"`` for 5 and null for nothing. `coerce` puts the values right.
+    Some providers check arguments against the schema and reject the whole answer, while weaker
+    models write ``"5"`` for 5 and null for an absent field. `coerce` converts such values
+    afterwards.
     """
     relaxed = dict(schema)
     kind = relaxed.get("type")
@@ -52,18 +53,18 @@ def relax(schema: JsonObject) -> JsonObject:
 
 
 def coerce(arguments: JsonObject, schema: JsonObject) -> JsonObject:
-    """The arguments with strings turned into what the schema asks for, where it is certain.
+    """Return the arguments with strings converted to the types of the schema, where unambiguous.
 
-    ``"5"`` becomes 5 where a number is asked for and no string allowed, ``"true"`` likewise;
-    null for an optional field that does not take null is left out.
+    ``"5"`` becomes 5 if the schema wants a number and does not allow a string; ``"true"`` likewise.
+    A null for an optional field that does not accept null is left out.
     """
     return _coerce_object(arguments, schema, schema)
 
 
 def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
-    """What is wrong with the arguments, for the model to read; None when nothing is.
+    """Return what is wrong with the arguments, for the model to read; None if they are valid.
 
-    A schema that is broken itself checks nothing: the tool's server has the last word.
+    An invalid schema validates nothing; the tool's server decides.
     """
     validator = _validator(json.dumps(schema))
     if validator is None:
@@ -71,7 +72,7 @@ def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
     try:
         found = list(islice(validator.iter_errors(arguments), MAX_PROBLEMS))
     except (Unresolvable, RecursionError, re.error, AttributeError, TypeError):
-        return None  # the last two: a reference led to what is no schema
+        return None  # the last two: a reference to a value that is not a schema
     problems = [f"{error.json_path}: {error.message}"[:MAX_PROBLEM_CHARS] for error in found]
     return "; ".join(problems) or None
 
@@ -120,7 +121,7 @@ def _coerce(value: JsonValue, schema: JsonValue, root: JsonObject) -> JsonValue:
 
 
 def _from_text(text: str, types: set[str]) -> JsonValue:
-    """What a string stands for, when a string is not what was asked for."""
+    """Convert a string to the type that the schema wants, if it does not want a string."""
     word = text.strip()
     if "string" in types:
         return text
@@ -134,7 +135,7 @@ def _from_text(text: str, types: set[str]) -> JsonValue:
 
 
 def _takes_null(schema: JsonValue, root: JsonObject) -> bool:
-    """Whether null is a value here; true where the schema does not say."""
+    """Return whether null is allowed; true if the schema does not say."""
     if not isinstance(schema, dict):
         return True
     types = _types(schema, root)
@@ -152,7 +153,7 @@ def _types(schema: JsonObject, root: JsonObject) -> set[str]:
 def _branches(
     schema: JsonObject, root: JsonObject, hops: int = MAX_REF_HOPS
 ) -> Iterator[JsonObject]:
-    """The schema itself, what it refers to, and its alternatives."""
+    """Yield the schema, the schemas it refers to, and its alternatives."""
     yield schema
     if hops == 0:
         return
@@ -166,7 +167,7 @@ def _branches(
 
 
 def _referred(reference: JsonValue, root: JsonObject) -> JsonValue:
-    """What a reference within the document points at; None for any other."""
+    """Return what a reference within the document points at; None for other references."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     found: JsonValue = root
@@ -184,5 +185,5 @@ def _validator(schema: str) -> Validator | None:
         kind.check_schema(parsed)
     except (SchemaError, RecursionError):
         return None
-    # A registry of its own: the default one would fetch references from the network.
+    # The default registry would fetch references from the network.
     return kind(parsed, registry=EMPTY_REGISTRY)

@@ -1,4 +1,4 @@
-"""Whether the model does what the tool choice asks, over the steps of one turn. Pure."""
+"""Track whether the model meets the tool choice over the steps of one turn."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -6,29 +6,29 @@ from dataclasses import dataclass, replace
 from thinker.protocol.messages import AUTO, ToolChoice
 from thinker.protocol.methods import PlannedCall
 
-MAX_MISSES = 2  # answers without the call that is due after which the model is asked again
+MAX_MISSES = 2  # answers without the required call that are retried
 
 
 @dataclass(frozen=True)
 class ToolChoiceState:
-    """What is still asked: a choice is met by the first call that may run, and is then `AUTO`."""
+    """The choice still to meet; the first call that may run meets it, and `AUTO` follows."""
 
     choice: ToolChoice
     misses: int = 0
 
     @property
     def failed(self) -> bool:
-        """Whether the model was asked often enough."""
+        """Whether the model missed the choice too often."""
         return self.misses > MAX_MISSES
 
     @property
     def reminder(self) -> str:
-        """What the model is told when it answered without the call."""
-        wanted = f"the tool {self.choice.name!r}" if self.choice.name else "a tool"
-        return f"(You must call {wanted} before you answer. Call it now.)"
+        """The message to a model that answered without the required call."""
+        tool = f"the tool {self.choice.name!r}" if self.choice.name else "a tool"
+        return f"(You must call {tool} before you answer. Call it now.)"
 
     def after(self, calls: Sequence[PlannedCall]) -> "ToolChoiceState":
-        """What is asked after a response with these calls."""
+        """Return the state after a response with these calls."""
         if not self.choice.demands:
             return self
         if any(call.rejected is None for call in calls):
@@ -37,7 +37,7 @@ class ToolChoiceState:
 
 
 def unmeetable(choice: ToolChoice, offered: Collection[str]) -> str | None:
-    """Why no answer could meet the choice, for the operator."""
+    """Return why no answer could meet the choice, for the operator; None if one could."""
     if choice.mode == "required" and not offered:
         return "a tool call is required, but no tool is offered; offer one or set toolChoice auto"
     if choice.mode == "function" and choice.name not in offered:

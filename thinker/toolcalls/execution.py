@@ -1,4 +1,4 @@
-"""Running the calls of one response: pure ones together, others in the model's order."""
+"""Run the calls of one response: neighboring pure calls together, others in order."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
@@ -15,10 +15,10 @@ async def execute(
     *,
     parallel: bool = True,
 ) -> list[ToolResult]:
-    """The results of calls, given with their journal numbers, in their order.
+    """Return the results of calls, paired with their journal numbers, in order.
 
-    ``known`` has those that need not run. Neighbouring pure calls run together, unless not
-    ``parallel``; the first failure of one ends the others and comes out as it is.
+    ``known`` holds results of calls that must not run. Neighboring pure calls run together unless
+    ``parallel`` is false. The first failure cancels the others and is raised unchanged.
     """
     results = dict(known)
 

@@ -1,4 +1,4 @@
-"""Tool calls and reasoning that a model wrote into its text, where they do not belong."""
+"""Find tool calls and reasoning that a model wrote into its text."""
 
 import re
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from thinker.protocol.messages import JsonObject, too_deep
 
 FENCE = r"```.*?(?:```|\Z)"
 WHOLE_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)```\s*", re.DOTALL)
-# Code is matched first, so that what stands in it is neither found nor removed.
+# Code is matched first, so that nothing inside it is found or removed.
 START = re.compile(rf"{FENCE}|(?P<start>\{{\s*\")", re.DOTALL)
 CODE = rf"(?P<code>{FENCE}|`[^`\n]*`)"
 MARKUP = tuple(
@@ -42,9 +42,9 @@ class LeakedCall:
 
 
 def find(text: str, offered: Collection[str]) -> LeakedCall | None:
-    """The first ``{"name": …, "parameters": {…}}`` in the text that names an offered tool.
+    """Return the first ``{"name": …, "parameters": {…}}`` in the text that names an offered tool.
 
-    An example in a code fence is no call, unless the fence is all there is.
+    An example in a code fence is not a call, unless the fence is the whole text.
     """
     fenced = WHOLE_FENCE.fullmatch(text)
     if fenced:
@@ -63,9 +63,9 @@ def find(text: str, offered: Collection[str]) -> LeakedCall | None:
 
 
 def clean(text: str) -> str:
-    """The text without reasoning and tool-call markup outside code; Markdown stays as it is."""
+    """Return the text without reasoning and tool-call markup; code and Markdown stay."""
     for pattern, closing in MARKUP:
-        # What opens after the last closing is never closed: not looking there keeps it linear.
+        # Nothing after the last closing tag is closed; skipping it keeps the search linear.
         end = max((match.end() for match in closing.finditer(text)), default=0)
         if end:
             text = pattern.sub(lambda match: match["code"] or "", text[:end]) + text[end:]
@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
 def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | None:
     try:
-        # Through JSON once more: what cannot be written to the journal is no call.
+        # Re-encode: a call that the journal cannot store does not count.
         found = _OBJECT.validate_json(orjson.dumps(value_at(text, start)))
     except (ValueError, orjson.JSONEncodeError):
         return None

@@ -1,4 +1,4 @@
-"""From a model's response to the tool calls in it: which may run, with which arguments."""
+"""Plan the tool calls of a model's response: which may run, with which arguments."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, To
 from thinker.protocol.methods import PlannedCall
 from thinker.toolcalls import arguments, leaked
 
-MAX_CALLS = 32  # of one response; a model that asks for more is looping
+MAX_CALLS = 32  # in one response; a model that makes more is looping
 MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
 log = structlog.get_logger()
 
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 def recovered(
     message: AssistantMessage, tools: Mapping[str, ToolSpec], step: int
 ) -> AssistantMessage:
-    """A call that the model wrote as text becomes a call, when it names an offered tool."""
+    """Return the message with a call that was written as text turned into a tool call."""
     if message.tool_calls:
         return message
     found = leaked.find(message.content, tools)
@@ -29,16 +29,17 @@ def recovered(
 
 
 def first_call(message: AssistantMessage) -> AssistantMessage:
-    """A response as if the model had made one call at most; it may make the others next."""
+    """Return the message with only its first call; the model may make the others next."""
     return message.model_copy(update={"tool_calls": message.tool_calls[:1]})
 
 
 def plan(
     calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], choice: ToolChoice, *, last: bool
 ) -> tuple[PlannedCall, ...]:
-    """Each call with its arguments coerced, or the reason why it cannot run.
+    """Return each call with coerced arguments, or with the reason why it cannot run.
 
-    In the ``last`` step no call runs: nobody would read its result, unless it is handed back.
+    In the ``last`` step only handed-back calls are accepted, since no further step could read a
+    result.
     """
     return tuple(
         _planned(call, tools.get(call.name), number, choice, last=last)
@@ -54,8 +55,9 @@ def _planned(
     if problem is None and tool is None:
         problem = f"there is no tool named {call.name!r}; use one of those offered"
     if problem is None and tool is not None:
-        given = call.arguments
-        coerced = given if tool.strict else arguments.coerce(given, tool.parameters)
+        coerced = (
+            call.arguments if tool.strict else arguments.coerce(call.arguments, tool.parameters)
+        )
         problem = arguments.validate(coerced, tool.parameters)
         if problem is None:
             whole = {**coerced, **tool.fixed}

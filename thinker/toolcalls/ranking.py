@@ -1,7 +1,7 @@
-"""The order in which tools fit a text: BM25 over their names and descriptions.
+"""Rank tools by how well they fit a text: BM25 over their names and descriptions.
 
-Kept in an SQLite database in memory, which is made when the first agent has more tools than can be
-offered (3 ms and 3 MB) and made anew only when the tools change.
+The index is an SQLite database in memory. It is created (3 ms, 3 MB) the first time an agent has
+more tools than can be offered, and rebuilt only when the tools change.
 """
 
 import re
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from thinker.protocol.messages import ToolSpec
 
-if TYPE_CHECKING:  # most workers never need it
+if TYPE_CHECKING:  # most workers never load it
     import apsw
 
-NAME_WEIGHT, DESCRIPTION_WEIGHT = 2.0, 1.0  # a word of the name tells more
-TERMS = 100  # words of a text that are looked up
+NAME_WEIGHT, DESCRIPTION_WEIGHT = 2.0, 1.0  # a name says more than a description
+TERMS = 100  # most words of a text in one query
 
 
 class Ranking:
@@ -25,7 +25,7 @@ class Ranking:
         self._db: apsw.Connection | None = None
 
     def rank(self, tools: Mapping[str, ToolSpec], text: str) -> list[str]:
-        """The names of the tools that share a word with the text, best first."""
+        """Return the names of the tools that share a word with the text, best first."""
         words = dict.fromkeys(_words(text).split())
         query = " OR ".join(f'"{word}"' for word in list(words)[:TERMS])
         if not query:
@@ -37,14 +37,14 @@ class Ranking:
         return [str(name) for (name,) in found]
 
     def _index(self, tools: Mapping[str, ToolSpec]) -> "apsw.Connection":
-        wanted = tuple(sorted((name, tool.description) for name, tool in tools.items()))
-        if self._db is None or wanted != self._indexed:
-            self._db, self._indexed = _build(wanted), wanted
+        indexed = tuple(sorted((name, tool.description) for name, tool in tools.items()))
+        if self._db is None or indexed != self._indexed:
+            self._db, self._indexed = _build(indexed), indexed
         return self._db
 
 
 def _build(tools: tuple[tuple[str, str], ...]) -> "apsw.Connection":
-    import apsw  # noqa: PLC0415 - a worker whose tools all fit never loads it
+    import apsw  # noqa: PLC0415 - not needed if all tools fit
 
     db = apsw.Connection(":memory:")
     db.execute(
@@ -60,6 +60,6 @@ def _build(tools: tuple[tuple[str, str], ...]) -> "apsw.Connection":
 
 
 def _words(text: str) -> str:
-    """The words of a text or of a name in whatever case, apart and in lower case."""
+    """Return the words of a text, or of a name in any case style, in lower case."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
     return " ".join(re.findall(r"[^\W_]+", apart.lower()))

@@ -1,10 +1,10 @@
-"""Keyword routes: words of a message that call for a kind of tool, however it is described."""
+"""Keyword routes: words in a message that select a kind of tool, whatever its description."""
 
 from collections.abc import Iterable
 
 from thinker.playbooks import Matcher, Playbook
 
-# Kind: words that call for it, and parts of the names of its tools (reference/annabelle.md §4).
+# Kind: words that call for it, and parts of the names of its tools.
 ROUTES = {
     "mail": ("email e-mail mail inbox unread reply gmail", "mail"),
     "calendar": ("calendar meeting appointment schedule event busy", "calendar event"),
@@ -18,7 +18,7 @@ ROUTES = {
     "time": ("time clock timezone date", "time"),
     "skills": ("skill skills playbook playbooks", "skill"),
 }
-DEFAULT = ("search", "memory")  # the kinds for a message that calls for none
+DEFAULT = ("search", "memory")  # kinds for a message that calls for no kind
 
 _MATCHER = Matcher(
     [Playbook(kind, "", "", tuple(words.split())) for kind, (words, _) in ROUTES.items()]
@@ -26,9 +26,9 @@ _MATCHER = Matcher(
 
 
 def routed(names: Iterable[str], text: str, *, default: bool) -> dict[str, str]:
-    """The tools whose kind the text calls for, by name, with the kind.
+    """Return the tools whose kind the text calls for: name to kind.
 
-    ``default``: nothing else fits, so that a text which calls for no kind gets the usual ones.
+    ``default``: nothing else fits, so a text that calls for no kind gets the default kinds.
     """
     kinds = [route.name for route in _MATCHER.match(text)] or (DEFAULT if default else ())
     return {

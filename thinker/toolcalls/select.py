@@ -1,4 +1,4 @@
-"""Which tools are offered to the model in a turn."""
+"""Select the tools offered to the model in a turn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.routes import routed
 
-CAP = 25  # seed 002: "~15-25 tools"
-MAX_KEPT = 2 * CAP  # tools with those of the turn before, for the cached layout
-BY_MEANING = 15  # tools; reference/annabelle.md §4, TOOL_SELECTOR_TOP_K
-DAMPING = 60  # of the ranks when two orders are merged (Cormack et al. 2009)
-SURE, CALM = 0.6, 0.3  # a score above the first, and the temperature that it allows; seed 002
-MAX_RECENT = 8  # tools of recent turns; the reference's THINKER_STICKY_TOOLS_MAX
+CAP = 25  # tools; models choose worse among more
+MAX_KEPT = 2 * CAP  # tools, with those kept for the cached layout
+BY_MEANING = 15  # most tools chosen by their embeddings
+DAMPING = 60  # constant of reciprocal rank fusion (Cormack et al. 2009)
+SURE, CALM = 0.6, 0.3  # above the first score, at most the second temperature
+MAX_RECENT = 8  # recently used tools that stay offered
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The offered tools by name, why each is offered, and required ones that do not exist.
+    """The offered tools, sorted by name, and the reason for each.
 
-    ``missing`` has what each of those is required by.
+    ``missing`` maps required tools that do not exist to what requires them.
     """
 
     tools: tuple[ToolSpec, ...]
@@ -31,20 +31,20 @@ class Selection:
 
 
 class Selector:
-    """Selects the tools of an agent's turns; as before, while nothing changes that counts."""
+    """Selects the tools of an agent's turns; caches the selection until its inputs change."""
 
     def __init__(self) -> None:
         self._ranking = Ranking()
-        self._asked: tuple[object, ...] = ()
+        self._inputs: tuple[object, ...] = ()
         self._selection = Selection((), {}, {})
 
     def for_turn(
         self, turn: TurnRun, text: str, required: Mapping[str, str], scores: Mapping[str, float]
     ) -> Selection:
-        """The tools of a turn: a task's are fixed, others fit ``text``."""
+        """Return the tools of a turn: a task's fixed ones, otherwise those that fit ``text``."""
         if turn.tool_choice.name:
             required = {**required, turn.tool_choice.name: "the tool choice"}
-        asked: tuple[object, ...] = (
+        inputs: tuple[object, ...] = (
             turn.tools,
             turn.required_tools,
             turn.recent_tools,
@@ -52,9 +52,9 @@ class Selector:
             required,
         )
         if len(turn.tools) > CAP:
-            asked = (*asked, text, scores)
-        if asked != self._asked:
-            self._asked, self._selection = asked, self._select(turn, text, required, scores)
+            inputs = (*inputs, text, scores)
+        if inputs != self._inputs:
+            self._inputs, self._selection = inputs, self._select(turn, text, required, scores)
         return self._selection
 
     def _select(
@@ -86,21 +86,21 @@ def select(
 ) -> Selection:
     """Choose the tools for a message.
 
-    Up to ``cap`` tools are all offered. Of more, those that are always on, the best matches for
-    the text and those of the kinds that it calls for fill the cap, in this order; required tools
-    (name to playbook) and recently used ones (newest first) come on top of it. ``kept`` are those
-    of the turn before, which stay as long as there are not more than ``MAX_KEPT`` with them.
-    ``scores`` say how near a tool is to the text in meaning. The order of the offer does not depend
-    on the text, so that it stays cacheable.
+    Up to ``cap`` tools are all offered. Of more, tools that are always on, the best matches for the
+    text and the routed kinds fill the cap, in this order; required tools (name to playbook) and
+    recently used ones (newest first) come on top. ``kept`` are the tools of the previous turn,
+    which stay while there are at most ``MAX_KEPT`` with them. ``scores`` are cosines of the tools
+    and the text. The offer is sorted by name, independent of the text, so that prompt caches can
+    match it.
     """
     known = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
     reasons = {name: "always" for name, tool in known.items() if tool.always}
-    wanted = (
+    candidates = (
         dict.fromkeys(sorted(known), "all fit")
         if len(known) <= cap
         else _fitting(known, text, ranking, scores)
     )
-    others = [(name, why) for name, why in wanted.items() if name not in reasons]
+    others = [(name, why) for name, why in candidates.items() if name not in reasons]
     reasons |= dict(others[: max(0, cap - len(reasons))])
     for name, playbook in required.items():
         if name in known:
@@ -118,7 +118,7 @@ def select(
 
 
 def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
-    """The tools of these names and no others, as a scheduled task wants them (seed 002)."""
+    """Return the tools with these names only, for a scheduled task."""
     known = {tool.name: tool for tool in tools}
     return Selection(
         tools=tuple(known[name] for name in sorted(set(names)) if name in known),
@@ -128,12 +128,12 @@ def exactly(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
 
 
 def temperature(configured: float, scores: Mapping[str, float]) -> float:
-    """What the model is asked with: lower when a tool is surely meant (seed 002)."""
+    """Return the sampling temperature: low if a tool clearly matches the message."""
     return min(configured, CALM) if max(scores.values(), default=0.0) > SURE else configured
 
 
 def merged(*orders: Sequence[str]) -> list[str]:
-    """Orders as one: what stands high in one of them, and above all in several, stands high."""
+    """Merge rankings: an item high in one ranking, and more so in several, ranks high."""
     weights: dict[str, float] = {}
     for order in orders:
         for rank, name in enumerate(order, 1):
@@ -144,13 +144,13 @@ def merged(*orders: Sequence[str]) -> list[str]:
 def _fitting(
     tools: Mapping[str, ToolSpec], text: str, ranking: Ranking, scores: Mapping[str, float]
 ) -> dict[str, str]:
-    """The tools that fit a text, best first, and why."""
+    """Return the tools that fit a text, best first, with reasons."""
     matched = ranking.rank(tools, text)
     near = [name for name in tools if scores.get(name, 0.0) >= RELEVANT]
-    meant = sorted(near, key=lambda name: (-scores[name], name))[:BY_MEANING]
+    by_meaning = sorted(near, key=lambda name: (-scores[name], name))[:BY_MEANING]
     reasons = {name: f"matched, rank {rank}" for rank, name in enumerate(matched, 1)}
-    reasons |= {name: f"meaning {scores[name]:.2f}" for name in meant}
-    fitting = merged(meant, matched)
+    reasons |= {name: f"meaning {scores[name]:.2f}" for name in by_meaning}
+    fitting = merged(by_meaning, matched)
     kinds = routed(tools, text, default=not fitting)
     routes = {name: f"route {kind}" for name, kind in kinds.items() if name not in reasons}
     return {name: reasons[name] for name in fitting} | routes

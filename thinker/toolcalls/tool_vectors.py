@@ -1,7 +1,6 @@
-"""How near tools are to a message in meaning: cosines with vectors of their descriptions.
+"""Compare tools with a message by embeddings of their descriptions.
 
-The vectors are kept by what they were made from, so that an unchanged description is asked for
-once in a process's life.
+Vectors are cached by the embedded text, so an unchanged description is embedded once per process.
 """
 
 from collections import OrderedDict
@@ -15,21 +14,21 @@ CACHED = 1024  # descriptions; 6 kB each at 1536 dimensions
 
 
 class ToolVectors:
-    """Vectors of descriptions; of too many, those that were not wanted for longest are dropped."""
+    """A cache of description vectors that drops the least recently used ones."""
 
     def __init__(self, size: int = CACHED) -> None:
         self._size = size
         self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
 
     def keep(self, texts: Sequence[str], vectors: Sequence[bytes]) -> None:
-        """Keep the vectors of texts."""
+        """Store the vectors of texts."""
         for text, vector in zip(texts, vectors, strict=True):
             self._vectors[_key(text)] = vector
         while len(self._vectors) > self._size:
             self._vectors.popitem(last=False)
 
     def scores(self, tools: Iterable[ToolSpec], vector: bytes) -> dict[str, float]:
-        """How near each tool is to what a vector means, by name; those without one are left out."""
+        """Return each tool's cosine with a vector, by name, for tools whose vector is known."""
         found: dict[str, bytes] = {}
         for tool in tools:
             key = _key(tool.about)

@@ -18,9 +18,9 @@ from thinker.protocol.messages import (
     ToolSpec,
     UserMessage,
 )
+from thinker.toolcalls.text.history_text import UNREADABLE
 from thinker.toolcalls.text.inject import call_text
 from thinker.toolcalls.text.parser import CLOSE, OPEN
-from thinker.toolcalls.text.transcript import UNREADABLE
 
 ADD = spec("add", a="integer")
 ASKED = (UserMessage(content="add"),)

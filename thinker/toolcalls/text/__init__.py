@@ -1,1 +1,1 @@
-"""Tool calls as text, for models that have none of their own (seed 003)."""
+"""Tool calls as text, for models without native tool calls."""

@@ -1,27 +1,27 @@
-"""Where a growing text of JSON stands, so that a tag in one of its strings is not taken for one."""
+"""Track strings in streamed JSON, so that a tag inside a string is not taken for a tag."""
 
 import re
 
 UNQUOTED = re.compile(r'[^"\\]*+')
-BEFORE_STRING = frozenset("{[,:")  # what JSON allows before a string (or nothing at all)
+BEFORE_STRING = frozenset("{[,:")  # what may precede a string in JSON, besides nothing
 AFTER_STRING = frozenset("}],:")
 
 
 class JsonCursor:
-    """Follows JSON piece by piece; looks at every character once.
+    """Follows JSON piece by piece, reading every character once.
 
-    ``inside`` says whether it stands in a string; ``broken`` that the text cannot be JSON, so
-    that ``inside`` means nothing. It does not find every mistake, only those of quoting.
+    ``inside``: the end of the text is in a string. ``broken``: the text cannot be JSON, and
+    ``inside`` means nothing. Only quoting mistakes are detected.
     """
 
     def __init__(self) -> None:
         self.inside = False
         self.broken = False
         self._escaped = False
-        self._last = ""  # the newest character outside strings that is not blank
+        self._last = ""  # the last non-blank character outside strings
 
     def advance(self, text: str) -> None:
-        """Go on over the next piece."""
+        """Continue over the next piece."""
         position = 0
         while position < len(text) and not self.broken:
             if self._escaped:

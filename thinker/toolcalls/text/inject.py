@@ -1,4 +1,4 @@
-"""What a model is told about tools in its prompt; the words are seed 003's."""
+"""The prompt text that explains the text tool-call protocol and describes the tools."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from thinker.protocol.messages import ToolChoice, ToolSpec
 from thinker.toolcalls.text.schema_text import compact, example_arguments, parameter_lines
 
-INTERNAL = ("shell", "apply_patch", "web_search", "view_image")  # the seed's host's own tools
+INTERNAL = (
+    "shell",
+    "apply_patch",
+    "web_search",
+    "view_image",
+)  # tools of coding hosts
 
 BASE = """\
 Tool calling instructions:
@@ -39,9 +44,9 @@ CHOICE_LINES = {
 def block(
     tools: Sequence[ToolSpec], choice: ToolChoice | None, *, internal: Sequence[str] = INTERNAL
 ) -> str:
-    """The tool-call block; "" without tools.
+    """Return the tool-call block; empty without tools.
 
-    ``internal`` are tools of the model's own host, which it must not call by other means.
+    ``internal`` are tools of the model's own host, which it must not call directly.
     """
     if not tools:
         return ""
@@ -61,12 +66,12 @@ def block(
 
 
 def developer_instructions(*parts: str) -> str:
-    """The block, then the other instructions in their order; blank ones are left out."""
-    return "\n\n".join(said for part in parts if (said := part.strip()))
+    """Join the block and other instructions; blank parts are left out."""
+    return "\n\n".join(text for part in parts if (text := part.strip()))
 
 
 def call_text(name: str, arguments: str) -> str:
-    """A tool call as a model is to write it; ``arguments`` is JSON text."""
+    """Return a tool call as the model must write it; ``arguments`` is JSON text."""
     quoted = (json.dumps(text, ensure_ascii=False) for text in (name, arguments))
     return '<tool_call>{{"name":{},"arguments":{}}}</tool_call>'.format(*quoted)
 

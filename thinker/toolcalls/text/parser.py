@@ -1,7 +1,7 @@
-"""The streaming parser of ``<tool_call>`` blocks: ordered events, whatever the chunking.
+"""A streaming parser of ``<tool_call>`` blocks: ordered events, independent of chunking.
 
-A closing tag in a string of the block's JSON does not close it. Where the JSON turns out to be
-broken, the first closing tag closes after all, and what follows it is read again.
+A closing tag inside a string of the block's JSON does not close it. If the JSON turns out to be
+broken, the first closing tag does close it, and the text after that tag is parsed again.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ class TextDelta:
 
 @dataclass(frozen=True)
 class TextToolCall:
-    """A call. ``arguments`` is JSON text; ``repaired`` says that we mended the block's JSON."""
+    """A call. ``arguments`` is JSON text; ``repaired``: the block's JSON was repaired."""
 
     name: str
     arguments: str
@@ -39,10 +39,10 @@ class TextToolCall:
 
 @dataclass(frozen=True)
 class ToolCallProblem:
-    """Something wrong with the block that begins at ``offset`` (characters of the whole text).
+    """A problem in the block that begins at ``offset`` (characters of the whole text).
 
-    ``raw`` is the block as it was written. With ``fatal`` no call comes of it; ``call`` is then
-    what could be read of it, and ``shown`` the text that a client without strict tools is to see.
+    ``raw`` is the block as written. If ``fatal``, the block yields no call; ``call`` is then what
+    could be read, and ``shown`` the text to show to a client without strict tools.
     """
 
     problem: PayloadProblem
@@ -63,7 +63,7 @@ class _Block:
         self.cursor = JsonCursor()
         self.pieces: list[str] = []
         self.length = 0
-        self.first_close: int | None = None  # of a closing tag that stands in a string
+        self.first_close: int | None = None  # position of a closing tag inside a string
 
     def add(self, piece: str) -> None:
         self.cursor.advance(piece)
@@ -76,22 +76,22 @@ class _Block:
 
 
 class TextCallParser:
-    """Feed it an answer in pieces; it never raises, and its cost is linear in the text."""
+    """Parses an answer fed in pieces; never raises, in time linear in the text."""
 
     def __init__(self, rules: ParserRules) -> None:
         self._rules = rules
         self._waiting: deque[str] = deque()
-        self._pending = ""  # at most the beginning of a tag between two feeds
+        self._pending = ""  # between feeds, at most the beginning of a tag
         self._block: _Block | None = None
-        self._offset = 0  # characters of whole events so far
+        self._offset = 0  # characters of complete events so far
 
     def feed(self, chunk: str) -> tuple[Event, ...]:
-        """The events that this piece completes."""
+        """Return the events that this piece completes."""
         self._waiting.extend(_sliced(chunk))
         return tuple(self._drain())
 
     def finish(self) -> tuple[Event, ...]:
-        """The events of what is left when nothing follows."""
+        """Return the events of the remaining text; nothing may follow."""
         events: list[Event] = []
         while (block := self._block) is not None:
             quoted = block.cursor.inside or block.cursor.broken
@@ -113,7 +113,7 @@ class TextCallParser:
             yield from self._events()
 
     def _events(self) -> Iterator[Event]:
-        """Everything that can be told from ``_pending``; leaves there what cannot."""
+        """Yield what ``_pending`` already determines; leave the rest in it."""
         found = True
         while found and self._pending:
             if self._block is None:
@@ -126,12 +126,12 @@ class TextCallParser:
             else:
                 text, found = self._take(CLOSE)
                 self._block.add(text)
-                yield from self._settled(self._block, closed=found)
+                yield from self._ended(self._block, closed=found)
 
     def _take(self, tag: str) -> tuple[str, bool]:
-        """What stands before the tag, and whether the tag is there; both leave ``_pending``.
+        """Remove the text up to the tag, and the tag, from ``_pending``; return text and success.
 
-        Without a tag, a beginning of it at the end stays.
+        Without the tag, the beginning of one at the end stays pending.
         """
         text, found, self._pending = self._pending.partition(tag)
         if found:
@@ -140,8 +140,8 @@ class TextCallParser:
         self._pending = text[end:]
         return text[:end], False
 
-    def _settled(self, block: _Block, *, closed: bool) -> Iterator[Event]:
-        """The events of the block if it is known to be at its end."""
+    def _ended(self, block: _Block, *, closed: bool) -> Iterator[Event]:
+        """Yield the events of the block if its end is certain."""
         cursor = block.cursor
         if cursor.broken and block.first_close is not None:
             if closed:
@@ -155,7 +155,7 @@ class TextCallParser:
             yield from self._closed(block.text)
 
     def _cut(self, block: _Block, end: int) -> Iterator[Event]:
-        """End the block at a closing tag that was passed over; the rest is read again."""
+        """End the block at a skipped closing tag; parse the rest again."""
         text = block.text
         self._waiting.extendleft(reversed(_sliced(text[end + len(CLOSE) :] + self._pending)))
         self._pending = ""
@@ -166,11 +166,11 @@ class TextCallParser:
         yield from self._judged(read_payload(inner, self._rules), raw, drop_strict=True)
 
     def _unclosed(self, inner: str) -> Iterator[Event]:
-        """The answer ended within a block: a whole payload counts, anything else is text."""
+        """End a block that the answer left open: a whole payload counts, the rest is text."""
         raw = f"{OPEN}{inner}"
         payload = read_payload(inner[: len(inner) - _begun(inner, CLOSE)], self._rules)
-        told = RECOVERED if payload.runs else UNCLOSED
-        yield ToolCallProblem(told, raw, self._offset)
+        problem = RECOVERED if payload.runs else UNCLOSED
+        yield ToolCallProblem(problem, raw, self._offset)
         yield from self._judged(payload, raw, drop_strict=False)
 
     def _judged(self, payload: Payload, raw: str, *, drop_strict: bool) -> Iterator[Event]:
@@ -194,11 +194,11 @@ class TextCallParser:
 
 
 def _begun(text: str, tag: str) -> int:
-    """How many characters at the end could be the beginning of the tag."""
+    """Return how many characters at the end could be the beginning of the tag."""
     sizes = range(len(tag) - 1, 0, -1)
     return next((size for size in sizes if text.endswith(tag[:size])), 0)
 
 
 def _sliced(text: str) -> list[str]:
-    """Short pieces, so that what is copied at each tag is short, too."""
+    """Cut into short pieces, which bounds the copying at each tag."""
     return [text[start : start + SLICE] for start in range(0, len(text), SLICE)]

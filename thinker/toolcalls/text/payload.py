@@ -1,4 +1,4 @@
-"""What stands between the tags: read, mended, checked against the rules of a request."""
+"""Read the payload of a tool-call block: parse, repair, check against the request's rules."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ ProblemKind = Literal[
 
 @dataclass(frozen=True)
 class ParserRules:
-    """What a request allows; an empty ``allowed`` allows every name.
+    """The rules of a request; an empty ``allowed`` allows every name.
 
-    A block of a strict tool that breaks a rule is dropped instead of shown as text;
-    ``strict_default`` holds for names that ``strict`` does not list, and for blocks without one.
+    A block of a strict tool that breaks a rule is dropped instead of shown as text.
+    ``strict_default`` applies to names missing in ``strict``, and to blocks without a name.
     """
 
     allowed: Collection[str] = ()
@@ -40,12 +40,12 @@ class ParserRules:
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
     def is_strict(self, name: str) -> bool:
-        """Whether this tool's calls must keep to the letter."""
+        """Return whether the tool's calls must follow its schema exactly."""
         return self.strict.get(name, self.strict_default)
 
 
 def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
-    """The rules of a request with these tools; a forced tool is the only one allowed."""
+    """Return the rules of a request with these tools; a forced tool is the only one allowed."""
     forced = choice.name if choice is not None else ""
     return ParserRules(
         allowed=(forced,) if forced else tuple(tool.name for tool in tools),
@@ -56,7 +56,7 @@ def rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
 
 @dataclass(frozen=True)
 class PayloadProblem:
-    """What is wrong with a payload; ``strict`` is None where strictness plays no part."""
+    """A problem of a payload; ``strict`` is None where strictness does not matter."""
 
     kind: ProblemKind
     message: str
@@ -65,9 +65,9 @@ class PayloadProblem:
 
 @dataclass(frozen=True)
 class Payload:
-    """What a block says. ``arguments`` is JSON text as the model wrote it.
+    """The content of a block. ``arguments`` is JSON text as the model wrote it.
 
-    ``runs`` is false when no call comes of it. ``repaired`` says that we mended the JSON.
+    ``runs``: the payload is a call. ``repaired``: its JSON was repaired.
     """
 
     name: str = ""
@@ -78,7 +78,7 @@ class Payload:
 
 
 def read_payload(raw: str, limits: ParserRules) -> Payload:
-    """Read what stood between the tags; whatever it is, a `Payload` says so."""
+    """Read the text between the tags; problems are part of the result."""
     value, repaired = _parsed(raw.strip())
     if not isinstance(value, dict | list):
         return Payload(
@@ -86,23 +86,23 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
                 "invalid_json", "invalid tool_call payload", limits.strict_default
             )
         )
-    given = value if isinstance(value, dict) else {}
-    name = given.get("name")
+    fields = value if isinstance(value, dict) else {}
+    name = fields.get("name")
     name = name.strip() if isinstance(name, str) else ""
     strict = limits.is_strict(name)
     if not name:
         return Payload(problem=PayloadProblem("missing_name", "tool_call name is required", strict))
-    # Some models were taught to write "parameters".
-    arguments = given.get("arguments", given.get("parameters", {}))
+    # Some models are trained to write "parameters".
+    arguments = fields.get("arguments", fields.get("parameters", {}))
     text = arguments if isinstance(arguments, str) else _as_text(arguments)
-    written = "arguments" in given and isinstance(arguments, str)
+    written = "arguments" in fields and isinstance(arguments, str)
     problem = _broken_rule(name, text if written else None, limits)
     runs = problem is None or (problem.kind == "arguments_coerced" and not strict)
     return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
 
 
 def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> PayloadProblem | None:
-    """The rule that a call breaks; ``arguments`` is None when they were not written as text."""
+    """Return the rule that a call breaks; ``arguments`` is None if not written as text."""
     strict = limits.is_strict(name)
     if limits.allowed and name not in limits.allowed:
         return PayloadProblem("unknown_tool", f"unknown tool: {name}", strict)
@@ -113,8 +113,8 @@ def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> Paylo
 
 
 def _parsed(text: str) -> tuple[JsonValue, bool]:
-    """The value of JSON that may need one of the known mends, and whether it did."""
-    for attempt, candidate in enumerate(_mends(text)):
+    """Return the value of JSON, after known repairs if needed, and whether they were."""
+    for attempt, candidate in enumerate(_candidates(text)):
         try:
             value: JsonValue = orjson.loads(candidate)
         except ValueError:
@@ -123,8 +123,8 @@ def _parsed(text: str) -> tuple[JsonValue, bool]:
     return None, False
 
 
-def _mends(text: str) -> Iterator[str]:
-    """The text as it is, then with one slip after the other taken away."""
+def _candidates(text: str) -> Iterator[str]:
+    """Yield the text as it is, then with one known mistake after the other removed."""
     yield text
     text = TRAILING_COMMA.sub(lambda match: match[1] or "", text)
     yield text
@@ -139,12 +139,12 @@ def _mends(text: str) -> Iterator[str]:
 
 
 def _as_text(arguments: JsonValue) -> str:
-    # The format wants a string, so nothing is the empty string.
+    # The format requires a string, so null becomes the empty string.
     return compact("" if arguments is None else arguments)
 
 
 def _mismatch(text: str, schema: JsonObject) -> str | None:
-    """How the arguments of a strict tool miss its schema."""
+    """Return how the arguments of a strict tool miss its schema."""
     try:
         arguments = orjson.loads(text)
     except ValueError:

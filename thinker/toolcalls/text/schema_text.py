@@ -1,4 +1,4 @@
-"""JSON schemas described to a model in plain text: parameter lines and an example."""
+"""Describe JSON Schemas in plain text: parameter lines and an example."""
 
 import json
 
@@ -6,17 +6,17 @@ from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
 
-EXAMPLE = "example"  # the seed's stand-in for any string
-LARGEST_WHOLE = 2.0**53  # up to here JavaScript writes a whole number without a point
+EXAMPLE = "example"  # stands for any string
+LARGEST_WHOLE = 2.0**53  # whole floats below this are exact, so 1.0 can become 1
 
 
 def compact(value: JsonValue) -> str:
-    """JSON as ``JSON.stringify`` writes it: no blanks, text unescaped, 1.0 as 1."""
+    """Encode JSON as ``JSON.stringify`` does: no blanks, text unescaped, 1.0 as 1."""
     return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def parameter_lines(parameters: JsonObject) -> list[str]:
-    """One line for each parameter; a schema that is no object is printed as it is."""
+    """Return one line per parameter; a schema other than an object is printed as it is."""
     schema = _branch(parameters)
     if schema and _kind(schema) != "object":
         return [f"- (schema) {compact(schema)}"]
@@ -29,7 +29,7 @@ def parameter_lines(parameters: JsonObject) -> list[str]:
 
 
 def example(schema: JsonValue) -> JsonValue:
-    """A value that fits the schema: default, example, examples, const, enum, else by type."""
+    """Return a value that fits: default, example, examples, const, enum, otherwise by type."""
     if not isinstance(schema, dict):
         return EXAMPLE
     for key in ("default", "example"):
@@ -47,7 +47,7 @@ def example(schema: JsonValue) -> JsonValue:
 
 
 def example_arguments(parameters: JsonObject) -> JsonValue:
-    """Arguments for a tool; a tool that says nothing of its parameters takes none."""
+    """Return arguments for a tool; without a schema, none."""
     return example(parameters) if parameters else {}
 
 
@@ -71,9 +71,9 @@ def _by_type(schema: JsonObject) -> JsonValue:
 
 def _line(name: str, schema: JsonObject, *, needed: bool) -> str:
     description = schema.get("description")
-    said = description.strip() if isinstance(description, str) else ""
+    text = description.strip() if isinstance(description, str) else ""
     need = "required" if needed else "optional"
-    return f"- {name} ({need}, {_kind(schema)})" + (f": {said}" if said else "")
+    return f"- {name} ({need}, {_kind(schema)})" + (f": {text}" if text else "")
 
 
 def _kind(schema: JsonObject) -> str:
@@ -93,7 +93,7 @@ def _properties(schema: JsonObject) -> JsonObject:
 
 
 def _branch(schema: JsonValue) -> JsonObject:
-    """The first alternative of a schema that is made of alternatives, else the schema itself."""
+    """Return the first alternative of a schema made of alternatives, otherwise the schema."""
     if not isinstance(schema, dict):
         return {}
     if "properties" in schema:

@@ -14,8 +14,8 @@ from thinker.protocol.messages import (
     ToolResult,
     UserMessage,
 )
+from thinker.toolcalls.text.history_text import UNREADABLE, as_text, result_text
 from thinker.toolcalls.text.inject import call_text
-from thinker.toolcalls.text.transcript import UNREADABLE, as_text, result_text
 
 MESSAGES = st.lists(
     st.one_of(
