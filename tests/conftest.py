@@ -4,6 +4,14 @@ from inspect import iscoroutinefunction
 
 import pytest
 import sniffio
+from hypothesis import HealthCheck, settings
+
+# No input has a deadline and none is too slow to make: a starved machine is no failure. Properties
+# may share a fixture between their inputs.
+UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("thorough", deadline=None, suppress_health_check=UNCHECKED)
+settings.register_profile("fast", settings.get_profile("thorough"), max_examples=20)
+settings.load_profile("fast")
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 from fakes.scripted import NOON, MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.agent import Agent
@@ -53,7 +53,6 @@ async def chat(
     return model.requests, records
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(SAID, st.booleans(), st.integers(0, 2), st.sampled_from("xyz"))))
 async def test_a_request_begins_with_the_whole_request_before_it(
     said: list[tuple[str, bool, int, str]],

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.history import LOST, newest, prepare, repair, shorten
@@ -71,7 +71,6 @@ def assert_well_formed(history: Sequence[Message]) -> None:
     assert not expected, "a call without its result"
 
 
-@settings(deadline=None)
 @given(messages, st.integers(0, 14), st.integers(0, 3))
 def test_any_history_goes_out_well_formed(
     history: list[Message], window: int, keep_exchanges: int
@@ -80,7 +79,6 @@ def test_any_history_goes_out_well_formed(
     assert_well_formed(prepare(history, window=window, keep_exchanges=keep_exchanges))
 
 
-@settings(deadline=None)
 @given(messages)
 def test_repair_changes_nothing_the_second_time(history: list[Message]) -> None:
     """A repaired history is whole, and a whole one is left alone."""
@@ -89,7 +87,6 @@ def test_repair_changes_nothing_the_second_time(history: list[Message]) -> None:
     assert repair(once) == once
 
 
-@settings(deadline=None)
 @given(messages)
 def test_repair_loses_no_word_of_user_or_assistant(history: list[Message]) -> None:
     """Texts and calls stay, in their order."""
@@ -100,7 +97,6 @@ def test_repair_loses_no_word_of_user_or_assistant(history: list[Message]) -> No
     assert spoken(repair(history)) == spoken(history)
 
 
-@settings(deadline=None)
 @given(messages, st.integers(0, 3))
 def test_shortening_changes_nothing_the_second_time(history: list[Message], keep: int) -> None:
     """A note is not shortened to a note about the note."""

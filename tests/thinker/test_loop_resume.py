@@ -13,7 +13,7 @@ from fakes.scripted import (
     well_formed,
 )
 from fakes.time_limit import time_limit
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.budget import TurnLimits
@@ -176,7 +176,6 @@ PAST = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(past=PAST, script=st.lists(RESPONSES, max_size=5), data=st.data())
 def test_model_always_sees_a_well_formed_transcript(
     past: tuple[Message, ...], script: list[ModelResponse], data: st.DataObject

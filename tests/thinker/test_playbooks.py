@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.formats.skill_file import parse
@@ -60,7 +60,6 @@ def test_no_playbooks_match_nothing() -> None:
 words = st.text(alphabet="ab+_é ", min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab+_é ", max_size=20), st.lists(words, max_size=6))
 def test_one_pass_finds_what_one_search_per_keyword_finds(text: str, keywords: list[str]) -> None:
     """The automaton is only faster than the rule it follows."""

@@ -167,4 +167,4 @@ class Journal(TurnMachine):
 
 
 TestJournal = Journal.TestCase
-TestJournal.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestJournal.settings = settings(stateful_step_count=30)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.formats.skill_file import MAX_BYTES, SkillError, parse, scan
@@ -103,7 +103,6 @@ def test_text_without_front_matter_is_refused(whole: str) -> None:
         parse(whole, "a")
 
 
-@settings(deadline=None)
 @given(
     st.text() | st.text(alphabet="-:[]{}&*!|>'\"\n ab0?,%@`#\t").map(lambda t: f"---\n{t}\n---\n")
 )

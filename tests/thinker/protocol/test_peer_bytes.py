@@ -6,7 +6,7 @@ import anyio
 import orjson
 import pytest
 from fakes.time_limit import LIMIT, time_limit
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -158,7 +158,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(sent=st.lists(JSON, max_size=6), cuts=st.lists(st.integers(0, 400), max_size=12))
 def test_frames_survive_any_cutting(sent: list[JsonValue], cuts: list[int]) -> None:
     """In the middle of a character, of an escape, between frames: the same frames come out.

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.toolcalls.arguments import coerce, relax, validate
@@ -148,7 +148,6 @@ schemas = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=3), values), schemas)
 def test_no_schema_and_no_arguments_raise(arguments: Any, schema: Any) -> None:
     """Schemas come from servers and arguments from models: neither can be trusted."""

@@ -1,7 +1,7 @@
 """Tool calls and markup in a model's text."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.toolcalls.leaked import LeakedCall, clean, find
@@ -42,7 +42,6 @@ def test_deep_or_endless_braces_find_nothing() -> None:
     assert find("{" * 50_000, {"t"}) is None
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
     """Whatever a model writes around it, save code and other JSON."""
@@ -72,7 +71,6 @@ def test_markup_goes_and_code_and_links_stay(text: str, cleaned: str) -> None:
     assert clean(text) == cleaned
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="<>/think `\n[]()a"))
 def test_cleaning_never_invents_text(text: str) -> None:
     """Every word that is left was there."""

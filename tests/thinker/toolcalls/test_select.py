@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fakes.scripted import turn_run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.protocol.messages import ToolChoice, ToolSpec
@@ -110,7 +110,6 @@ def test_order_of_the_offer_does_not_depend_on_text_or_registry() -> None:
     assert [spec.name for spec in forward.tools] == sorted(forward.reasons)
 
 
-@settings(deadline=None)
 @given(st.text(), st.integers(0, 60), st.lists(st.sampled_from([spec.name for spec in MANY])))
 def test_every_offered_tool_exists_once_and_has_a_reason(
     text: str, cap: int, recent: list[str]

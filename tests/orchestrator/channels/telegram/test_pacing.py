@@ -1,6 +1,6 @@
 """A platform is never written to faster than it allows."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.channels.telegram.pacing import BOT, CHAT, GROUP, Bucket, Rate, RateLimiter, take
@@ -50,7 +50,6 @@ async def test_many_chats_share_the_rate_of_the_bot() -> None:
     assert round(time.now - 1000.0, 6) == 1.0
 
 
-@settings(deadline=None)
 @given(
     rate=st.builds(Rate, st.floats(0.1, 50), st.integers(1, 40)),
     gaps=st.lists(st.floats(0, 5), max_size=60),

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import opened
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.journal.memory import facts, fulltext
@@ -50,7 +50,6 @@ def test_words_are_found_whatever_stands_around_them(
     assert found(db, text) == [fact]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
     """A user's message goes in as it is."""

@@ -7,7 +7,7 @@ import apsw
 import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.journal.db.store import open_database
@@ -86,7 +86,6 @@ def test_hit_says_who_said_it_when_and_where(db: apsw.Connection) -> None:
     assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.text(max_size=200).filter(lambda text: text.isprintable()))
 def test_no_query_breaks_the_search(db: apsw.Connection, query: str) -> None:
     """A model's query goes in as it is."""
