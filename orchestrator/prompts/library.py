@@ -145,7 +145,7 @@ class PromptLibrary:
     def worded(self, agent: AgentDefinition, known: Environments) -> Environments:
         """What of it may stand in the text of the agent's definition, and leave this process."""
         found = self._bundles.get(agent.prompt or "")
-        return Environments() if found is None else known.only(found.worded)
+        return Environments() if found is None else known.only(found.text_variables)
 
     def configured(
         self, agent: AgentDefinition, known: Environments, call: Call, tool: T
@@ -177,7 +177,7 @@ class PromptLibrary:
         """
         bundles = self._bundles
         ours, theirs = bundles.get(parent.prompt or ""), bundles.get(child.prompt or "")
-        worded = frozenset() if theirs is None else theirs.worded
+        worded = frozenset() if theirs is None else theirs.text_variables
         secret = frozenset() if ours is None else ours.secret
         values = self.values(parent, known)
         return {name: values[name] for name in {*names} - (secret & worded) if name in values}

@@ -1,1 +1,1 @@
-"""File formats that both processes read: SKILL.md, prompt definitions, YAML, images."""
+"""File formats that the supervisor and the workers read: SKILL.md, prompts, YAML, images."""

@@ -1,6 +1,6 @@
-"""Pictures as every provider takes them: four formats, known by their first bytes, and a size."""
+"""Image formats and the size limit that every model provider accepts."""
 
-MAX_PICTURE = 3_900_000  # bytes: 5 MB in base64 is the least that a provider allows
+MAX_PICTURE = 3_900_000  # bytes; 5 MiB in base64 is the lowest limit of a provider
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 STARTS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -11,7 +11,7 @@ STARTS = {
 
 
 def media_type(data: bytes) -> str | None:
-    """What kind of picture bytes are, whatever their sender says; None when they are none."""
+    """Return the media type of an image by its first bytes; None for anything else."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in STARTS.items() if data.startswith(start)), None)

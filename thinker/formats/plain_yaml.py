@@ -1,4 +1,4 @@
-"""YAML as people mean it: 1.2 scalars, plain values only, nothing that grows when it is read."""
+"""Load YAML safely: YAML 1.2 scalars, plain values, and no anchors, aliases or tags."""
 
 import re
 
@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from thinker.protocol.messages import JsonObject
 
-MAX_DEPTH = 16  # the deepest field of our formats (a plan's parameters, a JSON schema) needs 10
+MAX_DEPTH = 16  # the deepest field of any format (a plan's parameters, a JSON Schema) needs 10
 
 FRONT_MATTER = re.compile(
     r"\s*---[^\S\n]*\n(.*?)^---[^\S\n]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE
@@ -18,10 +18,10 @@ _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 class YamlError(Exception):
-    """The text cannot be used; the message begins with the line where there is one."""
+    """The text cannot be used; the message begins with the line number if one is known."""
 
 
-class _Loader(yaml.CSafeLoader):  # the one in Python takes thirteen times as long
+class _Loader(yaml.CSafeLoader):  # thirteen times as fast as the loader in Python
     """Reads YAML 1.2 scalars: in 1.1, ``no`` is false, ``1:30`` is 90, ``2026-01-02`` a date."""
 
 
@@ -38,20 +38,26 @@ for _tag, _pattern, _first in (
 
 
 def front_matter(text: str) -> tuple[str, str] | None:
-    """The YAML between two lines ``---`` at the head of a text, and what follows it."""
+    """Return the YAML between two ``---`` lines at the start of a text, and the text after it.
+
+    Returns None for a text without front matter.
+    """
     parts = FRONT_MATTER.fullmatch(text)
     return None if parts is None else (parts[1], parts[2])
 
 
 def load(text: str, what: str, first_line: int = 1) -> JsonObject:
-    """The mapping that ``text`` holds; ``what`` it is called and where it begins, for messages.
+    """Parse a text that holds one mapping.
+
+    ``what`` names the text in error messages; ``first_line`` is its line number in the file.
 
     Raises:
-        YamlError: it is no YAML, no mapping, too deep, or has an anchor, an alias or a tag.
+        YamlError: The text is not YAML, is not a mapping, is nested too deeply, or has an anchor,
+            an alias or a tag.
     """
     try:
         _check_events(text, first_line)
-        # A subclass of the safe loader: it builds plain values only.
+        # _Loader derives from the safe loader, which builds plain values only.
         fields = yaml.load(text, _Loader)  # noqa: S506 - see above
         return _OBJECT.validate_json(orjson.dumps(fields))
     except yaml.YAMLError as error:
@@ -61,14 +67,14 @@ def load(text: str, what: str, first_line: int = 1) -> JsonObject:
 
 
 def _check_events(text: str, first_line: int) -> None:
-    """Refuse what makes a small file large in memory, before any of it is built."""
+    """Refuse a small file that would grow large in memory, before building any value."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         line = f"line {(event.start_mark.line if event.start_mark else 0) + first_line}"
         if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            raise YamlError(f"{line}: anchors, aliases and tags are refused; write it out")
+            raise YamlError(f"{line}: anchors, aliases and tags are not allowed; write it out")
         if depth > MAX_DEPTH:
             raise YamlError(f"{line}: nested deeper than {MAX_DEPTH} levels; flatten it")
 
@@ -76,5 +82,5 @@ def _check_events(text: str, first_line: int) -> None:
 def _problem(error: yaml.YAMLError, what: str, first_line: int) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         line = error.problem_mark.line + first_line
-        return f"line {line}: {error.problem}; mend or quote it"
-    return f"{what} is no YAML ({error}); mend it".replace("\n", " ")
+        return f"line {line}: {error.problem}; correct or quote it"
+    return f"{what} is not valid YAML ({error}); correct it".replace("\n", " ")

@@ -1,7 +1,7 @@
-"""The SKILL.md format: agentskills.io fields plus the ``metadata`` block of seed 002.
+"""Read SKILL.md files: the fields of agentskills.io, and a ``metadata`` block of our own.
 
-Read by the worker (prompt) and by the supervisor (the read_skill tool, scheduled skills). A file
-that cannot be used is reported and left out; it never stops the others.
+Workers read them for the prompt, the supervisor for the read_skill tool and for schedules. An
+invalid file is reported and left out; the other skills stay usable.
 """
 
 import re
@@ -17,16 +17,16 @@ from thinker.protocol.messages import Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
 MAX_BYTES = 256 * 1024
-# agentskills.io: 1-64 characters, lower case letters, digits and single inner hyphens
+# the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class SkillError(Exception):
-    """A SKILL.md cannot be used; the message names the file, the problem and the mend."""
+    """A SKILL.md cannot be used; the message names the file, the problem and the correction."""
 
 
 class SkillFile(Frozen):
-    """One skill. ``keywords`` are lower case; a skill without any is only listed."""
+    """A skill. ``keywords`` are lower case; a skill without keywords is only listed."""
 
     name: str = Field(max_length=64)
     description: str = Field(pattern=r"\S", max_length=1024)
@@ -45,12 +45,12 @@ class SkillFile(Frozen):
 
 @lru_cache(maxsize=256)
 def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile:
-    """Read the text of a SKILL.md that lies in a directory of this name.
+    """Parse the text of the SKILL.md in a directory of this name.
 
-    What was read once is remembered, also by workers that were forked since.
+    Results are cached, and forked workers inherit the cache.
 
     Raises:
-        SkillError: the text is no skill, or not this directory's.
+        SkillError: The text is not a skill, or its name is not the directory's name.
     """
     where = str(path or f"{directory_name}/{FILE_NAME}")
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
@@ -78,10 +78,9 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
 
 
 def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
-    """Every usable skill below the directories, by name, and what is wrong with the others.
+    """Return the valid skills in the directories, sorted by name, and the problems of the others.
 
-    A skill of a later directory replaces one of the same name from an earlier directory.
-    Directories that do not exist are empty.
+    A skill of a later directory replaces one of the same name. Missing directories count as empty.
     """
     found: dict[str, SkillFile] = {}
     problems: list[str] = []
@@ -102,10 +101,10 @@ def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str,
 
 
 def skill_paths(directory: Path) -> tuple[Path, ...]:
-    """The SKILL.md files directly below a directory's directories, sorted; none if it is missing.
+    """Return the sorted paths ``directory/*/SKILL.md``; none for a missing directory.
 
     Raises:
-        OSError: the directory cannot be listed.
+        OSError: The directory cannot be listed.
     """
     if not directory.exists():
         return ()
@@ -117,9 +116,9 @@ def _read(path: Path, directory: Path) -> SkillFile:
     try:
         real = path.resolve()
         if not real.is_relative_to(directory.resolve()):
-            raise SkillError(f"{path}: links out of {directory}; copy the file into it")
+            raise SkillError(f"{path}: links to a file outside {directory}; copy the file into it")
         if not real.is_file():
-            raise SkillError(f"{path}: not a regular file; replace it by one")
+            raise SkillError(f"{path}: not a regular file; replace it with one")
         with real.open("rb") as file:
             text = file.read(MAX_BYTES + 1).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -152,7 +151,7 @@ def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> Skil
                 "allowed_tools": allowed,
                 "instructions": body.strip(),
                 "keywords": [word.lower() for word in _words(metadata.get("keywords"), r"\s*,\s*")],
-                # As in the reference, a priority that is no number counts as none.
+                # Files written for other programs may hold any priority.
                 "priority": priority if _is_number(priority) else 0,
                 "required_tools": _words(metadata.get("required_tools"), r"[\s,]+") or allowed,
                 "trigger_config": metadata.get("trigger_config"),
@@ -164,11 +163,13 @@ def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> Skil
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise SkillError(f"{where}: field {field!r}: {first['msg']}; mend or remove it") from error
+        raise SkillError(
+            f"{where}: field {field!r}: {first['msg']}; correct or remove it"
+        ) from error
 
 
 def _words(value: object, separator: str) -> list[str]:
-    """The strings of a list, or the parts of one string (agentskills.io knows strings only)."""
+    """Return the strings of a list, or the parts of a string (agentskills.io has no lists)."""
     if isinstance(value, str):
         return [word for word in re.split(separator, value.strip()) if word]
     return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []

@@ -8,7 +8,7 @@ from orchestrator.journal.turns import handoffs, inbox, internal_messages, steps
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from thinker.formats.prompts.subprompt import NO_INPUTS, said
+from thinker.formats.prompts.subprompt import NO_INPUTS, opening_message
 from thinker.formats.prompts.tooluse import HandoffUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -40,7 +40,7 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
             raise ToolFailure(
                 f"this chat has changed hands {MOST} times by now; answer it yourself"
             )
-        text = said(use, call.arguments)
+        text = opening_message(use, call.arguments)
         handoffs.hand_over(db, turn.id, use.name, context.now)
         if text is not None:
             message = InternalMessage(inbox.HANDOFF, call.idem_key, turn.agent_id, use.name, text)

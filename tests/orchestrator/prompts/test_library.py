@@ -85,7 +85,7 @@ def test_new_definition_that_is_broken_is_never_used(tmp_path: Path) -> None:
     found = library(tmp_path)
     assert text(found) is None
     assert problems(found) == [
-        "p.json: prompt 'p': prompt[0].prompt: there is no prompt 'rules'; mend the name",
+        "p.json: prompt 'p': prompt[0].prompt: there is no prompt 'rules'; correct the name",
         (
             "rules.json: prompt 'rules': prompt: must be text, a list of parts, "
             '{"layered": …} or {"slots": …}'

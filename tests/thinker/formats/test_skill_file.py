@@ -1,4 +1,4 @@
-"""The SKILL.md format, with the files that people really write."""
+"""SKILL.md files as people write them, valid and invalid."""
 
 import os
 from pathlib import Path
@@ -34,8 +34,8 @@ def test_every_field_is_read() -> None:
     assert skill.execution_plan == ({"id": "s", "toolName": "t", "parameters": {"a": 1}},)
 
 
-def test_metadata_of_strings_as_the_specification_wants_it_is_read() -> None:
-    """Keywords and tools may be one string each."""
+def test_metadata_of_strings_is_read() -> None:
+    """The specification allows text alone: keywords and tools may be one string each."""
     skill = parse(
         text('metadata:\n  keywords: "Code Review, audit,,"\n  required_tools: "a_b, c_d"'), "a"
     )
@@ -52,13 +52,13 @@ def test_metadata_of_strings_as_the_specification_wants_it_is_read() -> None:
     ],
 )
 def test_scalars_mean_what_they_look_like(written: str, read: object) -> None:
-    """YAML 1.1's surprises are text."""
+    """Words that YAML 1.1 reads as booleans or dates are text."""
     skill = parse(text(f"metadata:\n  trigger_config: {{x: {written}}}"), "a")
     assert skill.trigger_config == {"x": read}
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
-    """A file from another editor is the same skill."""
+    """They do not change the skill."""
     other = "\ufeff" + text(body="one\ntwo").replace("\n", "\r\n")
     assert parse(other, "a").instructions == "one\ntwo"
 
@@ -71,7 +71,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
         ("x: !!timestamp 2026-01-02", "tags"),
         ("x: " + "[" * 100 + "]" * 100, "nested deeper"),
         ("x: [1", "line "),
-        ("? [a]\n: b", "mend or quote"),
+        ("? [a]\n: b", "correct or quote"),
         ("5: x", "text as field names"),
         ('x: "\\ud800"', "line 4: found invalid Unicode"),
         ("metadata: [a]", "'metadata' must be a mapping"),
@@ -79,11 +79,11 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
         ("metadata: {trigger_config: daily}", "field 'trigger_config'"),
         ("description: ' '", "field 'description'"),
         (f"description: {'long ' * 300}", "field 'description'"),
-        ("x: \x07", "no YAML"),
+        ("x: \x07", "not valid YAML"),
     ],
 )
 def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, problem: str) -> None:
-    """Each refusal says where, what, and what to do."""
+    """Each message names the file, the problem and the correction."""
     with pytest.raises(SkillError, match=r"^a/SKILL\.md: ") as refused:
         parse(text(fields), "a")
     assert problem in str(refused.value)
@@ -98,7 +98,7 @@ def test_name_must_follow_the_rule_and_equal_the_directory(name: str) -> None:
 
 @pytest.mark.parametrize("whole", ["", "Body", "---\nname: a\n", "--- x\nname: a\n---\n", "\0"])
 def test_text_without_front_matter_is_refused(whole: str) -> None:
-    """The message says how a skill begins."""
+    """The message says what front matter looks like."""
     with pytest.raises(SkillError, match="front matter"):
         parse(whole, "a")
 
@@ -107,7 +107,7 @@ def test_text_without_front_matter_is_refused(whole: str) -> None:
     st.text() | st.text(alphabet="-:[]{}&*!|>'\"\n ab0?,%@`#\t").map(lambda t: f"---\n{t}\n---\n")
 )
 def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
-    """No other exception leaves the parser."""
+    """The parser raises no other exception."""
     try:
         parse(whole, "a")
     except SkillError as error:
@@ -118,7 +118,7 @@ def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
 
 
 def test_large_file_is_refused(tmp_path: Path) -> None:
-    """The cap holds for the text and for the file."""
+    """The limit holds for texts and for files."""
     with pytest.raises(SkillError, match="256 KiB"):
         parse(text(body="x" * MAX_BYTES), "a")
     (tmp_path / "a").mkdir()
@@ -146,8 +146,8 @@ def test_later_directory_wins_and_a_broken_file_there_does_not(tmp_path: Path) -
     assert len(problems) == 1
 
 
-def test_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
-    """A skill cannot bring a file of elsewhere into the prompt; a link within is fine."""
+def test_link_to_a_file_outside_is_refused(tmp_path: Path) -> None:
+    """No other file can get into the prompt that way; a link inside the directory is fine."""
     put(tmp_path / "skills", text(body="inside"), "a")
     secret = put(tmp_path / "elsewhere", text(name="b", body="secret"), "b")
     (tmp_path / "skills" / "b").mkdir()
@@ -155,11 +155,11 @@ def test_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "skills" / "c").symlink_to(secret.parent)
     skills, problems = scan((tmp_path / "skills",))
     assert [skill.name for skill in skills] == ["a"]
-    assert [problem.count("links out") for problem in problems] == [1, 1]
+    assert [problem.count("links to a file outside") for problem in problems] == [1, 1]
 
 
-def test_odd_files_are_reported_and_never_block(tmp_path: Path) -> None:
-    """A pipe, a wrong encoding and a dangling link do not stop the scan."""
+def test_unreadable_files_are_reported_and_never_block(tmp_path: Path) -> None:
+    """A pipe, a wrong encoding and a broken link do not stop the scan."""
     put(tmp_path, b"---\nname: a\n\xff", "a")
     (tmp_path / "b").mkdir()
     os.mkfifo(tmp_path / "b" / "SKILL.md")

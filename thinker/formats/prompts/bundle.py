@@ -1,4 +1,4 @@
-"""A definition with all that it needs, as it travels to a worker with a turn."""
+"""A prompt definition with everything it needs, as a turn carries it to a worker."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,28 +9,28 @@ from thinker.protocol.messages import Frozen, JsonObject
 
 
 class PromptBundle(Frozen):
-    """The definition ``name``, everything that it includes, and the prompts that are its tools."""
+    """The definition ``name`` with its includes and with the prompts among its tools."""
 
     name: str
     definitions: dict[str, PromptDefinition]
 
     @property
     def root(self) -> PromptDefinition:
-        """The definition itself."""
+        """The definition called ``name``."""
         return self.definitions[self.name]
 
     def as_json(self) -> JsonObject:
-        """As it crosses the wire: what was not written stays unwritten."""
+        """Return the bundle as JSON for the wire, without fields that are not set."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @property
     def secret(self) -> frozenset[str]:
-        """The names of the variables that somebody declares secret."""
+        """The variables that any definition declares as secret."""
         return frozenset(self._declared("secret"))
 
     @property
-    def worded(self) -> frozenset[str]:
-        """The names of the variables that may stand in a text: nobody declares them secret."""
+    def text_variables(self) -> frozenset[str]:
+        """The variables whose values may appear in the prompt's text."""
         return frozenset(self._declared("text")) - self.secret
 
     def _declared(self, kind: str) -> Iterator[str]:
@@ -38,31 +38,31 @@ class PromptBundle(Frozen):
         return (variable.name for variable in variables if variable.type == kind)
 
     def sources(self) -> dict[str, Source]:
-        """What can be included, by name."""
+        """Return the prompt of every definition, by name."""
         return {name: found.prompt for name, found in self.definitions.items()}
 
     def included(self) -> Iterator[PromptDefinition]:
-        """The definitions whose words the prompt is made of, itself last."""
+        """Iterate over the definitions that make up the prompt's text, the root last."""
         return (self.definitions[name] for name in include_order(self.sources(), self.name))
 
 
 def bundle(definitions: Mapping[str, PromptDefinition], name: str) -> PromptBundle:
-    """The part of a library that the definition ``name`` needs.
+    """Return the definitions of a library that the definition ``name`` needs.
 
     Raises:
-        CircularIncludeError: includes go in a circle.
-        UnknownPromptError: the library lacks one.
+        CircularIncludeError: Definitions include each other.
+        UnknownPromptError: A definition is not in the library.
     """
     sources = {key: found.prompt for key, found in definitions.items()}
     needed: dict[str, PromptDefinition] = {}
-    wanted, seen = [name], set[str]()
-    while wanted:
-        current = wanted.pop()
+    pending, seen = [name], set[str]()
+    while pending:
+        current = pending.pop()
         if current in seen:
             continue
         seen.add(current)
         for part in include_order(sources, current):
             needed[part] = definitions[part]
         tools = definitions[current].tools or ()
-        wanted += [entry.name for entry in tools if entry.name in definitions]
+        pending += [entry.name for entry in tools if entry.name in definitions]
     return PromptBundle(name=name, definitions=needed)

@@ -1,17 +1,7 @@
-"""A prompt definition (seed 000): the public model, for files and for Python alike.
+"""The model of a prompt definition, for files and for Python code.
 
-::
-
-    PromptDefinition(
-        name="support",
-        tool_description="Answers customers",
-        model="inherit",
-        prompt=[IncludePart(prompt="house_rules"), TextPart(content="Be kind.")],
-        tools=["search_docs", ToolEntry(name="summarize", include_tool_calls=False)],
-        required_schema=SupportRequest,  # a pydantic model or a JSON schema
-    )
-
-Fields are camelCase in files and snake_case in Python.
+Fields are camelCase in files and snake_case in Python. ``required_schema`` takes a JSON Schema or
+a pydantic model.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias
@@ -33,11 +23,11 @@ from thinker.formats.prompts.problem import DefinitionProblem
 from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import ToolEntry
 
-INHERIT = "inherit"  # the model reference that stands for the using agent's own model
-IMAGES_KEPT = 10  # seed 000 §1.2, recentImageThreshold
+INHERIT = "inherit"  # as ``model``: the model of the agent that uses the definition
+IMAGES_KEPT = 10  # the default of recentImageThreshold in the Standard Agents specification
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 
-# pydantic's error types in the words of the rules above; others keep their own name.
+# Rule names for pydantic's error types; other types keep their name.
 RULES = {
     "missing": "required",
     "string_type": "string",
@@ -52,7 +42,7 @@ RULES = {
 
 
 class Variable(Definition):
-    """A variable that the prompt or its tools use; a secret never reaches the prompt's text."""
+    """A variable of the prompt or its tools; a secret never appears in the prompt's text."""
 
     name: Words
     type: Literal["text", "secret"]
@@ -61,7 +51,7 @@ class Variable(Definition):
 
 
 class ReasoningSettings(Definition):
-    """Extended thinking: how much, whether it is returned, whether history keeps it."""
+    """Extended thinking: its effort, and whether the reply and the history contain it."""
 
     effort: Literal["low", "medium", "high"] | None = None
     max_tokens: Tokens | None = None
@@ -83,18 +73,18 @@ Tools: TypeAlias = tuple[Annotated[ToolEntry, BeforeValidator(_entry)], ...]
 
 
 class PromptDefinition(Definition):
-    """How requests to a model are made: words, model, tools, history and inputs."""
+    """A prompt: its text, model, tools, history settings and inputs."""
 
     name: Name
     tool_description: Words
     prompt: Source
-    model: StrictStr  # "inherit", or a name in "models" of agents.json
+    model: StrictStr  # INHERIT, or a name in "models" of agents.json
     include_chat: StrictBool = False
     include_past_tools: StrictBool = False
     parallel_tool_calls: StrictBool = False
     tool_choice: ToolChoice = "auto"
     required_schema: Schema | None = None
-    tools: Tools | None = None  # None: whatever the agent may use
+    tools: Tools | None = None  # None: all tools of the agent
     variables: tuple[Variable, ...] = ()
     env: Environment = Field(default_factory=dict)
     reasoning: ReasoningSettings | None = None
@@ -103,7 +93,7 @@ class PromptDefinition(Definition):
 
 
 def read(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON
-    """The definition that a JSON value is, or everything that is wrong with its form."""
+    """Validate a JSON value: return the definition, or None and every problem with its form."""
     try:
         return PromptDefinition.model_validate(value, by_alias=True, by_name=False), ()
     except ValidationError as error:
@@ -111,7 +101,7 @@ def read(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, 
 
 
 def _problem(detail: ErrorDetails) -> DefinitionProblem:
-    # Marks of unions stand in angle brackets; they are no part of the file.
+    # Tags of unions are in angle brackets; they are not part of the file.
     path = tuple(part for part in detail["loc"] if not str(part).startswith("<"))
     kind = detail["type"]
     if kind == "discriminator":

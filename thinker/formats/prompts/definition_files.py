@@ -1,8 +1,8 @@
-"""Files of prompt definitions: ``<name>.md`` (front matter and body), ``.yaml``, ``.json``.
+"""Read prompt definitions from ``<name>.md``, ``.yaml`` and ``.json`` files.
 
-The body of a Markdown file is its ``prompt``; the others hold the whole definition as one mapping.
-A Markdown file without front matter is a text for others to include. The file's name is the
-definition's.
+A file defines the prompt of its name. YAML and JSON files hold the definition as one mapping. A
+Markdown file holds the fields as front matter and the ``prompt`` as its body; without front matter
+it is a text for other prompts to include.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
 from thinker.protocol.messages import JsonObject
 
 ENDINGS = (".md", ".yaml", ".yml", ".json")
-OTHER_DATA = "playbooks.json"  # the built-in playbooks lie beside the built-in prompts
+OTHER_DATA = "playbooks.json"  # the built-in playbooks are in the folder of the built-in prompts
 MAX_BYTES = 256 * 1024
 PLAIN = "Text for other prompts to include"
 
@@ -27,7 +27,7 @@ _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 @dataclass(frozen=True)
 class DefinitionFile:
-    """A file and the definition in it, or None and what is wrong with it."""
+    """A file with its definition, or with None and the problems."""
 
     path: Path
     definition: PromptDefinition | None
@@ -35,29 +35,29 @@ class DefinitionFile:
 
 
 def scan(directories: Sequence[Path]) -> dict[str, DefinitionFile]:
-    """Every definition file below the directories, by name; a later directory wins.
+    """Return every definition file in the directories, by name; a later directory wins.
 
-    Directories that do not exist are empty.
+    Missing directories count as empty.
     """
     found: dict[str, DefinitionFile] = {}
     for directory in directories:
         here: dict[str, DefinitionFile] = {}
         for path in _paths(directory):
-            twin = here.get(path.stem)
-            here[path.stem] = load(path) if twin is None else _twice(twin, path)
+            first = here.get(path.stem)
+            here[path.stem] = load(path) if first is None else _duplicated(first, path)
         found |= here
     return found
 
 
 def load(path: Path) -> DefinitionFile:
-    """The file at ``path``, whatever is wrong with it."""
+    """Read the file at ``path``; errors become problems of the result."""
     try:
         definition, problems = read(_fields(path))
     except (DefinitionError, YamlError) as error:
         return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
-        wrong = f"{definition.name!r} is not the file's name; set it to {path.stem!r}"
-        return DefinitionFile(path, None, (DefinitionProblem(("name",), "file_name", wrong),))
+        message = f"{definition.name!r} is not the file's name; set it to {path.stem!r}"
+        return DefinitionFile(path, None, (DefinitionProblem(("name",), "file_name", message),))
     return DefinitionFile(path, definition, problems)
 
 
@@ -71,25 +71,25 @@ def _paths(directory: Path) -> Iterator[Path]:
             yield path
 
 
-def _twice(first: DefinitionFile, path: Path) -> DefinitionFile:
-    wrong = f"{path.name} has the same name; remove or rename one of them"
-    problem = DefinitionProblem((), "file_name", wrong)
+def _duplicated(first: DefinitionFile, path: Path) -> DefinitionFile:
+    message = f"{path.name} has the same name; remove or rename one of them"
+    problem = DefinitionProblem((), "file_name", message)
     return DefinitionFile(first.path, first.definition, (*first.problems, problem))
 
 
 def _fields(path: Path) -> JsonObject:
-    """The definition that a file holds, as JSON.
+    """Return the definition in a file as JSON.
 
     Raises:
-        DefinitionError: it cannot be read, or not as what its ending says.
-        YamlError: its YAML is wrong.
+        DefinitionError: The file cannot be read, or is not in the format of its suffix.
+        YamlError: The YAML is invalid.
     """
     text = _text(path)
     if path.suffix == ".json":
         try:
             return {"name": path.stem, **_OBJECT.validate_json(text)}
         except ValidationError as error:
-            raise DefinitionError(f"{error.errors()[0]['msg']}; mend it") from error
+            raise DefinitionError(f"{error.errors()[0]['msg']}; correct the file") from error
     if path.suffix != ".md":
         return {"name": path.stem, **plain_yaml.load(text, "the file")}
     parts = plain_yaml.front_matter(text)
@@ -99,14 +99,14 @@ def _fields(path: Path) -> JsonObject:
     fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
     body = parts[1].strip()
     if body and "prompt" in fields:
-        raise DefinitionError("prompt: stands in the front matter and below it; keep one")
+        raise DefinitionError("prompt: is in the front matter and below it; keep one of them")
     return {"name": path.stem, **fields, **({"prompt": body} if body else {})}
 
 
 def _text(path: Path) -> str:
     try:
         if not path.is_file():
-            raise DefinitionError("is no regular file; replace it by one")
+            raise DefinitionError("is not a regular file; replace it with one")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Field types of prompt definitions; each names the rule that it enforces.
+"""Field types of prompt definitions.
 
-A rule (``non_empty_string``, ``positive_integer`` …) is the type of the pydantic error, so that a
-program can tell problems apart without reading sentences.
+The type of each pydantic error is a rule name (``non_empty_string``, ``positive_integer`` …), so
+that programs can tell problems apart.
 """
 
 from typing import Annotated, TypeAlias
@@ -14,7 +14,7 @@ from thinker.protocol.messages import JsonObject
 
 
 class Definition(BaseModel):
-    """Base of everything in a prompt definition: frozen, camelCase in files, no unknown field."""
+    """Base class for the parts of a prompt definition: frozen, camelCase, no unknown fields."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
@@ -52,11 +52,11 @@ def _list_of_names(value: object) -> object:
 
 
 def _object_schema(value: object) -> object:
-    """A pydantic model stands for its JSON schema."""
+    """Accept the JSON Schema of an object, or a pydantic model in its place."""
     if isinstance(value, type) and issubclass(value, BaseModel):
         return value.model_json_schema()
     if not isinstance(value, dict) or value.get("type", "object") != "object":
-        raise PydanticCustomError("object_schema", 'must be a JSON schema with "type": "object"')
+        raise PydanticCustomError("object_schema", 'must be a JSON Schema with "type": "object"')
     return value
 
 

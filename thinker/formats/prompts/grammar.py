@@ -1,8 +1,8 @@
-"""The output grammar of seed 001, §3: what an author writes, read into one tree.
+"""The output grammar: read the schema of an answer, as authors write it, into one tree.
 
-A mapping is an object, a list or set an array, a tuple ``(type or schema, description, default)``,
-a pydantic model its fields, a type itself, and anything else words for the model. In files, where
-there are no types, ``{"$type": "list[str]", "$desc": …, "$default": …}`` stands for the tuple.
+A mapping is an object, a list or set is an array, and a tuple is ``(type or schema, description,
+default)``. A pydantic model stands for its fields. Any other value is a text for the model. Files
+have no types, so ``{"$type": "list[str]", "$desc": …, "$default": …}`` replaces the tuple there.
 """
 
 import ast
@@ -27,19 +27,19 @@ NAMES: dict[str, object] = {
 
 
 class OutputSchemaError(Exception):
-    """The output cannot be used as written; the message says where and what to write."""
+    """The output cannot be used; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A type, or words where a type should stand."""
+    """A type, or a text in the place of a type."""
 
     type: object
 
 
 @dataclass(frozen=True)
 class Group:
-    """An object: its fields in order, and the pydantic model that they were read from."""
+    """An object: its fields in order, and the pydantic model they come from, if any."""
 
     fields: tuple[tuple[str, "Entry"], ...]
     model: object = None
@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Listing:
-    """An array of any number of these items."""
+    """An array; ``items`` are the schemas of its items."""
 
     items: tuple["Entry", ...]
 
@@ -57,10 +57,10 @@ Node: TypeAlias = Leaf | Group | Listing
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of the schema.
+    """A node of the schema with its description and default.
 
-    ``wrapped`` says that a tuple was written, ``described`` that it had a place for a description.
-    ``default`` holds the one default value, or nothing.
+    ``wrapped``: the author wrote a tuple. ``described``: the tuple has a description, perhaps an
+    empty one. ``default`` holds the default value, or is empty without one.
     """
 
     node: Node
@@ -71,25 +71,25 @@ class Entry:
 
 
 def read(schema: object) -> Entry:
-    """The tree of a schema.
+    """Return the tree of a schema.
 
     Raises:
-        OutputSchemaError: a ``$type`` names no type that the grammar knows.
+        OutputSchemaError: A ``$type`` is not a type of the grammar.
     """
     return _read(schema, ())
 
 
 def parse_type(text: str) -> object:
-    """The type that a file names, such as ``list[int]``, ``dict[str, int]`` or ``str | None``.
+    """Return the type that a text names: ``list[int]``, ``dict[str, int]``, ``str | None``.
 
     Raises:
-        OutputSchemaError: it names no type of the grammar.
+        OutputSchemaError: The text is not a type of the grammar.
     """
     try:
         return _evaluated(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise OutputSchemaError(
-            f"$type {text[:60]!r} is no type; write str, int, float, bool, Any, list[…], "
+            f"$type {text[:60]!r} is not a type; write str, int, float, bool, Any, list[…], "
             "dict[str, …], Literal['a', 'b'] or alternatives with |"
         ) from error
 
@@ -104,7 +104,7 @@ def _read(schema: object, models: tuple[object, ...]) -> Entry:
     items = _items(schema)
     if items is not None:
         return Entry(Listing(tuple(_read(item, models) for item in items)))
-    if is_model(schema) and schema not in models:  # a model in itself stays a name
+    if is_model(schema) and schema not in models:  # a model inside itself stays a name
         fields = (
             (name, _field(field.annotation, field.description, (*models, schema)))
             for name, field in schema.model_fields.items()
@@ -114,7 +114,7 @@ def _read(schema: object, models: tuple[object, ...]) -> Entry:
 
 
 def _items(schema: object) -> list[object] | None:
-    """What an array may hold: a list, a set, or ``list[Model]``; None when it is no array."""
+    """Return the item schemas of a list, a set or ``list[Model]``; None for anything else."""
     if isinstance(schema, list):
         return schema
     if isinstance(schema, set):
@@ -179,6 +179,6 @@ def _elements(node: ast.expr) -> list[ast.expr]:
 def _constant(node: ast.expr) -> object:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
         return node.value
-    if isinstance(node, ast.Name):  # the names that the prompt shows have no quotes
+    if isinstance(node, ast.Name):  # prompts show the values of a Literal without quotes
         return node.id
     raise ValueError(ast.dump(node)[:60])

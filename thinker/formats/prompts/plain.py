@@ -1,4 +1,4 @@
-"""Any Python value as plain data: types become their names, models their fields (seed 001)."""
+"""Turn any Python value into plain data: types into their names, models into their fields."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -11,20 +11,20 @@ Items: TypeAlias = list[object] | set[object] | tuple[object, ...]
 
 
 def is_type(value: object) -> bool:
-    """Whether the value stands for a type: a class, or a typing expression such as list[int]."""
+    """Return whether the value is a class or a typing expression such as ``list[int]``."""
     return isinstance(value, type) or get_origin(value) is not None or value is Any
 
 
 def is_model(value: object) -> TypeGuard[type[BaseModel]]:
-    """Whether the value is a pydantic model class."""
+    """Return whether the value is a pydantic model class."""
     return isinstance(value, type) and get_origin(value) is None and issubclass(value, BaseModel)
 
 
 def plain(value: object, *, keep_types: bool = False) -> object:
-    """The value with every type named, every model expanded and every unknown object as text.
+    """Return the value as plain data: scalars, containers, and text for any other object.
 
-    A model becomes ``{field: (type, description)}``, without a description ``(type,)``. Types stay
-    types with ``keep_types``. Keys become text.
+    Types become their names, or stay types with ``keep_types``. A model becomes ``{field: (type,
+    description)}``, or ``(type,)`` without a description. Keys become text.
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
@@ -45,7 +45,7 @@ def plain(value: object, *, keep_types: bool = False) -> object:
 
 
 def mapped(items: Items, change: Callable[[object], object]) -> Items:
-    """A list, set or tuple of the same kind, of changed items."""
+    """Apply ``change`` to the items of a list, set or tuple, keeping the kind of container."""
     changed = (change(item) for item in items)
     if isinstance(items, list):
         return list(changed)
@@ -53,7 +53,7 @@ def mapped(items: Items, change: Callable[[object], object]) -> Items:
 
 
 def type_name(value: object) -> str:
-    """A type as a model reads it: ``str``, ``list[int]``, ``Literal[a, b]``, ``str | NoneType``."""
+    """Return the name of a type: ``str``, ``list[int]``, ``Literal[a, b]``, ``str | NoneType``."""
     origin, arguments = get_origin(value), get_args(value)
     if origin is None:
         return str(getattr(value, "__name__", value))

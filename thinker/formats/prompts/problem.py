@@ -1,10 +1,10 @@
-"""What is wrong with prompt definitions: place, rule and a sentence that says how to mend it."""
+"""Errors and problems of prompt definitions."""
 
 from dataclasses import dataclass
 
 
 class DefinitionError(Exception):
-    """A prompt definition cannot be used; the message says what to do."""
+    """A prompt definition cannot be used; the message says what to correct."""
 
 
 class CircularIncludeError(DefinitionError):
@@ -16,23 +16,26 @@ class CircularIncludeError(DefinitionError):
 
 
 class UnknownPromptError(DefinitionError):
-    """A definition is included that does not exist; ``by`` includes it, None is the caller."""
+    """A definition does not exist; ``by`` is the definition that includes it, if any."""
 
     def __init__(self, name: str, by: str | None = None) -> None:
-        where = f"prompt '{by}' includes" if by is not None else "there is no"
-        missing = f"the unknown prompt '{name}'" if by is not None else f"prompt '{name}'"
-        super().__init__(f"{where} {missing}; add prompts/{name}.md or mend the name")
+        problem = (
+            f"there is no prompt '{name}'"
+            if by is None
+            else f"prompt '{by}' includes the unknown prompt '{name}'"
+        )
+        super().__init__(f"{problem}; add prompts/{name}.md or correct the name")
         self.name = name
         self.by = by
 
 
 class PromptTooLargeError(DefinitionError):
-    """The text would be larger than any model reads."""
+    """The text with its includes is longer than any model reads."""
 
 
 @dataclass(frozen=True)
 class DefinitionProblem:
-    """One finding in a definition. ``path`` leads to the part at fault, ``rule`` names it."""
+    """A problem in a definition: the path to the invalid part, the violated rule, a message."""
 
     path: tuple[str | int, ...]
     rule: str
@@ -40,12 +43,12 @@ class DefinitionProblem:
 
     @property
     def field(self) -> str:
-        """``("tools", 0, "name")`` as ``tools[0].name``."""
+        """The path as text, such as ``tools[0].name``."""
         text = ""
         for part in self.path:
             text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
         return text
 
     def __str__(self) -> str:
-        """``tools[0].name: must not be empty``."""
+        """Return a line such as ``tools[0].name: must not be empty``."""
         return f"{self.field}: {self.message}" if self.path else self.message

@@ -1,7 +1,6 @@
-"""Everything that definitions may name, and what is wrong between them.
+"""Check the names in prompt definitions: models, tools, includes, variables, hooks and agents.
 
-One definition is right or wrong by itself in its form alone; whether its model, tools, includes,
-hooks and agents exist is known here.
+`definition.read` checks the form of one definition; the registry knows what its names refer to.
 """
 
 import re
@@ -32,15 +31,15 @@ SUBAGENT_OPTIONS = SubagentUse.model_fields.keys() - HandoffUse.model_fields.key
 
 @dataclass(frozen=True)
 class AgentKind:
-    """What an agent is to a definition that names it among its tools."""
+    """How an agent works as a tool; ``exposed`` says whether other agents may call it."""
 
-    dual: bool = False  # two sides that talk to each other: a subagent; else it takes over the chat
+    dual: bool = False  # dual_ai agents become subagents; other agents take over the chat
     exposed: bool = True
 
 
 @dataclass(frozen=True)
 class Registry:
-    """Names by kind. ``tools`` None means that they are not known, so none is called unknown."""
+    """The known names by kind. ``tools`` None accepts any name of a tool."""
 
     prompts: Mapping[str, Source]
     models: frozenset[str] = frozenset()
@@ -49,24 +48,24 @@ class Registry:
     hooks: frozenset[str] = frozenset()
 
     def validate(self, value: object) -> tuple[DefinitionProblem, ...]:
-        """Everything that is wrong with a definition as JSON, form and names together."""
+        """Return every problem of a definition in JSON: its form first, then its names."""
         definition, problems = read(value)
         return problems if definition is None else self.check(definition)
 
     def check(self, definition: PromptDefinition) -> tuple[DefinitionProblem, ...]:
-        """What is wrong with the names in a definition whose form is right."""
+        """Return the problems with the names in a definition."""
         return (
             *self._model(definition),
             *self._includes(definition),
             *self._variables(definition),
             *self._tools(definition.tools or ()),
-            *_unset(definition),
+            *_undeclared(definition),
             *self._hooks(definition),
-            *_choice(definition),
+            *_tool_choice(definition),
         )
 
     def resolve(self, entry: ToolEntry) -> Use | None:
-        """What a tool entry is, by its name: tool, then prompt, then agent; None when unknown."""
+        """Look a tool entry up: tools first, then prompts, then agents; None when unknown."""
         kind = self._kind(entry)
         return None if kind is None else entry.as_use(kind)
 
@@ -95,7 +94,7 @@ class Registry:
         for path, name in _include_places(definition.prompt):
             if name not in known:
                 yield DefinitionProblem(
-                    path, "known_prompt", f"there is no prompt {name!r}; mend the name"
+                    path, "known_prompt", f"there is no prompt {name!r}; correct the name"
                 )
         try:
             include_order(known, definition.name)
@@ -114,7 +113,7 @@ class Registry:
                     yield DefinitionProblem(
                         ("prompt",),
                         "text_variable",
-                        f"{part.property!r} may stand in the text only when it is declared in "
+                        f"{part.property!r} may be used in the text only when it is declared in "
                         '"variables" with type "text"',
                     )
 
@@ -124,9 +123,8 @@ class Registry:
             place: tuple[str | int, ...] = ("tools", number)
             named = place if entry.bare else (*place, "name")
             if entry.name in seen:
-                yield DefinitionProblem(
-                    (*place, "name"), "unique_tool_name", f"{entry.name!r} stands twice; remove one"
-                )
+                message = f"{entry.name!r} is listed twice; remove one"
+                yield DefinitionProblem((*place, "name"), "unique_tool_name", message)
             seen.add(entry.name)
             kind = self._kind(entry)
             if kind is None:
@@ -137,19 +135,19 @@ class Registry:
                 if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
                     yield DefinitionProblem(named, "tool_name", _UNCALLABLE.format(name=entry.name))
                 yield from self._agent(entry, kind, (*place, "name"))
-                yield from _foreign(entry, kind, place)
+                yield from _inapplicable_options(entry, kind, place)
 
     def _agent(
         self, entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
     ) -> Iterator[DefinitionProblem]:
         hidden = kind is SubagentUse and not self.agents[entry.name].exposed
-        wrong = kind is HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
-        if hidden or wrong:
+        subagent_options = kind is HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
+        if hidden or subagent_options:
             yield DefinitionProblem(
                 place,
                 "exposed_dual_ai_agent",
                 f"agent {entry.name!r} cannot work as a subagent; "
-                + ("remove its subagent options" if wrong else "expose it as a tool"),
+                + ("remove its subagent options" if subagent_options else "expose it as a tool"),
             )
 
     def _hooks(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
@@ -163,11 +161,11 @@ class Registry:
 
 
 def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
-    """Every definition that ``root`` includes, each once, after those that it includes itself.
+    """Return ``root`` and every definition it includes, each once and after its own includes.
 
     Raises:
-        UnknownPromptError: one does not exist.
-        CircularIncludeError: one includes itself on the way.
+        UnknownPromptError: A definition does not exist.
+        CircularIncludeError: A definition includes itself, directly or through others.
     """
     if root not in prompts:
         raise UnknownPromptError(root)
@@ -190,7 +188,7 @@ def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
 
 
 def _include_places(source: Source) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Where a source includes what; in a list of parts each has its own place."""
+    """Yield the path and the name of every include; only lists of parts have a path for each."""
     if isinstance(source, tuple):
         for number, part in enumerate(source):
             if isinstance(part, IncludePart):
@@ -200,32 +198,32 @@ def _include_places(source: Source) -> Iterator[tuple[tuple[str | int, ...], str
             yield ("prompt",), name
 
 
-def _foreign(
+def _inapplicable_options(
     entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
 ) -> Iterator[DefinitionProblem]:
-    foreign = entry.foreign(kind)
-    if kind is HandoffUse:  # said already, as what is wrong with the agent
-        options = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
-        foreign = [name for name in foreign if name not in options]
-    if foreign:
+    options = entry.inapplicable_options(kind)
+    if kind is HandoffUse:  # Registry._agent reports these
+        reported = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
+        options = [name for name in options if name not in reported]
+    if options:
         yield DefinitionProblem(
             place,
             "options_not_applicable",
-            f"{entry.name!r} is a {kind.kind}, which has no {', '.join(foreign)}; remove that",
+            f"{entry.name!r} is a {kind.kind}, which has no {', '.join(options)}; remove that",
         )
 
 
-def _unset(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
-    """Variables in options that nobody could set."""
+def _undeclared(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
+    """Report variables in options that no declaration or environment can set."""
     known = {*definition.env, *(variable.name for variable in definition.variables)}
     for number, entry in enumerate(definition.tools or ()):
         for name in named(entry.options):
             if name not in known | (entry.env or {}).keys():
-                text = f'{name!r} is not declared; add it to "variables", or to "env" of the entry'
-                yield DefinitionProblem(("tools", number, "options"), "known_variable", text)
+                message = f'{name!r} is not declared; add it to "variables" or "env"'
+                yield DefinitionProblem(("tools", number, "options"), "known_variable", message)
 
 
-def _choice(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
+def _tool_choice(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
     if definition.tool_choice == "required" and definition.tools == ():
         yield DefinitionProblem(
             ("toolChoice",), "required_needs_tools", '"required" needs at least one tool in "tools"'

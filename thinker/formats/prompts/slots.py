@@ -1,7 +1,7 @@
-"""The thirteen slots of seed 001 as one typed model; any other key is an extra slot.
+"""The thirteen slots of a prompt as one typed model; any other key is an extra slot.
 
-Each slot declares what becomes of its value when a child meets a parent, or a second value a
-first one (``Merge``). Whatever short form an author uses, the model holds the full one.
+Each slot declares how a child's value meets its parent's, and a second value the first (`Merge`).
+Authors may use short forms; the model holds the full form.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,9 @@ from pydantic_core import PydanticCustomError
 from thinker.formats.prompts.grammar import OutputSchemaError, read
 from thinker.formats.prompts.plain import is_type
 
-Compat: TypeAlias = Literal["4.0.7"]  # the release of Agently whose quirks are wanted
+Compat: TypeAlias = Literal["4.0.7"]  # the release of Agently to behave like
 
-
-MAX_RETRIES = 3  # as many as upstream asks again by default
+MAX_RETRIES = 3  # Agently's default
 MAX_RETRIES_LIMIT = 10
 
 TITLES = {
@@ -44,22 +43,22 @@ TITLES = {
 
 
 class Merge(StrEnum):
-    """What becomes of an older value when a newer one comes."""
+    """How a newer value of a slot combines with an older one."""
 
-    REPLACE = "replace"  # the newer one stands
-    DEEP = "deep_merge"  # mappings are merged, lists get what they lack, the rest is replaced
-    PREPEND_PARENT = "prepend_parent"  # as DEEP, but a parent's items come first, in their order
+    REPLACE = "replace"  # the newer value wins
+    DEEP = "deep_merge"  # mappings are merged, lists get the missing items, the rest is replaced
+    PREPEND_PARENT = "prepend_parent"  # like DEEP, but the parent's items come first
 
 
 class TextMessageContent(BaseModel):
-    """A part of a message that is text."""
+    """A text part of a message."""
 
     type: Literal["text"]
     text: str
 
 
 class AttachmentMessageContent(BaseModel):
-    """Any other part; what it carries stands under the name of its type."""
+    """Any other part of a message; its payload is the field named like its type."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -67,7 +66,7 @@ class AttachmentMessageContent(BaseModel):
 
     @model_validator(mode="after")
     def suffix(self) -> "AttachmentMessageContent":
-        """A part without anything to carry says so."""
+        """Set the payload to None when there is none."""
         if self.type not in self.model_fields_set:
             setattr(self, self.type, None)
         return self
@@ -80,7 +79,7 @@ CONTENT: TypeAdapter[MessageContent] = TypeAdapter(
 
 
 class ChatMessage(BaseModel):
-    """One message of the conversation so far."""
+    """A message of the conversation so far."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -89,7 +88,7 @@ class ChatMessage(BaseModel):
 
 
 class SlotTool(BaseModel):
-    """A tool as a prompt speaks of it: arguments and result in the output grammar."""
+    """A tool as the prompt describes it: arguments and result in the output grammar."""
 
     name: str
     desc: str
@@ -98,7 +97,7 @@ class SlotTool(BaseModel):
 
 
 def listed(value: object) -> list[object]:
-    """The value as a list: None is empty, anything but a list is its only item."""
+    """Return a list as it is, None as an empty list, and any other value as the only item."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -133,9 +132,9 @@ def _readable(output: object) -> object:
 
 
 class Options(BaseModel):
-    """How an answer is asked for; whatever else stands here is the model provider's.
+    """How an answer is requested; other keys are for the model provider.
 
-    ``ensure_keys`` are places (``items[*].name``) that a structured answer must have.
+    ``ensure_keys`` are paths (``items[*].name``) that a structured answer must contain.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -147,12 +146,12 @@ class Options(BaseModel):
 class SlotPrompt(BaseModel):
     """A prompt written as slots, with every value in its full form.
 
-    ``output_format`` follows from ``output`` when it is not given: a mapping or sequence is
-    ``json``, ``str`` no structure at all, another class a JSON object of ``value`` and ``reply``,
-    and anything else ``markdown``.
+    Without ``output_format``, a mapping or sequence as ``output`` means ``json``, ``str`` means no
+    structure, another class a JSON object of ``value`` and ``reply``, and anything else
+    ``markdown``.
 
     Raises:
-        ValidationError: a message without content, an attachment without type, a tool without name.
+        ValidationError: A message has no content, an attachment no type, or a tool no name.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -180,12 +179,12 @@ class SlotPrompt(BaseModel):
 
     @property
     def extras(self) -> dict[str, object]:
-        """The slots that are none of the thirteen, in the order in which they were set."""
+        """The slots besides the thirteen, in the order in which they were set."""
         return self.model_extra or {}
 
 
 def formatted(output: object) -> tuple[object, str]:
-    """The output as it is asked for, and in which format (seed 001, §1)."""
+    """Return the output as the model is asked for it, and its format."""
     if isinstance(output, Mapping | Sequence) and not isinstance(output, str):
         return output, "json"
     if output is str:
@@ -196,7 +195,7 @@ def formatted(output: object) -> tuple[object, str]:
 
 
 def policy(slot: str) -> Merge:
-    """The declared policy of a slot; extra slots are merged."""
+    """Return the merge policy of a slot; extra slots are merged."""
     field = SlotPrompt.model_fields.get(slot)
     declared = field.metadata if field else []
     return next((item for item in declared if isinstance(item, Merge)), Merge.DEEP)

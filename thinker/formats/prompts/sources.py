@@ -1,13 +1,13 @@
-"""What an author writes as ``prompt``: a string, parts, layered sections or slots (seed 001).
+"""What an author writes as ``prompt``: a string, parts, layered sections or slots.
 
-In files they are told apart by their form::
+Their form tells them apart::
 
     prompt: You are a helpful assistant.
     prompt: [{type: text, content: "Be brief. "}, {type: include, prompt: house_rules}]
     prompt: {layered: {identity: You plan., safety: [Ask first.]}}
     prompt: {slots: {system: You plan., output: {plan: {$type: "list[str]"}}}, parent: base}
 
-An include part may stand wherever words may, so any form can include any other by name.
+An include part is allowed wherever text is, so any form can include any other by name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ from thinker.formats.prompts.slots import SlotPrompt
 
 
 class TextPart(Definition):
-    """Static words."""
+    """Static text."""
 
     type: Literal["text"] = "text"
     content: StrictStr
@@ -51,7 +51,7 @@ class EnvPart(Definition):
 
 
 def _kind(value: object) -> str | None:
-    """The tag of a part, in files and in Python."""
+    """Return the union tag of a part, from a file or from Python."""
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     return f"<{kind}>" if kind in ("text", "include", "env") else None
 
@@ -97,7 +97,7 @@ Lines: TypeAlias = Annotated[
 
 
 class ToolNote(Definition):
-    """What a layered prompt says of a tool in its table."""
+    """A row in the tool table of a layered prompt."""
 
     name: Words
     description: StrictStr = ""
@@ -113,7 +113,7 @@ def _note(value: object) -> object:
 
 
 def _part_or_value(value: object) -> object:
-    """An object of exactly an include's or a variable's form is one; any other is a value."""
+    """Read an object with exactly the fields of an include or a variable as that part."""
     if isinstance(value, dict) and value.keys() in ({"type", "prompt"}, {"type", "property"}):
         kinds: dict[str, type[Definition]] = {"include": IncludePart, "env": EnvPart}
         kind = kinds.get(str(value["type"]))
@@ -124,21 +124,21 @@ def _part_or_value(value: object) -> object:
 Structure: TypeAlias = Annotated[IncludePart | EnvPart | JsonValue, BeforeValidator(_part_or_value)]
 
 
-def _said(value: object) -> object:
+def _not_empty(value: object) -> object:
     if isinstance(value, str) and not value.strip():
         raise PydanticCustomError("non_empty_string", "must say who the agent is")
     return value
 
 
 class Layers(Definition):
-    """The eight sections of a layered prompt, in their order; empty ones are left out.
+    """The eight sections of a layered prompt in their order; empty ones are left out.
 
-    Their names are the seed's own, in files too.
+    Their names are snake_case in files too.
     """
 
     model_config = ConfigDict(alias_generator=None)
 
-    identity: Annotated[Line, AfterValidator(_said)]
+    identity: Annotated[Line, AfterValidator(_not_empty)]
     communication: Lines | None = None
     operational_rules: Lines | None = None
     tools: tuple[Annotated[ToolNote, BeforeValidator(_note)], ...] | None = None
@@ -149,25 +149,25 @@ class Layers(Definition):
 
 
 class LayeredSource(Definition):
-    """A layered prompt (seed 004)."""
+    """A prompt written as layered sections."""
 
     layered: Layers
 
 
 def as_part(value: object) -> Part | None:
-    """What a slot holds when it is an include or a variable; None for any other value."""
+    """Return the value of a slot if it is an include or a variable; None otherwise."""
     part = _part_or_value(value)
     return part if isinstance(part, IncludePart | EnvPart) else None
 
 
 def _slots(value: dict[str, object]) -> dict[str, object]:
-    """The values as they were written, when a prompt can be made of them."""
+    """Return the values unchanged after checking that they make a prompt."""
     SlotPrompt.model_validate(value)
     return value
 
 
 class SlotSource(Definition):
-    """A prompt written as slots (seed 001); ``parent`` is another one, whose slots stand behind."""
+    """A prompt written as slots; ``parent`` names another one, whose slots it inherits."""
 
     slots: Annotated[dict[str, object], AfterValidator(_slots)]
     parent: Words | None = None
@@ -199,7 +199,7 @@ Source: TypeAlias = Annotated[
 
 
 def included(source: Source) -> Iterator[str]:
-    """The names of the definitions that a source includes itself, in its order."""
+    """Yield the names of the definitions that a source includes directly, in order."""
     for part in parts_of(source):
         if isinstance(part, IncludePart):
             yield part.prompt
@@ -208,7 +208,7 @@ def included(source: Source) -> Iterator[str]:
 
 
 def parts_of(source: Source) -> Iterator[Part]:
-    """Every part that stands in a source, in its order."""
+    """Yield every part in a source, in order."""
     values: Iterable[object] = source if isinstance(source, tuple) else ()
     if isinstance(source, SlotSource):
         values = map(as_part, source.slots.values())

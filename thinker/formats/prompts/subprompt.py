@@ -1,6 +1,6 @@
-"""A definition as a tool of another one: its inputs, its first message, its result (seed 000 §3.3).
+"""A prompt definition as a tool of another one: its arguments, first message and result.
 
-The run itself is a turn of its own, like a subagent's; what is here are the pure parts.
+The supervisor runs it as a turn of its own, like a subagent; the functions here are pure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.tooluse import HandoffUse, SubagentUse, SubpromptUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
-Opened: TypeAlias = SubpromptUse | HandoffUse | SubagentUse  # what may open with a message
+Opened: TypeAlias = SubpromptUse | HandoffUse | SubagentUse  # uses that begin with a message
 NO_INPUTS: JsonObject = {"type": "object", "properties": {}}
 NOTHING = "The prompt has run; there is nothing of it to show."
 FAILED = "The prompt failed."
@@ -22,7 +22,7 @@ FAILED = "The prompt failed."
 
 @dataclass(frozen=True)
 class SubpromptCall:
-    """A call that a sub-prompt made, its arguments as JSON text, and what came of it."""
+    """A tool call of a sub-prompt: its arguments as JSON text, and its result."""
 
     name: str
     arguments: str
@@ -31,7 +31,7 @@ class SubpromptCall:
 
 
 def as_tool(definition: PromptDefinition) -> ToolSpec:
-    """A definition as its caller's model sees it."""
+    """Return the definition as a tool for the calling model."""
     return ToolSpec(
         name=definition.name,
         description=definition.tool_description,
@@ -41,9 +41,9 @@ def as_tool(definition: PromptDefinition) -> ToolSpec:
 
 
 def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
-    """Arguments that fit a schema, with the defaults of what was left out, without what is unknown.
+    """Add the defaults of missing arguments, and drop arguments that the schema does not name.
 
-    An unknown argument stays where the schema allows more than it names.
+    A schema with ``additionalProperties`` keeps unknown arguments.
     """
     fields = schema.get("properties")
     if not isinstance(fields, dict):
@@ -58,35 +58,35 @@ def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
-    """The first message that the entry asks for, and the paths of what is attached to it."""
-    said = use.init_user_message_property
-    text = None if said is None or said not in arguments else as_text(arguments[said])
+    """Return the first message, taken from the arguments, and the paths of its attachments."""
+    name = use.init_user_message_property
+    text = None if name is None or name not in arguments else as_text(arguments[name])
     attached = arguments.get(use.init_attachments_property or "")
     paths: Sequence[JsonValue] = attached if isinstance(attached, list) else [attached]
     return text, tuple(path for path in paths if isinstance(path, str) and path)
 
 
-def said(use: Opened, arguments: JsonObject) -> str | None:
-    """What the property that an entry names says, with what is attached; None without one."""
+def opening_message(use: Opened, arguments: JsonObject) -> str | None:
+    """Return the first message with its attachments as text; None when both are missing."""
     text, paths = opening(use, arguments)
     return with_attached(text or "", paths) or None
 
 
 def with_attached(text: str, paths: Sequence[str]) -> str:
-    """A message with the paths of what is attached to it."""
+    """Add the paths of attachments to a message."""
     attached = f"[Attached files: {', '.join(paths)}]" if paths else ""
     return "\n\n".join(part for part in (text, attached) if part)
 
 
 def first_message(use: Opened, arguments: JsonObject) -> str:
-    """What a sub-prompt is told: the property that its entry names, else all arguments as JSON."""
+    """Return a sub-prompt's first message; without one, all its arguments as JSON."""
     text, paths = opening(use, arguments)
-    told = as_text(cast("JsonValue", arguments)) if text is None else text
-    return with_attached(told, paths)
+    message = as_text(cast("JsonValue", arguments)) if text is None else text
+    return with_attached(message, paths)
 
 
 def result_text(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> str:
-    """Everything of a run that the caller asked for, as one string: text, calls, errors."""
+    """Join the parts of a run that the caller wants: text, calls, errors."""
     calls, errors = [], []
     for tool in ran:
         called = f"- {tool.name}({tool.arguments})"
@@ -102,12 +102,12 @@ def result_text(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> s
 
 
 def failure_text(use: SubpromptUse, reason: str) -> str:
-    """What the caller is told of a run that failed as a whole."""
+    """Return the result of a run that failed as a whole."""
     return f"Error: {reason}" if use.include_errors and reason else FAILED
 
 
 def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Defaults inside of objects and lists."""
+    """Add defaults inside objects and lists."""
     if not isinstance(schema, dict):
         return value
     if isinstance(value, dict):
@@ -118,5 +118,5 @@ def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
 
 
 def as_text(value: JsonValue) -> str:
-    """A string as it is, anything else as JSON."""
+    """Return a string as it is, and any other value as JSON."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""``${NAME}`` in a JSON value: which variables it names, and the value with them filled in."""
+"""Variables in JSON values, written as ``${NAME}``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def named(value: JsonValue) -> Iterator[str]:
-    """Every variable for whose value a JSON value has a place: ``${NAME}`` in a text of it."""
+    """Yield the name of every variable in the texts of a JSON value."""
     if isinstance(value, str):
         yield from PLACE.findall(value)
     elif isinstance(value, list | dict):
@@ -20,10 +20,10 @@ def named(value: JsonValue) -> Iterator[str]:
 
 
 def filled(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
-    """A JSON value with the values of variables in their places.
+    """Replace the variables in a JSON value by their values.
 
     Raises:
-        DefinitionError: one of them is not set.
+        DefinitionError: A variable is not set.
     """
     if isinstance(value, str):
         unset = next((name for name in named(value) if name not in values), None)

@@ -1,7 +1,7 @@
-"""The ``tools`` of a prompt definition (seed 000 §3).
+"""The ``tools`` of a prompt definition: tools, sub-prompts, handoffs and subagents.
 
-The four forms overlap in writing; what an entry is, its name decides. `ToolEntry` is what was
-written, the other types are what it means once the name is resolved.
+`ToolEntry` holds what the author wrote. Its name decides which of the four `Use` types it becomes
+(`Registry.resolve`).
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -13,12 +13,12 @@ from thinker.protocol.messages import JsonObject
 
 SUBAGENT_CREATE, SUBAGENT_MESSAGE = "subagent_create", "subagent_message"
 NOTIFY_PARENT = "notify_parent"
-# Tools that no definition names: they are there because of what it does name, or of its caller.
+# Tools that agents get without naming them: those of resumable subagents and of their children.
 INJECTED = (SUBAGENT_CREATE, SUBAGENT_MESSAGE, NOTIFY_PARENT)
 
 
 class Immediate(Definition):
-    """How a subagent is started before the first step."""
+    """Starts a subagent before the first model call."""
 
     name_env: Words | None = None
     description_env: Words | None = None
@@ -26,11 +26,11 @@ class Immediate(Definition):
 
 
 class Resumable(Definition):
-    """A subagent that lives on and takes messages."""
+    """Keeps a subagent after its first answer, so that it can receive messages."""
 
     receives_messages: Annotated[
         Literal["side_a", "side_b"], Field(alias="receives_messages")
-    ]  # the seed writes this one name in snake_case
+    ]  # snake_case in files too, as the Standard Agents specification writes it
     max_instances: Positive | None = None
     parent_communication: Literal["implicit", "explicit"] = "implicit"
 
@@ -56,9 +56,9 @@ Resume: TypeAlias = Annotated[
 
 
 class ToolUse(Definition):
-    """A tool. ``options`` are arguments that the model cannot set, with ``${NAME}`` for a variable.
+    """A tool. ``options`` are fixed arguments, hidden from the model; ``${NAME}`` is a variable.
 
-    ``env`` are the tool's variables, as far as they are not set at a place that wins.
+    ``env`` sets variables for the tool; only the definition's own ``env`` ranks lower.
     """
 
     name: Words
@@ -68,7 +68,7 @@ class ToolUse(Definition):
 
 
 class SubpromptUse(Definition):
-    """Another prompt, run as a tool; the flags say what of its run the result holds."""
+    """Another prompt, run as a tool; the flags choose what its result contains."""
 
     name: Words
     include_text_response: StrictBool = True
@@ -89,7 +89,7 @@ class HandoffUse(Definition):
 
 
 class SubagentUse(Definition):
-    """An agent that works for this one."""
+    """An agent that works for the calling agent."""
 
     name: Words
     blocking: StrictBool = True
@@ -106,7 +106,7 @@ Use: TypeAlias = ToolUse | SubpromptUse | HandoffUse | SubagentUse
 
 
 class ToolEntry(Definition):
-    """An entry as it was written: any option of any form, checked for form alone."""
+    """An entry as the author wrote it, with the options of all four uses."""
 
     name: Words
     env: Environment | None = None
@@ -124,17 +124,17 @@ class ToolEntry(Definition):
 
     @property
     def bare(self) -> bool:
-        """Whether nothing but a name was written."""
+        """Whether the entry is a name without options."""
         return self.model_fields_set == {"name"}
 
-    def foreign(self, use: type[Use]) -> list[str]:
-        """The options, as written in files, that this kind of entry does not have."""
+    def inapplicable_options(self, use: type[Use]) -> list[str]:
+        """Return the options that this kind of use does not have, as files write them."""
         return sorted(
             ToolEntry.model_fields[name].alias or name
             for name in self.model_fields_set - use.model_fields.keys()
         )
 
     def as_use(self, use: type[Use]) -> Use:
-        """The entry as this kind; options of other kinds are left out."""
+        """Return the entry as this kind of use, without the options of other kinds."""
         known = self.model_fields_set & use.model_fields.keys()
         return use.model_validate({name: getattr(self, name) for name in known})

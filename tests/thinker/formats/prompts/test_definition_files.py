@@ -1,4 +1,4 @@
-"""Definition files: three formats, one value; what cannot be used is named, the rest is kept."""
+"""Definitions are read from files of three formats, and invalid files are reported."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ JSON = (
 
 
 def wrong(path: Path, text: str) -> str:
-    """The one problem of a file with this text."""
+    """Return the only problem of a file with this text."""
     path.write_text(text, "utf-8")
     (problem,) = load(path).problems
     assert load(path).definition is None
@@ -28,7 +28,7 @@ def wrong(path: Path, text: str) -> str:
 
 @pytest.mark.parametrize(("ending", "text"), [("md", MARKDOWN), ("yaml", YAML), ("json", JSON)])
 def test_every_format_holds_the_same_definition(tmp_path: Path, ending: str, text: str) -> None:
-    """The name is the file's; a byte order mark and Windows line ends change nothing."""
+    """The file's name is the definition's; byte order marks and Windows line ends are ignored."""
     path = tmp_path / f"kind.{ending}"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
     found = load(path)
@@ -43,7 +43,7 @@ def test_every_format_holds_the_same_definition(tmp_path: Path, ending: str, tex
 
 
 def test_markdown_without_front_matter_is_a_text_to_include(tmp_path: Path) -> None:
-    """The base prompts that people have already can be included as they are."""
+    """Existing base prompts can be included as they are."""
     path = tmp_path / "rules.md"
     path.write_text("# Rules\n\nBe kind.\n", "utf-8")
     definition = load(path).definition
@@ -54,26 +54,26 @@ def test_markdown_without_front_matter_is_a_text_to_include(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.yaml", "a: &x 1\nb: *x", "line 1: anchors, aliases and tags are refused"),
+        ("a.yaml", "a: &x 1\nb: *x", "line 1: anchors, aliases and tags are not allowed"),
         ("a.yaml", "a: [", "line 2: "),
         ("a.yaml", "- 1", "the file must be 'field: value' lines"),
-        ("a.json", "[1]", "Input should be an object; mend it"),
+        ("a.json", "[1]", "Input should be an object; correct the file"),
         ("a.json", "{", "Invalid JSON"),
-        ("a.md", "---\nprompt: x\n---\ny", "prompt: stands in the front matter and below it"),
+        ("a.md", "---\nprompt: x\n---\ny", "prompt: is in the front matter and below it"),
         ("a.md", "---\n: :\n  -\n---\ny", "line 2: "),
         ("a.json", JSON.replace("{", '{"name": "b", ', 1), "name: 'b' is not the file's name"),
         ("a.md", "x" * (MAX_BYTES + 1), "larger than 256 KiB"),
     ],
 )
-def test_file_that_holds_no_definition_is_named_with_its_mend(
+def test_invalid_file_is_reported_with_the_correction(
     tmp_path: Path, name: str, text: str, problem: str
 ) -> None:
-    """Each in a sentence, never an exception."""
+    """A problem is a sentence, never an exception."""
     assert problem in wrong(tmp_path / name, text)
 
 
-def test_yaml_words_are_words(tmp_path: Path) -> None:
-    """``no`` and ``on`` are text, as their author thinks."""
+def test_yaml_words_are_text(tmp_path: Path) -> None:
+    """``no`` and ``on`` are not booleans."""
     path = tmp_path / "a.yaml"
     path.write_text("toolDescription: no\nmodel: on\nprompt: yes\n", "utf-8")
     definition = load(path).definition
@@ -81,21 +81,21 @@ def test_yaml_words_are_words(tmp_path: Path) -> None:
     assert (definition.tool_description, definition.model, definition.prompt) == ("no", "on", "yes")
 
 
-def test_unreadable_files_are_named(tmp_path: Path) -> None:
-    """A directory, bytes that are no text, and a pipe that would never end."""
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
+    """A directory, bytes that are not text, and a pipe without an end."""
     (tmp_path / "dir.md").mkdir()
     (tmp_path / "latin.md").write_bytes(b"\xff")
     os.mkfifo(tmp_path / "pipe.md")
     found = scan((tmp_path, tmp_path / "missing"))
     assert {name: str(file.problems[0]) for name, file in found.items()} == {
-        "dir": "is no regular file; replace it by one",
+        "dir": "is not a regular file; replace it with one",
         "latin": "not UTF-8 at byte 0; save it as UTF-8",
-        "pipe": "is no regular file; replace it by one",
+        "pipe": "is not a regular file; replace it with one",
     }
 
 
-def test_later_directory_wins_and_twins_are_named(tmp_path: Path) -> None:
-    """A home's definition replaces the bundled one; two endings in one place are a mistake."""
+def test_later_directory_wins_and_duplicates_are_reported(tmp_path: Path) -> None:
+    """A definition of the user replaces the bundled one; two files of one name are an error."""
     ours, theirs = tmp_path / "bundled", tmp_path / "home"
     for folder in (ours, theirs):
         folder.mkdir()

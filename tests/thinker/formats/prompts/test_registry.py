@@ -1,4 +1,4 @@
-"""Definitions and the names in them: every problem at once, each with its place and rule."""
+"""Every problem of a definition is reported at once, with its path and rule."""
 
 from collections.abc import Mapping
 
@@ -27,13 +27,13 @@ MINIMAL = {"name": "a", "toolDescription": "d", "model": "inherit", "prompt": "x
 
 
 def found(**changes: object) -> list[tuple[str, str]]:
-    """Field and rule of every problem of the minimal definition with these changes."""
+    """Return field and rule of every problem of the minimal definition with these changes."""
     problems = REGISTRY.validate({**MINIMAL, **changes})
     return [(problem.field, problem.rule) for problem in problems]
 
 
 def test_every_problem_of_a_definition_is_reported_at_once() -> None:
-    """Mending a file takes one round, not one a mistake."""
+    """An author can correct all of them in one edit."""
     assert found(
         toolDescription=" ",
         recentImageThreshold=0,
@@ -68,8 +68,8 @@ def test_every_name_is_looked_up_at_once() -> None:
     ]
 
 
-def test_a_name_decides_what_an_entry_is() -> None:
-    """Four forms, with the defaults of each."""
+def test_name_decides_the_use_of_an_entry() -> None:
+    """Four uses, each with its defaults."""
     entries = (
         ToolEntry(name="search", env={"A": "1"}),
         ToolEntry(name="summarize", include_errors=False),
@@ -102,15 +102,15 @@ def test_a_name_decides_what_an_entry_is() -> None:
         ({"name": "researcher", "resumable": True}, ("tools[0].resumable", "false_or_object")),
     ],
 )
-def test_an_option_of_another_kind_is_an_error(
+def test_option_of_another_use_is_an_error(
     entry: Mapping[str, object], problem: tuple[str, str]
 ) -> None:
-    """Nothing that was written is silently without effect."""
+    """No option is ignored silently."""
     assert found(tools=[entry]) == [problem]
 
 
 def test_circles_between_definitions_are_found_without_rendering() -> None:
-    """The problem names the way round."""
+    """The problem names the whole circle."""
     registry = Registry(prompts={"b": (IncludePart(prompt="a"),)})
     value = {**MINIMAL, "prompt": [{"type": "include", "prompt": "b"}]}
     (problem,) = registry.validate(value)
@@ -121,13 +121,13 @@ def test_circles_between_definitions_are_found_without_rendering() -> None:
 
 
 def test_required_without_any_tool_is_an_error() -> None:
-    """No model could ever obey it."""
+    """No model could call a tool then."""
     assert found(toolChoice="required", tools=[]) == [("toolChoice", "required_needs_tools")]
     assert found(toolChoice="required") == []
 
 
 class Request(BaseModel):
-    """Inputs as a Python author writes them."""
+    """Arguments as a Python author defines them."""
 
     query: str = Field(description="What to look for")
     limit: int = 10

@@ -1,4 +1,4 @@
-"""A definition as a tool of another: its inputs, its first message, its result."""
+"""A definition works as a tool of another: its arguments, first message and result."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,20 +44,20 @@ JSON = st.recursive(
 
 
 def use(**fields: object) -> SubpromptUse:
-    """An entry with these options."""
+    """Return an entry with these options."""
     return SubpromptUse.model_validate({"name": "p", **fields})
 
 
 def test_tool_has_the_schema_with_its_descriptions() -> None:
-    """What a model needs to call it; without a schema it takes nothing."""
+    """Without a schema the tool takes no arguments."""
     fields = {"name": "search", "tool_description": "Searches", "model": "inherit", "prompt": ""}
     tool = as_tool(PromptDefinition.model_validate({**fields, "required_schema": SCHEMA}))
     assert (tool.name, tool.description, tool.parameters) == ("search", "Searches", SCHEMA)
     assert as_tool(PromptDefinition.model_validate(fields)).parameters == NO_INPUTS
 
 
-def test_defaults_are_filled_in_at_every_depth_and_unknown_inputs_left_out() -> None:
-    """Unless the schema allows more than it names."""
+def test_defaults_are_added_and_unknown_arguments_dropped_at_every_depth() -> None:
+    """A schema with additionalProperties keeps them."""
     given: JsonObject = {"query": "x", "options": {}, "items": [{}, {"n": 2}], "more": 1}
     expected: JsonObject = {
         "query": "x",
@@ -70,17 +70,17 @@ def test_defaults_are_filled_in_at_every_depth_and_unknown_inputs_left_out() -> 
 
 
 @given(st.dictionaries(st.text(max_size=3), JSON), st.dictionaries(st.text(max_size=3), JSON))
-def test_no_arguments_and_no_schema_make_it_fail(
+def test_defaults_can_be_added_to_any_arguments(
     arguments: JsonObject, properties: JsonObject
 ) -> None:
-    """Both come from outside; doing it twice changes nothing."""
+    """Any schema and any arguments work, and a second time changes nothing."""
     schema: JsonObject = {"type": "object", "properties": properties}
     once = with_defaults(arguments, schema)
     assert with_defaults(once, schema) == once
 
 
 def test_first_message_is_the_property_that_the_entry_names() -> None:
-    """Text as it is, anything else as JSON; without one all arguments; paths are named."""
+    """Text stays as it is, other values become JSON; the default is all arguments as JSON."""
     asked = use(initUserMessageProperty="query", initAttachmentsProperty="files")
     assert opening(asked, {"query": "x", "files": "/a.png"}) == ("x", ("/a.png",))
     assert opening(asked, {"query": {"a": 1}, "files": ["/a", 3, "/b"]}) == (
@@ -95,7 +95,7 @@ def test_first_message_is_the_property_that_the_entry_names() -> None:
 
 
 def test_result_holds_what_the_options_include() -> None:
-    """Text, calls with their results, errors; never nothing at all."""
+    """Text, calls with their results, errors; an empty result says so."""
     assert result_text(use(), "Done.", RAN) == (
         'Done.\n\nTool calls:\n- search({"q":1}): found\n- fetch({})\n\nErrors:\n- fetch: boom'
     )
@@ -107,7 +107,7 @@ def test_result_holds_what_the_options_include() -> None:
     assert result_text(use(includeTextResponse=False), "Done.", ()) == NOTHING
 
 
-def test_failure_is_told_when_errors_are_included() -> None:
-    """Otherwise only that there was one."""
+def test_failure_is_explained_when_errors_are_included() -> None:
+    """Otherwise the result only says that the run failed."""
     assert failure_text(use(), "boom") == "Error: boom"
     assert failure_text(use(includeErrors=False), "boom") == FAILED

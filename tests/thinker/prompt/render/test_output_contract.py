@@ -143,7 +143,7 @@ def test_files_name_types_in_words() -> None:
 )
 def test_a_word_that_is_no_type_is_refused(text: str) -> None:
     """Nothing of it is run."""
-    with pytest.raises(OutputSchemaError, match="is no type; write str"):
+    with pytest.raises(OutputSchemaError, match="is not a type; write str"):
         parse_type(text)
 
 

@@ -99,5 +99,5 @@ def test_every_fault_of_slots_is_found_when_the_file_is_checked() -> None:
     problems = {str(problem) for problem in read(given)[1]}
     assert "prompt.slots.chat_history.content: is missing" in problems
     assert any(problem.startswith("prompt.slots.tools") for problem in problems)
-    assert any("prompt.slots.output: $type 'strnig' is no type" in p for p in problems)
+    assert any("prompt.slots.output: $type 'strnig' is not a type" in p for p in problems)
     assert any(problem.startswith("prompt.slots.options.max_retries") for problem in problems)
