@@ -103,6 +103,18 @@ def test_source_cites_nothing_that_the_manual_does_not_define() -> None:
     assert [name for name in invariants.CHECKS if f"`{name}`" not in text] == []
 
 
+def test_crash_points_are_named_after_functions_that_exist() -> None:
+    """Or after a boundary that is passed by name."""
+    text = (REFERENCES / "journal.md").read_text("utf-8").partition("\n## Crash points")[2]
+    rows = re.findall(r"^\| (`[^|]*) \|", text.partition("\n## ")[0], re.MULTILINE)
+    source = "\n".join(
+        path.read_text("utf-8") for path in sorted((ROOT / "orchestrator").rglob("*.py"))
+    )
+    points = [point for row in rows for point in re.findall(r"`(\w+)`", row)]
+    assert len(points) > 20
+    assert [p for p in points if not re.search(rf'def _?{p}\(|"{p}(:before)?"', source)] == []
+
+
 @pytest.mark.parametrize("package", ["orchestrator", "thinker"])
 def test_every_package_stands_in_the_architecture(package: str) -> None:
     """And no other one."""
