@@ -1,6 +1,6 @@
-"""Who may talk to us at all, decided before routing and before anything is read (design §5).
+"""Decide whether a chat may talk to the bot at all, before routing and before its text is stored.
 
-Routing says which agent answers a chat; admission says whether the chat is answered.
+Routing chooses the agent that answers a chat; admission decides whether the chat is answered.
 """
 
 import re
@@ -13,12 +13,12 @@ from orchestrator.channel_api import InboundMessage
 
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 
-GUARDED = frozenset({"telegram"})  # every other channel is reached on this host, with a token
-FORWARDING = frozenset({"http"})  # whose clients hand on what other people wrote
+GUARDED = frozenset({"telegram"})  # other channels are reached on this host only, with a token
+FORWARDING = frozenset({"http"})  # channels whose clients forward messages of other people
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # 32 signs, without I, O, 0 and 1
 CODE_LENGTH = 8  # 40 bits
 
-# Usernames change hands, so only numbers count (CVE-2026-28480).
+# User names change hands, so only numeric ids identify a person (CVE-2026-28480).
 _NUMERIC = re.compile(r"-?\d{1,19}")
 
 
@@ -26,15 +26,15 @@ class AdmissionDecision(StrEnum):
     """What to do with a message."""
 
     ADMIT = "admit"
-    PAIR = "pair"  # tell the chat its pairing code
+    PAIR = "pair"  # send the chat its pairing code
     REFUSE = "refuse"
 
 
 @dataclass(frozen=True)
 class Admission:
-    """A verdict; ``reason`` is for the audit, and empty when the message is admitted.
+    """A verdict. ``reason`` goes to the audit log; it is empty for an admitted message.
 
-    ``operator``: the sender may steer agents with chat commands.
+    ``operator`` says whether the sender may use all chat commands.
     """
 
     verdict: AdmissionDecision
@@ -50,18 +50,18 @@ def decide(
     allowlist: Collection[str],
     paired: Collection[str],
 ) -> Admission:
-    """Whether ``message`` may go on to routing.
+    """Decide whether ``message`` may go on to routing.
 
-    A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list;
-    pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist``
-    closes what pairing had opened. In a group either the chat or the sender must be known.
-    Operators are the people (not the groups) that a binding, the allow-list or a pairing names.
+    A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list.
+    Pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist`` revokes
+    them. In a group either the chat or the sender must be known. Operators are the people (not
+    the groups) that a binding, the allow-list or a pairing names.
 
     Args:
-        message: what came in.
+        message: the incoming message.
         access: the channel's ``access`` setting.
-        bound_chats: chat ids that stand in bindings; ``*`` and names are ignored.
-        allowlist: numeric ids of people or chats from the configuration; empty is nobody.
+        bound_chats: chat ids of the bindings; ``*`` and names are ignored.
+        allowlist: numeric ids of admitted people or chats from the configuration.
         paired: numeric ids of people or chats that the operator approved.
     """
     if message.channel not in GUARDED:
@@ -80,7 +80,10 @@ def decide(
 
 
 def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
-    """Whoever writes in a group's name may be any of its administrators, so that is nobody."""
+    """Return whether the sender is a trusted person.
+
+    A message in a group's name may come from any of its administrators, so it does not count.
+    """
     person = message.private or message.sender_id != message.chat_id
     return (
         person
@@ -90,10 +93,13 @@ def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
 
 
 def pairing_code(random: bytes) -> str:
-    """A code from at least 8 random bytes; 256 is a multiple of 32, so every sign is as likely."""
+    """Make a code from at least 8 random bytes.
+
+    256 is a multiple of the 32 characters, so each is equally likely.
+    """
     return "".join(CODE_ALPHABET[byte % len(CODE_ALPHABET)] for byte in random[:CODE_LENGTH])
 
 
 def pairing_text(code: str) -> str:
-    """What an unknown chat is told."""
+    """Return the message for an unknown chat."""
     return f"I don't know you yet. Ask my operator to run: orchestrator pair approve {code}"

@@ -1,8 +1,8 @@
-"""Chat commands: ``/status`` and the like, answered by the daemon itself, without a model.
+"""Chat commands such as ``/status``, answered by the daemon without a model.
 
-A command is run inside T1, so it does not wait behind its chat's open turn, and comes out once
-however often the platform repeats it. Operators may use all of them; whoever else may talk to an
-agent may ask for help, start afresh and stop the answer to their own chat.
+A command runs inside T1, so it does not wait for its chat's open turn, and it runs once however
+often the platform repeats the update. Operators may use all commands; other admitted people may
+ask for help, start a new conversation and stop the answer to their own chat.
 """
 
 import re
@@ -37,23 +37,23 @@ from orchestrator.spending import budgets
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.timezones import zone_or_utc
 
-MAX_ANSWER = 3_500  # characters: one message on every platform that we know
+MAX_ANSWER = 3_500  # characters; fits into one message on every supported platform
 FOR_ALL = ("help", "new", "stop")
 HELP = {
-    "help": "what I understand",
-    "status": "how the daemon, its agents and channels are",
-    "agents": "the agents and which of them answers here",
+    "help": "list the commands",
+    "status": "state of the daemon, its agents and channels",
+    "agents": "list the agents, and which one answers here",
     "new": "start a new conversation",
-    "handback": "let the agent answer here that did before the chat was handed over",
+    "handback": "give a chat that was handed over back to its agent",
     "stop": "stop what I am doing here",
-    "pause": "AGENT: keep its messages unanswered; this chat's agent if none is named",
-    "resume": "AGENT: let it go on",
-    "tasks": "what is scheduled",
+    "pause": "AGENT (default: this chat's agent): stop answering; messages are kept",
+    "resume": "AGENT (default: this chat's agent): answer again",
+    "tasks": "list the scheduled tasks",
     "usage": "tokens and cost of today and of the last seven days",
-    "approve": "CODE: let a tool call run that waits for a word; or a tool that has changed",
-    "deny": "CODE: refuse it",
+    "approve": "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool",
+    "deny": "CODE: refuse a waiting tool call",
 }
-ALIASES = {"start": "help"}  # what Telegram sends when somebody opens the chat
+ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
 log = structlog.get_logger()
@@ -61,7 +61,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class DaemonSnapshot:
-    """The daemon at this moment; ``started`` in milliseconds, states by name."""
+    """The state of the daemon; ``started`` is in ms since the epoch, states are by name."""
 
     version: str
     started: int
@@ -74,25 +74,25 @@ class DaemonSnapshot:
 class Command:
     """One command of one message, run by `answer` inside T1.
 
-    ``operator``: its sender is one; ``stopped`` are the turns that it cancelled.
+    ``operator`` says whether its sender is one; ``stopped`` collects the turns that it canceled.
     """
 
     name: str
     argument: str
     message: InboundMessage
-    desk: "Commands"
-    glance: DaemonSnapshot
+    commands: "Commands"
+    snapshot: DaemonSnapshot
     operator: bool = False
     stopped: list[str] = field(default_factory=list)
 
     def answer(self, db: apsw.Connection) -> str:
-        """Do it and say what was done; a fault in it takes nothing of the message's batch along."""
+        """Run the command and return its answer; a fault in it leaves the rest of T1 intact."""
         db.execute("SAVEPOINT command")
         try:
-            text = self.desk.run(db, self)
+            text = self.commands.run(db, self)
         except (apsw.FullError, apsw.IOError, apsw.CorruptError):
             raise
-        except Exception:  # the message counts as answered: again it would only fail again
+        except Exception:  # the message counts as answered: a retry would fail again
             log.exception("command_failed", command=self.name)
             db.execute("ROLLBACK TO command")
             self.stopped.clear()
@@ -102,34 +102,34 @@ class Command:
 
     @property
     def by(self) -> str:
-        """Who gave it, for the audit log."""
+        """The sender, for the audit log."""
         return f"{self.message.channel}:{self.message.sender_id}"
 
     @property
     def chat(self) -> str:
-        """The chat's name in the journal."""
-        said = self.message
-        return inbox.chat_key(said.channel, said.bot_id, said.chat_id, said.thread_id)
+        """The chat's key in the journal."""
+        message = self.message
+        return inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
 
 
 class Commands:
-    """Reads and runs commands. ``clock`` tells milliseconds since the epoch."""
+    """Reads and runs commands. ``clock`` returns milliseconds since the epoch."""
 
     def __init__(
         self,
         agents: Callable[[], AgentsFile],
         gate: SpendingGuard,
         environ: Mapping[str, str],
-        glance: Callable[[], DaemonSnapshot],
-        after: Callable[[Sequence[str]], None],
+        snapshot: Callable[[], DaemonSnapshot],
+        on_commit: Callable[[Sequence[str]], None],
         clock: Callable[[], int],
     ) -> None:
-        """``after`` is called when commands are on disk, with the turns that they cancelled."""
-        self._after = after
+        """``on_commit`` is called after T1 with the turns that its commands canceled."""
+        self._on_commit = on_commit
         self._agents = agents
         self._gate = gate
         self._environ = environ
-        self._glance = glance
+        self._snapshot = snapshot
         self._clock = clock
         self._handlers: dict[str, Callable[[apsw.Connection, Command], str]] = {
             "help": self._help,
@@ -147,21 +147,21 @@ class Commands:
         }
 
     def read(self, message: InboundMessage) -> Command | None:
-        """The command that a message is, outside of any transaction; None: it is for an agent."""
+        """Parse a message, outside of any transaction; None if it is for an agent."""
         found = _COMMAND.fullmatch(message.text) if message.kind == "message" else None
         if found is None:
             return None
         name = found[1].lower()
         argument = (found[2] or "").strip()
-        return Command(ALIASES.get(name, name), argument, message, self, self._glance())
+        return Command(ALIASES.get(name, name), argument, message, self, self._snapshot())
 
-    def settled(self, commands: Sequence[Command]) -> None:
-        """The commands are on disk: whoever they concern may look."""
+    def committed(self, commands: Sequence[Command]) -> None:
+        """Report commands whose transaction is on disk."""
         if commands:
-            self._after([turn_id for command in commands for turn_id in command.stopped])
+            self._on_commit([turn_id for command in commands for turn_id in command.stopped])
 
     def run(self, db: apsw.Connection, command: Command) -> str:
-        """Do what a command says, and the answer to it."""
+        """Run a command and return its answer."""
         handler = self._handlers.get(command.name)
         if handler is None:
             return f"I don't know /{command.name}. /help lists what I understand."
@@ -175,31 +175,31 @@ class Commands:
         return "\n".join(f"/{name} - {HELP[name]}" for name in names)
 
     def _status(self, db: apsw.Connection, command: Command) -> str:
-        glance = command.glance
-        n = recent.counts(db)
-        up = timedelta(seconds=(self._clock() - glance.started) // 1000)
+        snapshot = command.snapshot
+        counts = recent.counts(db)
+        up = timedelta(seconds=(self._clock() - snapshot.started) // 1000)
         parts = {
-            "Agents": self._states(db, glance),
-            "Channels": glance.channels,
-            "Tool servers": glance.servers,
+            "Agents": self._states(db, snapshot),
+            "Channels": snapshot.channels,
+            "Tool servers": snapshot.servers,
         }
         return "\n".join(
             [
-                f"orchestrator {glance.version}, up {up}",
+                f"orchestrator {snapshot.version}, up {up}",
                 *(f"{name}: {_listed(states)}" for name, states in parts.items() if states),
-                f"Messages: {n['claimed']} in hand, {n['new']} waiting, {n['dead']} dead",
+                "Messages: {claimed} in progress, {new} waiting, {dead} dead".format(**counts),
             ]
         )
 
-    def _states(self, db: apsw.Connection, glance: DaemonSnapshot) -> dict[str, str]:
+    def _states(self, db: apsw.Connection, snapshot: DaemonSnapshot) -> dict[str, str]:
         paused = {pause.agent_id: f"PAUSED ({pause.reason})" for pause in pauses.every(db)}
-        return {name: paused.get(name, state) for name, state in glance.agents.items()}
+        return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
 
     def _list_agents(self, db: apsw.Connection, command: Command) -> str:
         here = self._agent_of(db, command)
         return "\n".join(
             f"{name}: {state}{' - answers here' if name == here else ''}"
-            for name, state in self._states(db, command.glance).items()
+            for name, state in self._states(db, command.snapshot).items()
         )
 
     def _new(self, db: apsw.Connection, command: Command) -> str:
@@ -210,7 +210,7 @@ class Commands:
             return NO_AGENT
         sessions.end(db, agent_id, command.chat, now)
         subagents.dismiss(db, command.chat, now)
-        return "A new conversation begins. I still know the facts that I have stored."
+        return "This is a new conversation. I still know the facts that I have stored."
 
     def _stop(self, db: apsw.Connection, command: Command) -> str:
         ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", self._clock())
@@ -224,20 +224,20 @@ class Commands:
         taken = handoffs.take_back(db, command.chat, self._clock())
         agent_id = self._agent_of(db, command)
         if not taken or agent_id is None:
-            return "Nobody has handed this chat over."
+            return "This chat was not handed over."
         return f"Agent '{agent_id}' answers here again."
 
     def _pause(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._named(db, command)
+        agent_id = self._named_agent(db, command)
         if agent_id is None:
-            return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
+            return _unknown_agent(command)
         self._gate.pause(db, agent_id, command.by)
         return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
 
     def _resume(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._named(db, command)
+        agent_id = self._named_agent(db, command)
         if agent_id is None:
-            return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
+            return _unknown_agent(command)
         refused = self._gate.resume(db, agent_id, command.by)
         if refused is not None:
             return f"Agent '{agent_id}' stays paused: {refused}."
@@ -250,19 +250,19 @@ class Commands:
             + (task.state if task.next_at is None else local_time(task.next_at, task.spec.zone))
             for task in tasks.listed(db)
         ]
-        return "\n".join(lines) or "Nothing is scheduled."
+        return "\n".join(lines) or "No task is scheduled."
 
     def _usage(self, db: apsw.Connection, command: Command) -> str:
         del command
         lines = []
         for definition in self._agents().agents:
             zone = zone_or_utc(definition.timezone, self._environ)
-            said = []
-            for days, words in ((0, "today"), (6, "in 7 days")):
+            periods = []
+            for days, period in ((0, "today"), (6, "in 7 days")):
                 since = budgets.days_ago(days, self._clock(), zone)
                 spent = usage.spent(db, definition.agent_id, since)
-                said.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {words}")
-            lines.append(f"{definition.agent_id}: {', '.join(said)}")
+                periods.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {period}")
+            lines.append(f"{definition.agent_id}: {', '.join(periods)}")
         return "\n".join(lines)
 
     def _approve(self, db: apsw.Connection, command: Command) -> str:
@@ -277,24 +277,28 @@ class Commands:
         if found is not None:
             return f"{'Granted' if granted else 'Denied'}: {found.tool}."
         if granted and "/" in code:
-            return self._believe(db, command)
-        return f"Nothing waits with the code {code!r}." if code else "Which one? Write its code."
+            return self._approve_tool(db, command)
+        return f"No call waits with the code {code!r}." if code else "Which call? Write its code."
 
-    def _believe(self, db: apsw.Connection, command: Command) -> str:
+    def _approve_tool(self, db: apsw.Connection, command: Command) -> str:
         try:
             tool_pins.approve(db, command.argument, command.by, self._clock())
         except OrchestratorError as error:
             return str(error)
         return f"Agents may use {command.argument} as it is now."
 
-    def _named(self, db: apsw.Connection, command: Command) -> str | None:
-        """The agent that a command names, else the one that answers its chat."""
+    def _named_agent(self, db: apsw.Connection, command: Command) -> str | None:
+        """Return the agent that a command names, by default the one that answers its chat."""
         if not command.argument:
             return self._agent_of(db, command)
         return command.argument if self._agents().agent(command.argument) is not None else None
 
     def _agent_of(self, db: apsw.Connection, command: Command) -> str | None:
         return answering_agent(db, self._agents(), command.message, command.chat)
+
+
+def _unknown_agent(command: Command) -> str:
+    return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
 
 
 def _listed(states: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""What channels hear becomes inbox rows: admission, then T1.
+"""Store the messages of channels as inbox rows: admission, then T1.
 
-Admission is decided before anything is stored of a message: what is refused keeps no text.
+Admission is decided first, so that the text of a refused message is never stored.
 """
 
 import secrets
@@ -34,24 +34,25 @@ NO_SPACE = (
     " there is space again."
 )
 EDIT = "edit"
-ANSWERED = "an edit of a message that was answered"  # reliability.md §5: ignored by default
-TELL_TIMEOUT = 10.0  # seconds for that one line, which nothing depends on
+ANSWERED = "an edit of a message that was answered"  # why such an edit is ignored
+NOTICE_SECONDS = 10.0  # timeout of sending `NO_SPACE`; nothing depends on it
 log = structlog.get_logger()
 
 
-class Lanes(Protocol):
-    """Who has messages answered."""
+class ChatQueues(Protocol):
+    """The dispatcher, which answers the messages of each chat in order."""
 
     def opening(
         self, chats: Collection[str]
     ) -> AbstractContextManager[Callable[[apsw.Connection], None]]:
-        """For as long as messages of these chats are stored; see `Dispatcher.opening`."""
+        """Hold these chats while their messages are stored; see `Dispatcher.opening`."""
 
 
 class JournalIntake:
-    """The `Intake` of every channel. ``answered`` is called after a commit that may have answered.
+    """The `Intake` of every channel.
 
-    ``adapters`` tell a chat that its message cannot be stored yet, which the outbox cannot.
+    ``on_answer`` is called after a commit that may have answered messages by itself. When the disk
+    is full, the outbox cannot store a notice, so ``adapters`` send it.
     """
 
     def __init__(
@@ -59,8 +60,8 @@ class JournalIntake:
         store: Store,
         agents: Callable[[], AgentsFile],
         adapters: Mapping[str, Adapter],
-        lanes: Lanes,
-        answered: Callable[[], None],
+        queues: ChatQueues,
+        on_answer: Callable[[], None],
         commands: Commands,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         random: Callable[[int], bytes] = secrets.token_bytes,
@@ -68,22 +69,22 @@ class JournalIntake:
         self._store = store
         self._agents = agents
         self._adapters = adapters
-        self._lanes = lanes
-        self._answered = answered
+        self._queues = queues
+        self._on_answer = on_answer
         self._commands = commands
         self._clock = clock
         self._random = random
-        self._told: set[tuple[str, str]] = set()
+        self._notified: set[tuple[str, str]] = set()  # chats that know of the full disk
 
     async def offset(self, channel: str, bot_id: str) -> int:
-        """The next update number to ask for; 0 when none was ever stored."""
+        """Return the next update number to fetch; 0 if none was ever stored."""
         return await self._store.transact(inbox.next_offset, channel, bot_id)
 
     async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
-        """T1: store updates and the channel's next offset in one transaction.
+        """Commit T1: store updates and the channel's next offset in one transaction.
 
         Raises:
-            StorageFullError: the disk is full; each chat was told so, once.
+            StorageFullError: the disk is full; each admitted chat got one notice of it.
         """
         if not messages:
             return
@@ -94,28 +95,28 @@ class JournalIntake:
             if message.skip is None and command is None
         }
         try:
-            with self._lanes.opening(chats) as admit:
+            with self._queues.opening(chats) as admit:
                 admitted = await self._store.attempt(
                     self._ingest, messages, commands, offset, admit
                 )
         except StorageFullError:
-            await self._tell(messages)
+            await self._notify_full(messages)
             raise
-        self._told.clear()
-        self._commands.settled([command for command in commands if command is not None])
+        self._notified.clear()
+        self._commands.committed([command for command in commands if command is not None])
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         if len(admitted) < len(messages):
-            self._answered()
+            self._on_answer()
 
-    async def _tell(self, messages: Sequence[InboundMessage]) -> None:
-        with suppress(JournalError, TimeoutError), anyio.fail_after(TELL_TIMEOUT):
+    async def _notify_full(self, messages: Sequence[InboundMessage]) -> None:
+        with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
             paired = await self._store.attempt(pairing.approved)
             for message in messages:
                 chat = (message.channel, message.chat_id)
                 verdict = self._decide(message, paired).verdict
-                if chat in self._told or message.skip or verdict is not AdmissionDecision.ADMIT:
+                if chat in self._notified or message.skip or verdict is not AdmissionDecision.ADMIT:
                     continue
-                self._told.add(chat)
+                self._notified.add(chat)
                 part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
                 with suppress(SendError):
                     await self._adapters[message.channel].send(part)
@@ -147,10 +148,10 @@ class JournalIntake:
             self._arrival(db, message, command, paired, now)
             for message, command in zip(messages, commands, strict=True)
         ]
-        place = None
+        following = None
         if offset is not None:
-            place = Offset(messages[0].channel, messages[0].bot_id, offset)
-        admitted = inbox.ingest(db, arrivals, place, now)
+            following = Offset(messages[0].channel, messages[0].bot_id, offset)
+        admitted = inbox.ingest(db, arrivals, following, now)
         admit(db)
         return admitted
 

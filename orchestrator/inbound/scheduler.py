@@ -1,8 +1,8 @@
-"""The scheduler: one task that sleeps until something is due, fires it and goes on.
+"""The scheduler: store each scheduled task in the inbox when it is due.
 
-It wakes when the next instant comes, when a task was added or has ended, and twice a minute in any
-case: a machine that slept, or whose clock was set, is noticed then. Fired tasks are inbox rows, and
-the dispatcher runs them; what happens to missed instants is `orchestrator.schedules.misfires`.
+It wakes when the next task is due, when a task was added or has ended, and every 30 seconds, so
+that it notices a machine that slept or a clock that was set. The dispatcher runs the tasks;
+`orchestrator.schedules.misfires` decides about missed instants.
 """
 
 import hashlib
@@ -25,19 +25,19 @@ from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fi
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
 from orchestrator.timezones import host_timezone
+from orchestrator.wakeup import Wakeup
 from thinker.formats.skill_file import SkillFile, scan
 
-PERIOD = 30.0  # seconds between two looks at the clock at most
-SET_BACK = 1000  # milliseconds by which a clock must go back to be noticed
+PERIOD = 30.0  # longest time between two ticks, in seconds
+SET_BACK = 1000  # milliseconds; smallest step back of the clock that is acted on
 log = structlog.get_logger()
 
 
 class Scheduler:
-    """Fires what is due. ``on_change`` is called when the inbox or the outbox may have changed.
+    """Fires due tasks. ``on_change`` is called when the inbox or the outbox may have changed.
 
-    ``problems`` are what is wrong with the schedules of skill files.
-
-    ``clock`` tells milliseconds since the epoch, ``monotonic`` seconds that nobody sets.
+    ``problems`` are those of the schedules in skill files. ``clock`` returns milliseconds since
+    the epoch, ``monotonic`` seconds of a clock that cannot be set.
     """
 
     def __init__(
@@ -57,43 +57,43 @@ class Scheduler:
         self._on_change = on_change
         self._clock = clock
         self._monotonic = monotonic
-        self._changed = anyio.Event()
+        self._wakeup = Wakeup()
         self._skills_changed = True
         self.problems: tuple[str, ...] = ()
         self._ticked = monotonic()
         self._drift = -math.inf
 
     def wake(self) -> None:
-        """A task was added, changed or has ended."""
-        self._changed.set()
+        """Look for due tasks again: a task was added, changed or has ended."""
+        self._wakeup.wake()
 
     def skills_changed(self) -> None:
-        """A SKILL.md, or the configuration, has changed."""
+        """Read the tasks of skills again: a SKILL.md or the configuration has changed."""
         self._skills_changed = True
         self.wake()
 
     def problem(self) -> str | None:
-        """Why it does not do its work, if so: it has not looked at the clock for two periods."""
+        """Return why the scheduler is not ready: its last tick is two periods ago; else None."""
         age = self._monotonic() - self._ticked
         return None if age < 2 * PERIOD else f"the scheduler has been stuck for {age:.0f} seconds"
 
     async def run(self) -> None:
-        """Fire what is due, until cancelled."""
+        """Fire due tasks until canceled."""
         while True:
-            self._changed = anyio.Event()
+            changed = self._wakeup.changed
             delay = STORAGE_RETRY
             try:
                 delay = await self._tick()
                 self._ticked = self._monotonic()
             except JournalError as error:
                 report_failure(error)
-            except Exception:  # a fault here must not end the daemon; readiness tells of it
+            except Exception:  # a fault here must not end the daemon; readiness reports it
                 log.exception("scheduler_failed")
             with anyio.move_on_after(delay):
-                await self._changed.wait()
+                await changed.wait()
 
     async def _tick(self) -> float:
-        """One look at everything; the seconds until the next one."""
+        """Fire what is due now; return the seconds until the next tick."""
         now = self._clock()
         drift = now - self._monotonic() * 1000
         if drift < self._drift - SET_BACK or math.isinf(self._drift):
@@ -119,7 +119,7 @@ class Scheduler:
     async def _fire(self, task_id: int, now: int) -> bool:
         try:
             return await self._store.transact(task_runs.fire, task_id, now)
-        except ScheduleError as error:  # its time zone is gone from this machine, perhaps
+        except ScheduleError as error:  # perhaps this machine lost the task's time zone
             log.error("task_disabled", task=task_id, problem=str(error))
             await self._store.transact(tasks.end, task_id, "disabled", str(error))
             return False
@@ -127,7 +127,7 @@ class Scheduler:
     # --- tasks of skills -----------------------------------------------------------------------
 
     async def _sync(self, now: int) -> None:
-        """Every agent's tasks as its skill files say."""
+        """Store every agent's tasks as its skill files define them."""
         file = self._agents()
         usable = file.usable()
         problems: list[str] = []
@@ -135,22 +135,23 @@ class Scheduler:
             if definition.agent_id in usable:
                 directories = self._settings.paths.skill_directories(definition.agent_id)
                 skills, _ = await to_thread.run_sync(scan, directories)
-                wanted = self._wanted(definition, skills, problems, now)
-                await self._store.transact(tasks.sync, definition.agent_id, wanted, now)
+                specs = self._specs(definition, skills, problems, now)
+                await self._store.transact(tasks.sync, definition.agent_id, specs, now)
         await self._store.transact(tasks.forget_agents, usable)
         for problem in dict.fromkeys(problems):
             if problem not in self.problems:
                 log.warning("task_problem", problem=problem)
         self.problems = tuple(dict.fromkeys(problems))
 
-    def _wanted(
+    def _specs(
         self,
         definition: AgentDefinition,
         skills: tuple[SkillFile, ...],
         problems: list[str],
         now: int,
     ) -> dict[str, tuple[str, TaskSpec]]:
-        wanted = {}
+        """Return the tasks of an agent's skills by name, each with a hash of its definition."""
+        specs = {}
         for skill in skills:
             allowed = any(fnmatchcase(skill.name, glob) for glob in definition.skills)
             if skill.trigger_config is None or not allowed:
@@ -162,13 +163,13 @@ class Scheduler:
             except ScheduleError as error:
                 problems.append(f"{skill.path}: {error}")
                 continue
-            seen = [fields, zone, notify and notify.model_dump()]
-            wanted[skill.name] = (hashlib.sha256(orjson.dumps(seen)).hexdigest(), spec)
-        return wanted
+            source = [fields, zone, notify and notify.model_dump()]
+            specs[skill.name] = (hashlib.sha256(orjson.dumps(source)).hexdigest(), spec)
+        return specs
 
 
 def _notify(definition: AgentDefinition) -> Notify | None:
-    """The chat that an agent's cost controls name is told of its tasks too."""
+    """Return the chat for outcomes of tasks: the one that the agent's cost controls name."""
     controls = definition.cost_controls
     if controls is None or controls.notify_chat_id is None:
         return None

@@ -1,4 +1,4 @@
-"""Work off the reply's path: compaction, fact extraction, embeddings, retention.
+"""Background work: compaction, fact extraction, embeddings, retention.
 
-What is due is in the journal, so it survives restarts. None of it may delay an answer.
+The journal knows what is due, so it survives restarts. None of it may delay an answer.
 """

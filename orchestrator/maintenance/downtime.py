@@ -1,4 +1,4 @@
-"""Tells the operator when the daemon was away for longer than platforms keep messages."""
+"""Warn the operator when the daemon was down for longer than platforms keep messages."""
 
 from collections.abc import Callable
 
@@ -9,20 +9,20 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.store import Store, report_failure
 
-NOTED_EVERY = 600.0  # seconds
+PERIOD = 600.0  # seconds between two records that the daemon is alive
 HOUR = 3_600_000  # milliseconds
-KEPT = 24 * HOUR  # Telegram's time for updates that nobody fetches (reliability.md §5)
+KEPT = 24 * HOUR  # how long Telegram keeps updates, according to its Bot API
 LOST = (
-    "the daemon was away for {hours} hours; Telegram keeps messages for 24, so older ones may be"
+    "the daemon was down for {hours} hours; Telegram keeps messages for 24, so older ones may be"
     " lost: ask the people who wrote meanwhile"
 )
 log = structlog.get_logger()
 
 
 class DowntimeMonitor:
-    """Notes that the daemon lives. ``clock`` tells milliseconds since the epoch.
+    """Records that the daemon is alive. ``clock`` returns milliseconds since the epoch.
 
-    ``hints`` holds a sentence for the operator when the last life ended too long ago.
+    ``hints`` has a sentence for the operator when the daemon was down for too long.
     """
 
     def __init__(self, store: Store, clock: Callable[[], int]) -> None:
@@ -31,8 +31,8 @@ class DowntimeMonitor:
         self.hints: tuple[str, ...] = ()
 
     async def run(self) -> None:
-        """Look back once, then note every ten minutes, until cancelled."""
-        looked = False
+        """Check the last downtime once, then record every ten minutes, until canceled."""
+        checked = False
         while True:
             now = self._clock()
             try:
@@ -40,8 +40,8 @@ class DowntimeMonitor:
             except JournalError as error:
                 report_failure(error)
                 before = None
-            if before is not None and not looked and now - before > KEPT:
+            if before is not None and not checked and now - before > KEPT:
                 self.hints = (LOST.format(hours=(now - before) // HOUR),)
                 log.error("messages_may_be_lost", problem=self.hints[0])
-            looked = looked or before is not None
-            await anyio.sleep(NOTED_EVERY)
+            checked = checked or before is not None
+            await anyio.sleep(PERIOD)

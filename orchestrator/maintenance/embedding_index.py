@@ -1,8 +1,8 @@
-"""What texts mean, for agents that have an embeddings model; nothing is asked for the others.
+"""Embed texts for agents with an embeddings model; others cost no request.
 
-Their workers ask it. A turn waits a second at most: after that it goes on with what words alone
-find, while the request may still end and serve the next one. A failure is told once and is left
-alone for a minute; it is never an error of the turn.
+The agents' workers make the requests. A turn waits a second at most; after that it goes on with
+what keywords alone find, while the request may still finish and serve the next turn. A failure is
+logged once and pauses requests for a minute; it never fails the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,43 +22,43 @@ from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
 from thinker.protocol.messages import ToolSpec
 
-PATIENCE = 1.0  # seconds that a turn waits
-REST = 60.0  # seconds without a request after one that failed
+PATIENCE = 1.0  # seconds that a turn waits for an embedding
+REST = 60.0  # seconds without requests after a failed one
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class EmbedToolsRequest:
-    """A worker, and tools of whose descriptions it is to have vectors."""
+    """A worker, and the tools whose descriptions it needs vectors of."""
 
     worker: Worker
     tools: Callable[[], Sequence[ToolSpec]]
 
 
 class EmbeddingIndex:
-    """Asks for vectors, within bounds, until cancelled or closed; ``clock`` tells seconds."""
+    """Requests vectors until canceled or closed; ``clock`` returns seconds."""
 
-    def __init__(self, background: MeteredCalls, clock: Callable[[], float]) -> None:
-        self._background = background
-        self._tasks: TaskGroup | None = None  # None: nothing may be begun
+    def __init__(self, calls: MeteredCalls, clock: Callable[[], float]) -> None:
+        self._calls = calls
+        self._tasks: TaskGroup | None = None  # None while no request may start
         self._clock = clock
         self._numbers = count(1)
-        self._rests: dict[str, float] = {}  # agents: until when their model is left alone
+        self._rests: dict[str, float] = {}  # by agent: until when to make no requests
         self._warned: set[str] = set()
 
     async def run(self) -> None:
-        """Own the requests: they may outlive the turn that wanted them."""
+        """Own the requests, which may outlive the turns that made them."""
         async with anyio.create_task_group() as self._tasks:
             await anyio.sleep_forever()
 
     def close(self) -> None:
-        """Let go of what is in hand, so that no worker is kept by it."""
+        """Cancel open requests, so that they keep no worker alive."""
         tasks, self._tasks = self._tasks, None
         if tasks is not None:
             tasks.cancel_scope.cancel()
 
     def ready(self, definition: AgentDefinition, payer: str) -> bool:
-        """Whether an agent's model may be asked now."""
+        """Return whether a request for this agent may be made now."""
         resting = self._clock() < self._rests.get(payer, 0.0)
         return definition.embeddings is not None and not resting
 
@@ -67,27 +67,27 @@ class EmbeddingIndex:
         definition: AgentDefinition,
         payer: str,
         text: str,
-        equipped: EmbedToolsRequest | None = None,
+        equip: EmbedToolsRequest | None = None,
     ) -> Embedding | None:
-        """What a text means to an agent; None when it has no model, or none that says so in time.
+        """Embed a text; None if the agent has no embeddings model or it did not answer in time.
 
-        ``payer`` is who has what it takes counted: the parent of a subagent. A turn also names its
-        worker and the tools of which that is to have vectors.
+        ``payer`` is the agent charged for the tokens (a subagent's parent). ``equip`` also has the
+        turn's worker embed the tools it does not know yet.
         """
         tasks = self._tasks
         if tasks is None or not text.strip() or not self.ready(definition, payer):
             return None
         found: list[Embedding] = []
-        said, all_done = anyio.Event(), anyio.Event()
-        tasks.start_soon(self._look, definition, payer, text, found, said)
-        if equipped is None:
-            all_done.set()
+        text_done, tools_done = anyio.Event(), anyio.Event()
+        tasks.start_soon(self._embed_text, definition, payer, text, found, text_done)
+        if equip is None:
+            tools_done.set()
         else:
-            tasks.start_soon(self._equip, definition, payer, equipped, all_done)
+            tasks.start_soon(self._embed_tools, definition, payer, equip, tools_done)
         with anyio.move_on_after(PATIENCE):
-            await said.wait()
-            await all_done.wait()
-        if not said.is_set():  # unless it does end well, the next turns do not wait as long
+            await text_done.wait()
+            await tools_done.wait()
+        if not text_done.is_set():  # the next turns do not wait, unless it still succeeds
             self._rests[payer] = self._clock() + REST
             self._warn(payer, f"no answer within {PATIENCE:g} s")
         elif found:
@@ -95,12 +95,12 @@ class EmbeddingIndex:
         return found[0] if found else None
 
     async def fill(self, definition: AgentDefinition) -> None:
-        """Ask for vectors of facts that have none, some at a time.
+        """Embed some of the facts that have no vector yet.
 
         Raises:
-            JournalError: they cannot be stored.
+            JournalError: the vectors cannot be stored.
         """
-        agent_id, store = definition.agent_id, self._background.store
+        agent_id, store = definition.agent_id, self._calls.store
         facts = await store.transact(fact_vectors.lacking, agent_id, EMBEDDED)
         answer = await self._ask(definition, agent_id, [fact for _, fact in facts])
         if answer is not None:
@@ -108,25 +108,25 @@ class EmbeddingIndex:
             await store.transact(fact_vectors.keep, agent_id, answer.model, found)
             log.info("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
 
-    async def _look(
+    async def _embed_text(
         self,
         definition: AgentDefinition,
         payer: str,
         text: str,
         found: list[Embedding],
-        said: anyio.Event,
+        done: anyio.Event,
     ) -> None:
         answer = await self._ask(definition, payer, [text])
         found += [Embedding(answer.model, vector) for vector in answer.vectors] if answer else ()
-        said.set()
+        done.set()
 
-    async def _equip(
+    async def _embed_tools(
         self, definition: AgentDefinition, payer: str, equip: EmbedToolsRequest, done: anyio.Event
     ) -> None:
-        """Have a worker keep vectors of the tools that it does not know yet."""
+        """Make a worker embed and keep the tools that it does not know yet."""
         known = equip.worker.embedded
         texts = list(dict.fromkeys(tool.about for tool in equip.tools() if tool.about not in known))
-        known.update(texts)  # so that a turn beside this one does not ask as well
+        known.update(texts)  # so that a concurrent turn does not request them again
         for start in range(0, len(texts), EMBEDDED):
             part = texts[start : start + EMBEDDED]
             if await self._ask(definition, payer, part, keep=True) is None:
@@ -137,15 +137,15 @@ class EmbeddingIndex:
     async def _ask(
         self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
     ) -> Embedded | None:
-        """Vectors of texts, counted; None when there are none, and then none for a while."""
-        background, name = self._background, f"embedding/{next(self._numbers)}"
+        """Embed texts and count the usage; on failure return None and rest for a while."""
+        calls, name = self._calls, f"embedding/{next(self._numbers)}"
         size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
-        work = MeteredCall(name, payer, definition.agent_id, size)
+        call = MeteredCall(name, payer, definition.agent_id, size)
         request = Embed(texts=tuple(texts), keep=keep)
         try:
-            answer = await background.ask(work, TEXTS_EMBED, request, Embedded)
+            answer = await calls.ask(call, TEXTS_EMBED, request, Embedded)
             if answer is not None:
-                await background.store.transact(background.gate.settle_work, payer, name, answer)
+                await calls.store.transact(calls.gate.settle_work, payer, name, answer)
         except OrchestratorError as error:
             self._warn(payer, str(error))
             answer = None
@@ -153,7 +153,7 @@ class EmbeddingIndex:
         return answer
 
     def _warn(self, agent_id: str, problem: str) -> None:
-        """Once, until there is an answer in time again."""
+        """Log a problem once, until a request succeeds in time again."""
         if agent_id not in self._warned:
             self._warned.add(agent_id)
             log.warning("embeddings_unavailable", agent_id=agent_id, problem=problem)

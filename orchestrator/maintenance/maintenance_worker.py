@@ -1,8 +1,8 @@
-"""Upkeep off the reply's path: compaction, fact extraction, vectors of facts (design §10).
+"""Background jobs of agents: compaction, fact extraction, vectors of facts.
 
-What is due stands in the journal, so that it holds across restarts; the model is asked by the
-agent's own worker. Work that fails or may not be done (a pause, a budget) is tried again when the
-session has grown, or has been quiet for as long once more.
+The journal knows what is due, so it survives restarts; the agent's own worker calls the model. A
+job that fails or is not allowed (a pause, a budget) is tried again when the session has grown, or
+has been quiet for the same time once more.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ from orchestrator.maintenance.embedding_index import EmbeddingIndex
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.wakeup import Wakeup
 from thinker.protocol.background import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
@@ -36,15 +37,15 @@ from thinker.protocol.background import (
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
 
-AT_ONCE = 2  # of all agents: such calls must not crowd out the answers
-ANSWER = 1000  # tokens that a summary or a list of facts may take
+AT_ONCE = 2  # jobs at a time, of all agents together, so that answers are not slowed down
+ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=MeteredResult)
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class MaintenanceJob:
-    """A session that wants upkeep; ``name`` is that of the work in the usage table."""
+    """One job for a session, or for an agent's facts; ``tokens`` is the session's size."""
 
     kind: str  # compaction | extraction | embedding
     session_id: int
@@ -53,12 +54,12 @@ class MaintenanceJob:
 
     @property
     def name(self) -> str:
-        """``compaction/7``; facts belong to no session, and are embedded agent by agent."""
+        """The job's name in the usage table: ``compaction/7``, ``embedding/AGENT``."""
         return f"{self.kind}/{self.session_id or self.agent.agent_id}"
 
 
 class MaintenanceWorker:
-    """Does what is due, until cancelled or closed."""
+    """Runs due jobs until canceled or closed; ``clock`` returns milliseconds since the epoch."""
 
     def __init__(
         self,
@@ -73,49 +74,49 @@ class MaintenanceWorker:
         self._supervisor = supervisor
         self._gate = gate
         self._embeddings = embeddings
-        self._configured = agents
+        self._agents_file = agents
         self._clock = clock
-        self._background = MeteredCalls(store, supervisor, gate)
-        self._changed = anyio.Event()
+        self._calls = MeteredCalls(store, supervisor, gate)
+        self._wakeup = Wakeup()
         self._scope = anyio.CancelScope()
         self._busy: set[str] = set()
-        self._failed: dict[int, int] = {}  # sessions that were not compacted: tokens at that time
+        self._failed: dict[int, int] = {}  # by session: its tokens when it was not compacted
 
     def wake(self) -> None:
-        """A session has grown, or the configuration has changed."""
-        self._changed.set()
+        """Look for due jobs again: a session has grown, or the configuration has changed."""
+        self._wakeup.wake()
 
     def close(self) -> None:
-        """Let go of what is in hand; the next process does it."""
+        """Cancel running jobs; the next process does them."""
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Look for work whenever a session grows, and when one has been quiet long enough."""
+        """Run due jobs whenever a session grows or has been quiet long enough."""
         with self._scope:
             async with anyio.create_task_group() as tasks:
                 while True:
-                    self._changed = anyio.Event()
+                    changed = self._wakeup.changed
                     delay: float | None = STORAGE_RETRY
                     try:
-                        delay = await self._look(tasks)
+                        delay = self._start_due(tasks)
                     except JournalError as error:
                         report_failure(error)
                     with anyio.move_on_after(delay):
-                        await self._changed.wait()
+                        await changed.wait()
 
-    async def _look(self, tasks: TaskGroup) -> float | None:
-        """Begin what is due; the seconds until there may be more, None when somebody must wake."""
+    def _start_due(self, tasks: TaskGroup) -> float | None:
+        """Start due jobs; return the seconds until the next one, None to wait for `wake`."""
         now, agents = self._clock(), self._agents()
         due, upcoming = self._store.read(self._due, agents, now)
         for agent in self._embedding():
             if self._store.read(fact_vectors.lacking, agent.agent_id, 1):
                 due.append(MaintenanceJob("embedding", 0, agent))
-        for work in due:
+        for job in due:
             if len(self._busy) == AT_ONCE:
                 return None
-            if work.name not in self._busy:
-                self._busy.add(work.name)
-                tasks.start_soon(self._do, work)
+            if job.name not in self._busy:
+                self._busy.add(job.name)
+                tasks.start_soon(self._run_job, job)
         return None if upcoming is None else (upcoming - now) / 1000
 
     def _due(
@@ -140,93 +141,94 @@ class MaintenanceWorker:
         return found, upcoming
 
     def _embedding(self) -> list[AgentDefinition]:
-        """Agents with a process at hand whose model may be asked for vectors."""
+        """Return the agents with a running process whose embeddings model may be called."""
         slots, embeddings = self._supervisor.slots(), self._embeddings
         return [
             agent
-            for agent in self._configured().agents
+            for agent in self._agents_file().agents
             if embeddings.ready(agent, agent.agent_id)
             and (slot := slots.get(agent.agent_id)) is not None
             and slot.worker is not None
         ]
 
     def _agents(self) -> dict[str, AgentDefinition]:
-        """Agents that take messages and have a language model: the demo has none to ask."""
+        """Return the agents in use that have a language model; the demo provider has none."""
         slots = self._supervisor.slots()
         return {
             agent.agent_id: agent
-            for agent in self._configured().agents
+            for agent in self._agents_file().agents
             if agent.agent_id in slots and slots[agent.agent_id].spec.endpoint.provider != "demo"
         }
 
-    async def _do(self, work: MaintenanceJob) -> None:
-        with bound(agent_id=work.agent.agent_id, session=work.session_id):
+    async def _run_job(self, job: MaintenanceJob) -> None:
+        with bound(agent_id=job.agent.agent_id, session=job.session_id):
             try:
-                if work.kind == "embedding":
-                    await self._embeddings.fill(work.agent)
+                if job.kind == "embedding":
+                    await self._embeddings.fill(job.agent)
+                elif job.kind == "compaction":
+                    await self._compact(job)
                 else:
-                    digest = self._compact if work.kind == "compaction" else self._extract
-                    await digest(work)
+                    await self._extract(job)
             except JournalError as error:
                 await retry_later(error)
             finally:
-                self._busy.discard(work.name)
+                self._busy.discard(job.name)
                 self.wake()
 
-    async def _compact(self, work: MaintenanceJob) -> None:
+    async def _compact(self, job: MaintenanceJob) -> None:
         store = self._store
-        self._failed[work.session_id] = work.tokens
-        keep = work.agent.compaction.keep_turns
-        part = await store.transact(compaction.older, work.session_id, keep)
+        self._failed[job.session_id] = job.tokens
+        keep = job.agent.compaction.keep_turns
+        part = await store.transact(compaction.older, job.session_id, keep)
         if part is None:
             return
         request = Compact(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.tokens, part.messages)) + len(part.summary or "") // 4
-        answer = await self._ask(work, size, SESSION_COMPACT, request, Compacted)
+        answer = await self._ask(job, size, SESSION_COMPACT, request, Compacted)
         if answer is None:
             return
 
         def keep_summary(db: apsw.Connection) -> bool:
-            self._gate.settle_work(db, work.agent.agent_id, work.name, answer)
+            self._gate.settle_work(db, job.agent.agent_id, job.name, answer)
             return bool(answer.summary) and compaction.compacted(db, part, answer.summary)
 
         if await store.transact(keep_summary):
-            del self._failed[work.session_id]
+            del self._failed[job.session_id]
         log.info("session_compacted", messages=len(part.messages), **_result(answer))
 
-    async def _extract(self, work: MaintenanceJob) -> None:
+    async def _extract(self, job: MaintenanceJob) -> None:
         store, now = self._store, self._clock()
-        most = work.agent.fact_extraction.max_turns
-        stretch = await store.transact(compaction.unseen, work.session_id, most)
-        if stretch is None:
+        max_turns = job.agent.fact_extraction.max_turns
+        part = await store.transact(compaction.unseen, job.session_id, max_turns)
+        if part is None:
             return
-        request = Extract(messages=stretch.messages, known=stretch.known)
-        size = sum(map(sessions.tokens, stretch.messages)) + len("".join(stretch.known)) // 4
-        answer = await self._ask(work, size, FACTS_EXTRACT, request, Extracted)
+        request = Extract(messages=part.messages, known=part.known)
+        size = sum(map(sessions.tokens, part.messages)) + len("".join(part.known)) // 4
+        answer = await self._ask(job, size, FACTS_EXTRACT, request, Extracted)
         if answer is None:
-            await store.transact(compaction.postpone, work.session_id, now)
+            await store.transact(compaction.postpone, job.session_id, now)
             return
 
         def keep_facts(db: apsw.Connection) -> int:
-            self._gate.settle_work(db, work.agent.agent_id, work.name, answer)
-            return compaction.extracted(db, stretch, answer.facts, self._clock())
+            self._gate.settle_work(db, job.agent.agent_id, job.name, answer)
+            return compaction.extracted(db, part, answer.facts, self._clock())
 
         new = await store.transact(keep_facts)
-        log.info("facts_extracted", turns=len(stretch.turns), new=new, **_result(answer))
+        log.info("facts_extracted", turns=len(part.turns), new=new, **_result(answer))
 
     async def _ask(
-        self, work: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
+        self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
-        """What the agent's model says; None when it could not, or may not, be asked."""
-        agent_id = work.agent.agent_id
-        asked = MeteredCall(work.name, agent_id, agent_id, size + ANSWER)
+        """Call the agent's model; None when the call failed or is not allowed."""
+        agent_id = job.agent.agent_id
+        call = MeteredCall(job.name, agent_id, agent_id, size + ANSWER)
         try:
-            answer = await self._background.ask(asked, method, request, expected)
+            answer = await self._calls.ask(call, method, request, expected)
         except OrchestratorError as error:
-            log.warning("upkeep_failed", work=work.kind, problem=str(error))
+            log.warning("upkeep_failed", work=job.kind, problem=str(error))
             return None
         if answer is None:
-            log.info("upkeep_not_allowed", work=work.kind)
+            log.info("upkeep_not_allowed", work=job.kind)
         return answer
 
 

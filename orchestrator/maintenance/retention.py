@@ -1,4 +1,4 @@
-"""The daily removal of what is old, in small transactions between which others get their turn."""
+"""Remove old data once a day, in small transactions that let others in between."""
 
 from collections.abc import Callable
 
@@ -11,14 +11,14 @@ from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.upkeep import retention
 
 DAY = 86_400.0  # seconds
-FIRST = 60.0  # seconds after the start, when the daemon has better things to do
+FIRST = 60.0  # seconds between the daemon's start and the first sweep
 BREATH = 0.05  # seconds between two transactions
-USAGE_DAYS = 400  # a month's budget, and last year's bill
+USAGE_DAYS = 400  # days that usage is kept: enough for monthly budgets and a year's report
 log = structlog.get_logger()
 
 
 class RetentionJob:
-    """Removes once a day what is older than ``retention`` in agents.json says."""
+    """Removes once a day what is older than ``retention`` in agents.json allows."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class RetentionJob:
         self._first = first
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Sweep once a day until canceled."""
         await anyio.sleep(self._first)
         while True:
             try:
@@ -43,18 +43,18 @@ class RetentionJob:
             await anyio.sleep(DAY)
 
     async def sweep(self) -> None:
-        """Remove everything that is old now."""
+        """Remove everything that is too old now."""
         days = self._agents().retention
         removed = {
-            "turns": await self._all(retention.turns, days.turn_days),
-            "updates": await self._all(retention.loose, days.turn_days),
-            "messages": await self._all(retention.messages, days.conversation_days),
-            "pictures": await self._all(retention.pictures, days.picture_days),
-            "calls": await self._all(retention.calls, USAGE_DAYS),
+            "turns": await self._remove(retention.turns, days.turn_days),
+            "updates": await self._remove(retention.loose, days.turn_days),
+            "messages": await self._remove(retention.messages, days.conversation_days),
+            "pictures": await self._remove(retention.pictures, days.picture_days),
+            "calls": await self._remove(retention.calls, USAGE_DAYS),
         }
         log.info("retention", **removed)
 
-    async def _all(self, remove: retention.Remove, days: int) -> int:
+    async def _remove(self, remove: retention.Remove, days: int) -> int:
         before = self._clock() - round(days * DAY * 1000)
         total = 0
         while count := await self._store.transact(remove, before):

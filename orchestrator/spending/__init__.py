@@ -1,5 +1,5 @@
-"""What agents may spend: budgets, the anomaly detector, and the pauses that follow.
+"""Limits on what agents spend: budgets, the anomaly detector, and the pauses that follow.
 
-`budgets` is pure; `spending_guard` reserves before a model call, settles after it and pauses
-agents; `metered_calls` is the way to a model for work that belongs to no turn.
+`budgets` computes them; `spending_guard` reserves before a model call, settles after it and pauses
+agents; `metered_calls` calls a model for work outside of turns.
 """

@@ -1,7 +1,7 @@
-"""What an agent may cost: the anomaly detector and the hard budgets. Pure.
+"""Compute the limits on an agent's cost: the anomaly detector and the hard budgets.
 
-The detector compares the rate of the last minutes with that of the hour before them (formula:
-reference/annabelle.md §9); a budget is a limit that nothing may pass.
+The detector compares the token rate of the last minutes with that of the rest of the last hour.
+A budget is a hard limit.
 """
 
 import math
@@ -16,15 +16,15 @@ from thinker.protocol.messages import Usage
 
 MINUTES = 60  # the detector's window; a bucket is one minute
 HOUR = 3_600_000  # milliseconds
-FIRST_CALL = 4_000  # tokens set aside for an agent's very first call: a prompt with tools
+FIRST_CALL = 4_000  # tokens reserved for an agent's very first call: a prompt with tools
 MILLION = 1_000_000  # prices are per million tokens
 
 
 @dataclass(frozen=True)
 class BudgetVerdict:
-    """What the detector sees; ``reason`` is why the agent is to be paused, None when it is not.
+    """The detector's result; ``reason`` is why to pause the agent, or None.
 
-    Rates are tokens per minute; ``active`` counts the minutes in which there were calls.
+    Rates are tokens per minute; ``active`` is the number of minutes with calls.
     """
 
     reason: str | None
@@ -35,14 +35,15 @@ class BudgetVerdict:
 
 
 def window(now: int) -> int:
-    """When the detector's window begins, in milliseconds like ``now``."""
+    """Return when the detector's window begins, in milliseconds since the epoch like ``now``."""
     return (now // 60_000 - MINUTES + 1) * 60_000
 
 
 def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> BudgetVerdict:
-    """Judge the tokens of the last hour, by minute since the epoch; ``now`` in milliseconds.
+    """Judge the tokens of the last hour. ``now`` is in milliseconds since the epoch.
 
-    Minutes without a call stand in no bucket and do not thin the baseline.
+    ``buckets`` has tokens by minute since the epoch. Minutes without a call have no bucket and do
+    not lower the baseline.
     """
     minute = now // 60_000
     used = {at: tokens for at, tokens in buckets.items() if at > minute - MINUTES}
@@ -72,13 +73,13 @@ def assess(buckets: Mapping[int, int], now: int, controls: CostControls) -> Budg
 
 
 def rounded(rate: float) -> int:
-    """Half up, as people expect of a number that they are shown."""
+    """Round half up, as people expect in a displayed number."""
     return math.floor(rate + 0.5)
 
 
 @dataclass(frozen=True)
 class Window:
-    """A budget's period: since when it counts (milliseconds), and its limits, None for none."""
+    """A budget's period: its start (milliseconds since the epoch), its limits; None is no limit."""
 
     name: str
     since: int
@@ -87,7 +88,7 @@ class Window:
 
 
 def windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
-    """The periods that have a limit: the last 60 minutes, today and this month in ``zone``."""
+    """Return the periods with a limit: the last 60 minutes, today and this month in ``zone``."""
     local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
     day = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     every = (
@@ -103,26 +104,26 @@ def windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
     return tuple(item for item in every if (item.tokens, item.usd) != (None, None))
 
 
-def exceeded(limits: Window, held: Amount, wanted: Amount) -> str | None:
-    """Why one more call would pass a window's limits, None if it would not.
+def exceeded(limits: Window, spent: Amount, call: Amount) -> str | None:
+    """Return why one more call would exceed a window's limits, or None.
 
-    ``held`` is what the window holds already, ``wanted`` what the call may take.
+    ``spent`` is what the window holds already, ``call`` what the call may take.
     """
-    if limits.tokens is not None and held.tokens + wanted.tokens > limits.tokens:
+    if limits.tokens is not None and spent.tokens + call.tokens > limits.tokens:
         return (
-            f"the budget tokensPer{limits.name} is used up: {held.tokens:,} of {limits.tokens:,},"
-            f" and the next call may take {wanted.tokens:,}"
+            f"the budget tokensPer{limits.name} is used up: {spent.tokens:,} of {limits.tokens:,},"
+            f" and the next call may take {call.tokens:,}"
         )
-    if limits.usd is not None and held.usd + wanted.usd > limits.usd:
+    if limits.usd is not None and spent.usd + call.usd > limits.usd:
         return (
-            f"the budget usdPer{limits.name} is used up: {held.usd:.4f} of {limits.usd:.4f},"
-            f" and the next call may cost {wanted.usd:.4f}"
+            f"the budget usdPer{limits.name} is used up: {spent.usd:.4f} of {limits.usd:.4f},"
+            f" and the next call may cost {call.usd:.4f}"
         )
     return None
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:
-    """US dollars of a call; None when its model has no price."""
+    """Return the cost of a call in US dollars; None if its model has no price."""
     if price is None:
         return None
     cached = price.input if price.cached is None else price.cached
@@ -136,7 +137,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def days_ago(days: int, now: int, zone: ZoneInfo) -> int:
-    """Midnight so many days before today in ``zone``; milliseconds."""
+    """Return midnight in ``zone``, ``days`` before today, in milliseconds since the epoch."""
     local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
     day = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     return _milliseconds(day - timedelta(days=days))

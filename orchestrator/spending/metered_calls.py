@@ -1,4 +1,4 @@
-"""Work of an agent's model that belongs to no turn: reserved for, asked of its worker, counted."""
+"""Model calls outside of turns: reserve tokens, call the agent's worker, count what it used."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,9 +16,11 @@ Answer = TypeVar("Answer", bound=MeteredResult)
 
 @dataclass(frozen=True)
 class MeteredCall:
-    """``name`` is that of the work in the usage table, ``tokens`` what it may take.
+    """One such call.
 
-    ``agent_id`` is who pays for it, ``worker`` whose process does it (a subagent's is its own).
+    ``name`` identifies it in the usage table and ``tokens`` is the most that it may take.
+    ``agent_id`` is the agent charged for it; ``worker`` is the agent whose process makes the call
+    (for a subagent's work these differ).
     """
 
     name: str
@@ -29,29 +31,29 @@ class MeteredCall:
 
 @dataclass(frozen=True)
 class MeteredCalls:
-    """Who does such work, and who allows it."""
+    """Makes such calls, within the limits of the agents."""
 
     store: Store
     supervisor: Supervisor
     gate: SpendingGuard
 
     async def ask(
-        self, work: MeteredCall, method: str, request: Frozen, expected: type[Answer]
+        self, call: MeteredCall, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
-        """What the agent's worker says; None when it may not be asked.
+        """Return the worker's answer; None if the agent is paused or its budget is used up.
 
-        The caller settles what it took, with what it makes of it.
+        The caller settles the usage in the transaction that stores the result.
 
         Raises:
-            OrchestratorError: the worker could not do it.
+            OrchestratorError: the worker failed.
         """
         reserve = self.gate.reserve_work
-        if not await self.store.transact(reserve, work.agent_id, work.name, work.tokens):
+        if not await self.store.transact(reserve, call.agent_id, call.name, call.tokens):
             return None
         try:
-            async with self.supervisor.using(work.worker) as worker:
+            async with self.supervisor.using(call.worker) as worker:
                 return await worker.ask(method, request, expected)
         except OrchestratorError as error:
             lost = isinstance(error, WorkerLostError)
-            await self.store.transact(usage.lose if lost else usage.release, work.name)
+            await self.store.transact(usage.lose if lost else usage.release, call.name)
             raise

@@ -1,8 +1,8 @@
-"""The gate before an agent's messages and model calls: pauses, the detector, the budgets.
+"""Hold back messages and model calls of agents that are paused or exceed their limits.
 
-What it knows stands in the journal, so that it holds across restarts. A pause is told to the chat
-in which it began and to the chat that ``costControls`` name; every other chat is told when it next
-writes. Messages of a paused agent stay new, its open turns wait between two steps.
+Its state is in the journal, so that it survives restarts. The chat in which a pause began and the
+chat of ``costControls`` get a notice at once, other chats when they next write. Messages of a
+paused agent stay new; its open turns wait between two steps.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,16 +29,16 @@ from orchestrator.wakeup import Wakeup
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.methods import StepCommit
 
-ACCOUNT = "account"  # the kind of a pause that a provider's refusal began
-RECHECK = 60.0  # seconds between two looks at whether a used-up budget has room again
+ACCOUNT = "account"  # the kind of a pause after a provider refused the key or the account
+RECHECK = 60.0  # seconds between two checks whether a used-up budget has room again
 log = structlog.get_logger()
 
 
 class SpendingGuard(Wakeup):
-    """Decides, inside the transactions of others, whether an agent may go on.
+    """Decides, inside its callers' transactions, whether an agent may go on.
 
-    It is woken whenever a pause, the configuration or a budget has changed, so that an agent may
-    have been resumed. ``clock`` tells milliseconds since the epoch.
+    It wakes its waiters when an agent may have been resumed: after a change of a pause, a budget
+    or the configuration. ``clock`` returns milliseconds since the epoch.
     """
 
     def __init__(
@@ -58,25 +58,25 @@ class SpendingGuard(Wakeup):
     # --- inside transactions ---------------------------------------------------------------
 
     def admits(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> Pause | None:
-        """Before T2: the pause because of which a message has to wait; its chat is told once."""
+        """Return the pause for which a message has to wait before T2; notify its chat once."""
         pause = self._check(db, agent_id, "", row.address)
         if pause is not None and row.kind == "message":
             pauses.tell(db, pause, row.address(), pause_notice(pause), self._clock())
         return pause
 
     def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
-        """Before a turn is given to a worker: the pause in which it has to wait.
+        """Return the pause for which a turn has to wait before a worker gets it.
 
-        A turn whose last step was the answer asks its model nothing more, so it never waits.
+        A turn whose last step was the answer makes no model call any more, so it never waits.
         """
         if transcript.answered(db, turn.id):
             return None
-        if usage.is_reserved(db, turn.id):  # there was room for its call, which counts already
+        if usage.is_reserved(db, turn.id):  # its call has room in the budget and counts already
             return pauses.find(db, turn.agent_id)
         return self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
 
     def reserve(self, db: apsw.Connection, turn: Turn) -> None:
-        """Before a model call: set aside what it may take, unless that was done."""
+        """Reserve what the turn's next model call may take, unless that was done."""
         if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
             model = self._model(turn.agent_id)
             amount = self._next_call(db, turn.agent_id, turn.id)
@@ -85,27 +85,27 @@ class SpendingGuard(Wakeup):
     def settle(
         self, db: apsw.Connection, turn: Turn, commit: StepCommit
     ) -> tuple[Pause | None, bool]:
-        """Inside T3: what the call took, and then as `holds` and `reserve` for the next one.
+        """Count a call's usage inside T3, then do as `holds` and `reserve` for the next call.
 
-        The pause in which the turn has to wait, and whether chats may have been told of one.
+        Return the pause for which the turn has to wait, and whether chats may have got a notice.
         """
-        if not commit.usage.total:  # a task's plan: no model was asked
+        if not commit.usage.total:  # a task's plan: no model was called
             return None, False
         usd = budgets.cost(find_price(self._agents().prices, commit.model), commit.usage)
         now = self._clock()
         usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
         pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
-        told = pause is not None
+        notified = pause is not None
         if transcript.answered(db, turn.id):
-            return None, told
+            return None, notified
         if pause is None:
             self.reserve(db, turn)
-        return pause, told
+        return pause, notified
 
     def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
-        """Before a model call that belongs to no turn: set aside what it may take.
+        """Reserve tokens for a model call outside of turns; return False if it must not be made.
 
-        ``work`` names it, as a turn's id names a turn. False when the call must not be made.
+        ``work`` identifies the call as a turn's id does its calls.
         """
         definition = self._agents().agent(agent_id)
         if definition is None or pauses.find(db, agent_id) is not None:
@@ -118,20 +118,20 @@ class SpendingGuard(Wakeup):
         return True
 
     def settle_work(
-        self, db: apsw.Connection, agent_id: str, work: str, asked: MeteredResult
+        self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        """What such a call took."""
-        usd = budgets.cost(find_price(self._agents().prices, asked.model), asked.usage)
-        usage.settle(db, agent_id, work, asked.model, asked.usage, usd, self._clock())
+        """Count the usage of such a call."""
+        usd = budgets.cost(find_price(self._agents().prices, result.model), result.usage)
+        usage.settle(db, agent_id, work, result.model, result.usage, usd, self._clock())
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
-        """A provider takes no call of the agent: it is paused until a person has acted."""
+        """Pause an agent whose calls its provider refuses, until a person has acted."""
         definition = self._agents().agent(turn.agent_id)
         if definition is not None:
             self._trip(db, definition, ACCOUNT, reason, _origin(db, turn))
 
     def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> BudgetVerdict | None:
-        """What the detector of an agent sees; None when it is off."""
+        """Run an agent's anomaly detector; None when it is disabled."""
         controls = definition.cost_controls
         if controls is None or not controls.enabled:
             return None
@@ -140,11 +140,11 @@ class SpendingGuard(Wakeup):
         return budgets.assess(used, now, controls)
 
     def pause(self, db: apsw.Connection, agent_id: str, by: str) -> None:
-        """Pause an agent by the operator's word, unless it is paused already."""
+        """Pause an agent on the operator's request, unless it is paused already."""
         pauses.begin(db, agent_id, "operator", "my operator paused me", by, self._clock())
 
     def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
-        """End a pause, by the operator's word; why the agent stays paused, None when it goes on."""
+        """End a pause on the operator's request; return why the agent stays paused, or None."""
         definition = self._agents().agent(agent_id)
         over = None if definition is None else self._no_room(db, definition, "")
         if over is not None and pauses.find(db, agent_id) is not None:
@@ -153,21 +153,21 @@ class SpendingGuard(Wakeup):
         return None
 
     def configured(self) -> None:
-        """The configuration may have another key now: agents that lacked one try again."""
+        """Let agents whose key was refused try again: the configuration may have another key."""
         self._configured_at = self._clock()
         self.wake()
 
     # --- outside ---------------------------------------------------------------------------
 
     async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
-        """The operator pauses or resumes an agent; why it stays paused, if it was to go on."""
+        """Pause or resume an agent on request; return why it cannot be resumed, or None."""
         work = self.pause if paused else self.resume
         refused = await self._store.transact(work, agent_id, by)
         self.wake()
         return refused
 
     async def resumed(self, agent_id: str) -> None:
-        """Wait until an agent is not paused any more, was removed, or the daemon stops."""
+        """Wait until an agent is resumed or removed, or the daemon stops."""
 
         async def over() -> bool:
             removed = self._agents().agent(agent_id) is None
@@ -176,7 +176,7 @@ class SpendingGuard(Wakeup):
         await self.until(over)
 
     async def run(self) -> None:
-        """Resume agents whose budget has room again, or whose key may be another one now."""
+        """Resume agents whose budget has room again or whose key may have changed."""
         while True:
             changed = self.changed
             try:
@@ -189,12 +189,12 @@ class SpendingGuard(Wakeup):
             with anyio.move_on_after(RECHECK if waiting else None):
                 await changed.wait()
 
-    # --- what it rests on ------------------------------------------------------------------
+    # --- internals -------------------------------------------------------------------------
 
     def _check(
         self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Callable[[], Address]
     ) -> Pause | None:
-        """The pause that an agent is in, or gets into now, which the chat of origin is told."""
+        """Return an agent's pause; if a limit is exceeded, pause it and notify the origin."""
         found = pauses.find(db, agent_id)
         definition = self._agents().agent(agent_id)
         if found is not None or definition is None:
@@ -234,20 +234,20 @@ class SpendingGuard(Wakeup):
     def _no_room(
         self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
     ) -> str | None:
-        """Why the agent's next call would pass one of its budgets."""
+        """Return why the agent's next call would exceed one of its budgets."""
         if definition.budget is None:
             return None
         return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
 
     def _over_budget(
-        self, db: apsw.Connection, definition: AgentDefinition, wanted: Amount
+        self, db: apsw.Connection, definition: AgentDefinition, call: Amount
     ) -> str | None:
         if definition.budget is None:
             return None
         zone = zone_or_utc(definition.timezone, self._environ)
         for limits in budgets.windows(definition.budget, self._clock(), zone):
-            held = usage.spent(db, definition.agent_id, limits.since)
-            reason = budgets.exceeded(limits, held, wanted)
+            spent = usage.spent(db, definition.agent_id, limits.since)
+            reason = budgets.exceeded(limits, spent, call)
             if reason is not None:
                 return reason
         return None
@@ -265,8 +265,8 @@ class SpendingGuard(Wakeup):
         return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
 
     def _lift(self, db: apsw.Connection) -> tuple[bool, bool]:
-        """End the pauses that may end by themselves; whether one did, whether a budget is left."""
-        ended, left = False, False
+        """End the pauses that may end now; return whether one did and whether one remains."""
+        ended, remains = False, False
         for pause in pauses.every(db):
             definition = self._agents().agent(pause.agent_id)
             if pause.kind == ACCOUNT and pause.at < self._configured_at:
@@ -274,8 +274,8 @@ class SpendingGuard(Wakeup):
             elif pause.kind == "budget" and definition is not None:
                 room = self._no_room(db, definition, "") is None
                 ended = (room and pauses.end(db, pause.agent_id, "budgets", self._clock())) or ended
-                left = left or not room
-        return ended, left
+                remains = remains or not room
+        return ended, remains
 
 
 def _origin(db: apsw.Connection, turn: Turn) -> Address:

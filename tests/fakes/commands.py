@@ -28,7 +28,7 @@ def command_desk(
     return Commands(agents, SpendingGuard(store, agents, UTC, now), UTC, glance, after, now)
 
 
-class NoLanes:
+class NoQueues:
     """Messages are stored, and nobody is there to have them answered."""
 
     def opening(self, chats: Collection[str]) -> nullcontext[Callable[[apsw.Connection], None]]:

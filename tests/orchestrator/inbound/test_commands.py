@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.commands import NoLanes, command_desk
+from fakes.commands import NoQueues, command_desk
 from fakes.journal import CLASSES, next_turn, planned, step, update
 
 from orchestrator.agentsfile import AgentsFile
@@ -50,7 +50,7 @@ class Chat:
         self.stopped: list[str] = []
         commands = command_desk(store, lambda: AGENTS, self.stopped.extend, lambda: NOW)
         self._intake = JournalIntake(
-            store, lambda: AGENTS, {}, NoLanes(), lambda: None, commands, lambda: NOW
+            store, lambda: AGENTS, {}, NoQueues(), lambda: None, commands, lambda: NOW
         )
         self._number = 0
 
@@ -92,7 +92,7 @@ async def test_command_is_answered_at_once_and_no_agent_sees_it(tmp_path: Path) 
             "Agents: work running, home running",
             "Channels: telegram ok",
             "Tool servers: files failed",
-            "Messages: 0 in hand, 1 waiting, 0 dead",
+            "Messages: 0 in progress, 1 waiting, 0 dead",
         ]
         await chat.hears(update(2, " /STATUS "))
         counts = recent.counts(chat.db)
@@ -191,7 +191,7 @@ async def test_stopped_turn_is_cancelled_with_everything_in_it(tmp_path: Path) -
         assert chat.stopped == ["t1"]
         assert recent.counts(chat.db)["cancelled"] == 1
         assert approvals.waiting(chat.db, NOW) == []
-        assert "Nothing waits" in await chat.says("/approve c0de")
+        assert "No call waits" in await chat.says("/approve c0de")
         assert usage.spent(chat.db, "work", 0).tokens == 5
         said = sessions.window(chat.db, 1, 50)
         assert said[0] == UserMessage(content="pay and tell")
@@ -210,9 +210,9 @@ async def test_call_is_granted_by_its_code_once(tmp_path: Path) -> None:
         await chat.begins("write it down")
         (note,) = planned(chat.db, "t1", "note")
         approvals.ask(chat.db, note, "because", "c0de", NOW)
-        assert "Which one" in await chat.says("/approve")
+        assert "Which call" in await chat.says("/approve")
         assert await chat.says("/approve c0de") == "Granted: note."
-        assert "Nothing waits" in await chat.says("/deny c0de")
+        assert "No call waits" in await chat.says("/deny c0de")
         assert approvals.use(chat.db, note, NOW)
 
 
@@ -226,7 +226,7 @@ async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
             "work: 1,000 tokens ($1.00) today, 1,500 tokens ($1.50) in 7 days",
             "home: 0 tokens ($0.00) today, 0 tokens ($0.00) in 7 days",
         ]
-        assert await chat.says("/tasks") == "Nothing is scheduled."
+        assert await chat.says("/tasks") == "No task is scheduled."
 
 
 async def test_command_that_fails_takes_nothing_else_along(
@@ -271,5 +271,5 @@ async def test_chat_that_was_handed_over_goes_back_with_its_conversation(tmp_pat
             "Only my operator may use /handback. /help lists what you can."
         )
         assert await chat.says("/handback") == "Agent 'work' answers here again."
-        assert await chat.says("/handback") == "Nobody has handed this chat over."
+        assert await chat.says("/handback") == "This chat was not handed over."
         assert sessions.current(chat.db, "work", f"telegram/1/{OPERATOR}/", NOW) == 1

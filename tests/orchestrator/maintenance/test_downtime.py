@@ -39,4 +39,4 @@ async def test_absence_beyond_what_telegram_keeps_is_told(
     found = await hints(store, HOUR + away)
     store.close()
     assert bool(found) == told
-    assert all("away for 26 hours" in hint for hint in found)
+    assert all("down for 26 hours" in hint for hint in found)

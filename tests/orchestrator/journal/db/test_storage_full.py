@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.commands import NoLanes, command_desk
+from fakes.commands import NoQueues, command_desk
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart
@@ -93,7 +93,7 @@ async def full(folder: Path) -> AsyncIterator[tuple[Store, Chats, JournalIntake]
         await store.attempt(limit, 1)
         commands = command_desk(store, lambda: AGENTS)
         adapters = {"telegram": chats}
-        lanes, nothing = NoLanes(), lambda: None
+        lanes, nothing = NoQueues(), lambda: None
         yield store, chats, JournalIntake(store, lambda: AGENTS, adapters, lanes, nothing, commands)
     finally:
         store.close()
