@@ -14,6 +14,23 @@ MAX_CODE = 300
 MAX_LINES = 450
 MAX_PARAMETERS = 8
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
+MIRRORED = ("orchestrator", "thinker")
+CROSS_CUTTING = {  # tests of a whole folder
+    "orchestrator/cli/test_commands.py",
+    "orchestrator/journal/test_golden.py",
+    "orchestrator/journal/test_growth.py",
+    "orchestrator/journal/test_machine.py",
+    "thinker/models/test_openai_api_is_honest.py",
+    "thinker/models/test_reasoning.py",
+    "thinker/prompt/render/agently/test_layouts.py",
+    "thinker/prompt/render/agently/test_upstream_quirks.py",
+}
+LIMITS = {"anyio.fail_after(": "tests/fakes/time_limit.py"}  # the one file that may use it
+CLOCKS = ("time.sleep(", "perf_counter", "time.monotonic", "process_time", "pytest.mark.timeout")
+FUZZER = (
+    "tests/fuzzing/__main__.py",
+    "tests/fuzzing/target.py",
+)  # runs for minutes, compares costs
 
 
 def sources() -> list[Path]:
@@ -94,6 +111,36 @@ def test_every_test_says_what_it_shows() -> None:
         and not ast.get_docstring(node)
     ]
     assert silent == []
+
+
+def test_tests_mirror_the_source() -> None:
+    """``test_X.py`` is in the folder of the module or package whose name X is or begins with."""
+    astray = []
+    for path in [
+        path for folder in MIRRORED for path in (ROOT / "tests" / folder).rglob("test_*.py")
+    ]:
+        name, folder = (
+            path.relative_to(ROOT / "tests"),
+            ROOT / path.parent.relative_to(ROOT / "tests"),
+        )
+        modules = {folder.name, *(found.stem.strip("_") for found in folder.glob("*"))}
+        stem = path.stem.removeprefix("test_")
+        if not any(stem == module or stem.startswith(f"{module}_") for module in modules):
+            astray.append(str(name))
+    assert set(astray) <= CROSS_CUTTING
+
+
+def test_no_test_depends_on_how_fast_the_machine_is() -> None:
+    """One generous limit ends a test that hangs; nothing sleeps or measures time."""
+    found = [
+        (str(path.relative_to(ROOT)), mark)
+        for path in (ROOT / "tests").rglob("*.py")
+        for mark in (*LIMITS, *CLOCKS)
+        if mark in path.read_text("utf-8")
+        and path != Path(__file__)
+        and str(path.relative_to(ROOT)) not in (LIMITS.get(mark), *FUZZER)
+    ]
+    assert found == []
 
 
 def test_no_suppression_without_a_reason_and_no_leftover() -> None:

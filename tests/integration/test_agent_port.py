@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 from fakes.daemon import RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, agent
+from fakes.time_limit import time_limit
 
 from thinker.protocol.messages import JsonObject
 
@@ -78,6 +78,6 @@ async def test_client_is_answered_once_however_often_it_asks(tmp_path: Path) -> 
             assert len(model.requests_about("hello")) == 1
             daemon.write(config(model, None))
             await daemon.logged("config_applied")
-            with anyio.fail_after(10):
+            with time_limit():
                 while await reachable(client):
                     await daemon.status()

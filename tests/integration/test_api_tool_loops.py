@@ -9,6 +9,7 @@ import pytest
 from anyio.abc import SocketStream
 from fakes.api_client import CHAT_TOOL, RESPONSE_TOOL, Endpoints, ScriptedModel, endpoints
 from fakes.model_api import Reply
+from fakes.time_limit import time_limit
 
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect.invariants import violations
@@ -108,7 +109,7 @@ async def test_stream_that_is_cut_is_had_whole_by_asking_again(tmp_path: Path) -
             "stream": True,
             "extra_headers": {"Idempotency-Key": "k1"},
         }
-        with anyio.fail_after(20):
+        with time_limit():
             async with await api.client.chat.completions.create(**ask) as cut:
                 async for chunk in cut:
                     if chunk.choices[0].delta.content:
