@@ -23,7 +23,7 @@ from orchestrator.processes.local_models import local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings, bundled
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from thinker.formats.skill_file import scan
 from thinker.protocol.providers import PROVIDERS
 
@@ -101,7 +101,7 @@ class Configuration:
         self._keep()
         return True
 
-    async def apply(self, supervisor: Supervisor, servers: ToolServers) -> None:
+    async def apply(self, supervisor: Supervisor, servers: McpServers) -> None:
         """Bring agents and MCP servers to the configuration; unchanged ones keep their process."""
         servers.define(self.file.mcp_servers)
         self._applied.set()

@@ -52,10 +52,10 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.homelock import locked
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.toolcalls.approvals import ApprovalQueue
-from orchestrator.toolcalls.executor import ToolRunner
+from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.mcp.pins import ToolPins
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.opener import TurnOpener
@@ -149,7 +149,7 @@ class Daemon:
         failpoints.watch_workers(self._supervisor.pids)
         self._delivery = Delivery(self._store, self._adapters, tasks, _now)
         pins = ToolPins(self._store, self._agents, _now, self._delivery.wake)
-        self._servers = ToolServers(self._settings, self._environ, TOOLS, pins)
+        self._servers = McpServers(self._settings, self._environ, TOOLS, pins)
 
     def _make_turns(self, tasks: TaskGroup, epoch: int) -> None:
         """Make what brings a stored message to its reply."""
@@ -157,7 +157,7 @@ class Daemon:
         prompts = self._configuration.prompts
         approvals = self._approvals = ApprovalQueue(store, _now)
         guard = self._guard = SpendingGuard(store, self._agents, self._environ, _now)
-        tools = ToolRunner(
+        tools = ToolExecutor(
             store, self._servers, prompts, tasks, approvals, epoch, _now, self._call_ended
         )
         calls = MeteredCalls(store, supervisor, guard)
@@ -244,7 +244,7 @@ class Daemon:
             guard=self._guard,
             tasks_changed=self._tasks_changed,
             api_changed=self._api.wake,
-            tools_approved=self._servers.look_again,
+            tools_approved=self._servers.recheck_pins,
         )
         self._control = ControlServer(
             self._store, self._supervisor, self._console, self._intake, handlers, _now
@@ -273,13 +273,13 @@ class Daemon:
         self._dispatcher.stop(stopped)
         self._guard.wake()
         self._approvals.wake()
-        self._servers.look_again()
+        self._servers.recheck_pins()
 
     # --- life ------------------------------------------------------------------------------------
 
     def _start(self, tasks: TaskGroup, listener: socket.socket) -> None:
         """Start everything that runs for as long as the daemon does, except channels."""
-        tasks.start_soon(partial(reaper.reap_orphans, child_process.is_child, end=True))
+        tasks.start_soon(partial(reaper.reap_orphans, child_process.is_watched, end=True))
         tasks.start_soon(self._fail_with_disk)
         tasks.start_soon(self._control.run, listener)
         retention = RetentionJob(self._store, self._agents, _now)

@@ -18,7 +18,7 @@ from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.sdnotify import Notifier
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.dispatcher import Dispatcher
 
 log = structlog.get_logger()
@@ -32,7 +32,7 @@ class DaemonOperations:
     settings: Settings
     configuration: Configuration
     supervisor: Supervisor
-    servers: ToolServers
+    servers: McpServers
     adapters: Mapping[str, Adapter]
     dispatcher: Dispatcher
     scheduler: Scheduler

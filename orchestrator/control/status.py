@@ -28,7 +28,7 @@ from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.settings import Settings
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 
 RECENT = 5  # turns shown
 LOOKED_AT = 50  # newest turns whose missing tools are told of
@@ -56,7 +56,7 @@ async def report(
     settings: Settings,
     configuration: Configuration,
     supervisor: Supervisor,
-    servers: ToolServers,
+    servers: McpServers,
     adapters: Iterable[Adapter],
     health: HealthReport,
 ) -> StatusReport:
@@ -107,7 +107,7 @@ async def report(
 
 
 def glance(
-    supervisor: Supervisor, servers: ToolServers, adapters: Iterable[Adapter], started: int
+    supervisor: Supervisor, servers: McpServers, adapters: Iterable[Adapter], started: int
 ) -> DaemonSnapshot:
     """The little of it that a chat is shown; ``started`` in milliseconds since the epoch."""
     return DaemonSnapshot(

@@ -28,7 +28,7 @@ from thinker.protocol.peer import Peer, connected
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
 NOT_FOUND = 127  # what setpriv, like a shell, says of a missing program
 TERM_TIMEOUT = 3.0  # seconds from asking to killing
-_watched: set[int] = set()  # children that are reaped by `_watch`
+_watched: set[int] = set()  # children that are reaped by `_reap_on_exit`
 C = TypeVar("C", bound="Child")
 log = structlog.get_logger()
 
@@ -69,16 +69,16 @@ class Child:
     pid: int
     pidfd: int
     peer: Peer
-    on_beat: Callable[[], None] = field(default=lambda: None)
+    on_heartbeat: Callable[[], None] = field(default=lambda: None)
     ready: anyio.Event = field(default_factory=anyio.Event)
     exited: anyio.Event = field(default_factory=anyio.Event)
     code: int = 0
-    asked: bool = False  # to end, by us
+    stop_requested: bool = False  # to end, by us
     hung: bool = False
 
     def stop(self) -> None:
         """End the wire; the child ends by itself."""
-        self.asked = True
+        self.stop_requested = True
         self.peer.close()
 
     def abort(self, why: str) -> None:
@@ -92,11 +92,11 @@ class Child:
         if not self.exited.is_set():
             signal.pidfd_send_signal(self.pidfd, number)
 
-    def serve(self) -> None:
+    def register_handlers(self) -> None:
         """Answer what the child asks; subclasses add their methods."""
         self.peer.notifications |= {
             methods.READY: lambda _: self.ready.set(),
-            methods.HEARTBEAT: lambda _: self.on_beat(),
+            methods.HEARTBEAT: lambda _: self.on_heartbeat(),
         }
 
 
@@ -126,7 +126,7 @@ async def execute(program: Program) -> Spawned:
 
 
 @asynccontextmanager
-async def started(
+async def running_child(
     program: Program, make: Callable[[str, int, int, Peer], C], spawn: Spawn = execute
 ) -> AsyncIterator[C]:
     """A child that announced readiness; it is gone, and reaped, when the block ends.
@@ -138,14 +138,14 @@ async def started(
     try:
         async with connected(spawned.wire) as peer:
             child = make(program.name, spawned.pid, spawned.pidfd, peer)
-            child.serve()
-            peer.tasks.start_soon(_watch, child, spawned.reap)
+            child.register_handlers()
+            peer.tasks.start_soon(_reap_on_exit, child, spawned.reap)
             try:
-                await _until_ready(child)
+                await _wait_ready(child)
                 yield child
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _end(child)
+                    await _terminate(child)
     finally:
         os.close(spawned.pidfd)
 
@@ -154,7 +154,7 @@ def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
     """The child and a pidfd of it."""
     try:
         process = subprocess.Popen(
-            (*_dies_with_us(), *program.argv),
+            (*_death_signal_prefix(), *program.argv),
             env={**program.env, program.fd_variable: str(fd)},
             cwd=program.cwd,
             stdin=program.stdin,
@@ -175,7 +175,7 @@ def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
 
 
 @cache
-def _dies_with_us() -> tuple[str, ...]:
+def _death_signal_prefix() -> tuple[str, ...]:
     """What to put before a command so that the kernel kills it with us from its first moment.
 
     Without it a child sees to that itself, but only after its imports. Some systems have a
@@ -194,12 +194,12 @@ def cannot_start(program: Program, error: Exception) -> WorkerError:
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
-async def _watch(child: Child, reap: Callable[[], Awaitable[int]]) -> None:
+async def _reap_on_exit(child: Child, reap: Callable[[], Awaitable[int]]) -> None:
     """Reap the child as soon as it ends, and kill what is left of its session.
 
     The session first: until the child is reaped, its number cannot belong to anybody else.
     """
-    with anyio.CancelScope(shield=True):  # `_end` sees to it that it does end
+    with anyio.CancelScope(shield=True):  # `_terminate` sees to it that it does end
         await anyio.wait_readable(child.pidfd)
         for pid in members(child.pid):
             with suppress(ProcessLookupError, PermissionError):
@@ -208,12 +208,12 @@ async def _watch(child: Child, reap: Callable[[], Awaitable[int]]) -> None:
         child.exited.set()
 
 
-def is_child(process: Process) -> bool:
+def is_watched(process: Process) -> bool:
     """Whether it was started here, and so is reaped here."""
     return process.pid in _watched
 
 
-async def first_of(*events: anyio.Event) -> None:
+async def wait_any(*events: anyio.Event) -> None:
     """Wait until one of the events is set."""
 
     async def wait(event: anyio.Event) -> None:
@@ -225,9 +225,9 @@ async def first_of(*events: anyio.Event) -> None:
             tasks.start_soon(wait, event)
 
 
-async def _until_ready(child: Child) -> None:
+async def _wait_ready(child: Child) -> None:
     with anyio.move_on_after(READY_TIMEOUT):
-        await first_of(child.ready, child.exited)
+        await wait_any(child.ready, child.exited)
     if child.exited.is_set():
         if child.code == NOT_FOUND:
             raise WorkerError(f"{child.name} cannot be started: there is no such program")
@@ -240,7 +240,7 @@ async def _until_ready(child: Child) -> None:
         raise WorkerError(f"{child.name} was not ready in {READY_TIMEOUT:.0f} s")
 
 
-async def _end(child: Child) -> None:
+async def _terminate(child: Child) -> None:
     """End-of-file, then TERM, then KILL, each with its time; one that hangs gets none."""
     child.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -12,8 +12,8 @@ import anyio
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 STAT_SIZE = 4096  # bytes; a line of 52 numbers and a short name
-LAST_LOOKS = 100  # at what is left in the end
-GLANCE = 0.01  # seconds between two of them
+FINAL_CHECKS = 100  # at what is left in the end
+FINAL_PAUSE = 0.01  # seconds between two of them
 
 
 class Process(NamedTuple):
@@ -77,13 +77,13 @@ async def reap_orphans(ours: Callable[[Process], bool], *, end: bool) -> None:
 
 def end_orphans() -> None:
     """End whatever is left below this process, when it has no children of its own any more."""
-    for _ in range(LAST_LOOKS):
+    for _ in range(FINAL_CHECKS):
         left = [process.pid for process in processes() if process.parent == os.getpid()]
         if not left:
             return
         for pid in left:
             _reap(pid, end=True)
-        time.sleep(GLANCE)
+        time.sleep(FINAL_PAUSE)
 
 
 def _reap(pid: int, *, end: bool) -> None:

@@ -51,9 +51,9 @@ class History:
     probing: bool = False  # started out of quarantine and not yet healthy
 
 
-def classify(code: int, *, asked: bool, hung: bool, oom: bool) -> ExitKind:
+def classify(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitKind:
     """The kind of an end: ``code`` is the exit status, or minus the signal."""
-    if asked:
+    if stop_requested:
         return ExitKind.CLEAN
     if hung:
         return ExitKind.HANG

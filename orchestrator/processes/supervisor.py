@@ -21,10 +21,10 @@ from orchestrator.errors import (
     WorkerError,
 )
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import Spawn, execute, first_of
+from orchestrator.processes.child_process import Spawn, execute, wait_any
 from orchestrator.processes.launch import LaunchSpec, write_prompt
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
-from orchestrator.processes.worker import Worker, started
+from orchestrator.processes.worker import Worker, running_worker
 
 HEARTBEATS_MISSED = 3
 HEARTBEAT = 5.0  # seconds, as thinker.protocol.env says
@@ -41,9 +41,9 @@ class Slot:
     history: History = field(default_factory=History)
     worker: Worker | None = None
     changed: anyio.Event = field(default_factory=anyio.Event)
-    wanted: int = 0  # callers that wait for, or use, the worker
+    callers: int = 0  # callers that wait for, or use, the worker
     idle_since: float = 0.0
-    serving: bool = False  # a task lives for this slot
+    has_task: bool = False  # a task lives for this slot
 
     def notify(self) -> None:
         """Wake whoever waits for a change of state."""
@@ -87,7 +87,7 @@ class Supervisor:
         slot = self._slots.pop(agent_id, None)
         if slot is not None:
             if slot.worker is not None:
-                slot.worker.asked = True
+                slot.worker.stop_requested = True
             slot.spec.prompt_path.unlink(missing_ok=True)
             slot.notify()
 
@@ -120,7 +120,7 @@ class Supervisor:
             QuarantinedError: see `available`.
         """
         slot = self._slot(agent_id)
-        slot.wanted += 1
+        slot.callers += 1
         try:
             worker = await self._acquire(slot)
             worker.users += 1
@@ -129,9 +129,9 @@ class Supervisor:
             finally:
                 worker.users -= 1
         finally:
-            slot.wanted -= 1
+            slot.callers -= 1
             slot.idle_since = self._clock()
-            if self.stopping or slot.worker is None or slot.worker.asked:
+            if self.stopping or slot.worker is None or slot.worker.stop_requested:
                 slot.notify()  # somebody waits for its last user
 
     async def available(self, agent_id: str) -> None:
@@ -149,10 +149,10 @@ class Supervisor:
                 await slot.changed.wait()
 
     async def _acquire(self, slot: Slot) -> Worker:
-        while self._serves(slot):
+        while self._accepts_turns(slot):
             if slot.worker is not None and slot.worker.usable:
                 return slot.worker
-            await self._progress(slot)
+            await self._start_or_wait(slot)
         raise UnknownAgentError(f"agent {slot.spec.agent_id!r} is gone")
 
     async def drain(self, seconds: float) -> None:
@@ -164,7 +164,7 @@ class Supervisor:
             slot.notify()
         with anyio.move_on_after(seconds):
             for slot in list(self._slots.values()):
-                while slot.wanted:
+                while slot.callers:
                     await slot.changed.wait()
         for slot in self._slots.values():
             if slot.worker is not None:
@@ -178,13 +178,13 @@ class Supervisor:
         except KeyError:
             raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
 
-    def _serves(self, slot: Slot) -> bool:
+    def _accepts_turns(self, slot: Slot) -> bool:
         """Whether the slot still takes turns."""
         return self._slots.get(slot.spec.agent_id) is slot and not self.stopping
 
-    async def _progress(self, slot: Slot) -> None:
+    async def _start_or_wait(self, slot: Slot) -> None:
         """Start the slot's worker, or wait until something about it changes."""
-        if not slot.serving:
+        if not slot.has_task:
             delay = restarts.wait(slot.history, self._clock())
             quarantined = slot.history.state is WorkerState.QUARANTINED and delay
             if delay is None or quarantined:
@@ -192,7 +192,7 @@ class Supervisor:
                     f"agent {slot.spec.agent_id!r} is {slot.history.state}: {slot.history.reason}",
                     final=delay is None,
                 )
-            slot.serving = True
+            slot.has_task = True
             self._tasks.start_soon(self._run_slot, slot)
         await slot.changed.wait()
 
@@ -200,7 +200,7 @@ class Supervisor:
         """One incarnation of the slot's worker, after its back-off, if it is still wanted."""
         structlog.contextvars.clear_contextvars()  # it outlives the turn that wanted it first
         try:
-            while self._serves(slot) and slot.wanted:
+            while self._accepts_turns(slot) and slot.callers:
                 delay = restarts.wait(slot.history, self._clock())
                 if not delay:
                     await self._run_worker(slot)
@@ -208,7 +208,7 @@ class Supervisor:
                 with anyio.move_on_after(delay):
                     await slot.changed.wait()
         finally:
-            slot.serving = False
+            slot.has_task = False
             slot.notify()
 
     async def _run_worker(self, slot: Slot) -> None:
@@ -218,8 +218,8 @@ class Supervisor:
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
             write_prompt(spec)
-            async with started(spec, self._spawn) as worker:
-                if slot.spec is not spec or not self._serves(slot):
+            async with running_worker(spec, self._spawn) as worker:
+                if slot.spec is not spec or not self._accepts_turns(slot):
                     worker.drain()  # changed or removed while it started
                 slot.worker = worker
                 slot.history = restarts.ready(slot.history)
@@ -228,12 +228,14 @@ class Supervisor:
                 slot.notify()
                 await self._monitor(slot, worker)
                 slot.history = restarts.stopping(slot.history)
-            kind = restarts.classify(worker.code, asked=worker.asked, hung=worker.hung, oom=False)
+            kind = restarts.classify(
+                worker.code, stop_requested=worker.stop_requested, hung=worker.hung, oom=False
+            )
             reason = f"exit {worker.code}"
         except (OrchestratorError, OSError) as error:
             reason = str(error)
             code = error.code if isinstance(error, WorkerError) else None
-            kind = restarts.classify(code or 1, asked=False, hung=False, oom=False)
+            kind = restarts.classify(code or 1, stop_requested=False, hung=False, oom=False)
         finally:
             slot.worker = None
             after = restarts.ended(slot.history, kind, reason, self._clock(), self._jitter())
@@ -243,11 +245,11 @@ class Supervisor:
     async def _monitor(self, slot: Slot, worker: Worker) -> None:
         """Watch a running worker until it ends, is asked to, hangs or has been idle too long."""
         beats = [self._clock()]
-        worker.on_beat = lambda: beats.__setitem__(0, self._clock())
+        worker.on_heartbeat = lambda: beats.__setitem__(0, self._clock())
         while not worker.exited.is_set() and not worker.peer.closed.is_set():
             now = self._clock()
-            idle = not slot.wanted and now - slot.idle_since >= slot.idle_seconds
-            if idle or (worker.asked and not worker.users):
+            idle = not slot.callers and now - slot.idle_since >= slot.idle_seconds
+            if idle or (worker.stop_requested and not worker.users):
                 worker.stop()
                 return
             if now - beats[0] > HEARTBEAT * HEARTBEATS_MISSED:
@@ -257,4 +259,4 @@ class Supervisor:
                     await worker.exited.wait()
                 return
             with anyio.move_on_after(HEARTBEAT):
-                await first_of(slot.changed, worker.exited, worker.peer.closed)
+                await wait_any(slot.changed, worker.exited, worker.peer.closed)

@@ -60,13 +60,13 @@ class Worker(Child):
     turns: dict[str, WorkerHost] = field(default_factory=dict)
     turn_grace: float = TURN_GRACE  # seconds
     embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
-    told: SentTurnCache = field(default_factory=SentTurnCache)
+    turn_cache: SentTurnCache = field(default_factory=SentTurnCache)
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
     def usable(self) -> bool:
         """Whether a new turn may be given to it."""
-        ending = self.asked or self.hung
+        ending = self.stop_requested or self.hung
         return not (ending or self.exited.is_set() or self.peer.closed.is_set())
 
     async def run_turn(self, run: TurnRun, host: WorkerHost, now: float) -> TurnResult:
@@ -98,12 +98,12 @@ class Worker(Child):
     async def _run(self, run: TurnRun, seconds: float) -> TurnResult:
         call = partial(self.peer.call, methods.TURN_RUN, result=TurnResult, timeout=seconds)
         try:
-            return await call(self.told.shortened(run))
+            return await call(self.turn_cache.shortened(run))
         except RpcError as error:
             if error.code != NOT_KEPT:
                 raise
-        self.told.forget()
-        return await call(self.told.shortened(run))
+        self.turn_cache.forget()
+        return await call(self.turn_cache.shortened(run))
 
     async def ask(self, method: str, params: Frozen, result: type[Answer]) -> Answer:
         """Let the child's model do what belongs to no turn.
@@ -123,7 +123,7 @@ class Worker(Child):
 
     def drain(self) -> None:
         """Ask the child to leave each turn at its next step boundary."""
-        self.asked = True
+        self.stop_requested = True
         self.peer.notify(methods.DRAIN)
 
     # --- what the child asks for ---------------------------------------------------------------
@@ -152,9 +152,9 @@ class Worker(Child):
         if host is not None:
             host.show(delta.text)
 
-    def serve(self) -> None:
+    def register_handlers(self) -> None:
         """Answer what the child asks."""
-        super().serve()
+        super().register_handlers()
         self.peer.requests |= {
             methods.STEP_COMMIT: self._commit,
             methods.TOOL_CALL: self._call_tool,
@@ -164,7 +164,7 @@ class Worker(Child):
 
 
 @asynccontextmanager
-async def started(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Worker]:
+async def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Worker]:
     """A child that announced readiness; it is gone, and reaped, when the block ends.
 
     Raises:
@@ -173,5 +173,5 @@ async def started(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Wor
     program = Program(
         f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
     )
-    async with child_process.started(program, partial(Worker, spec=spec), spawn) as worker:
+    async with child_process.running_child(program, partial(Worker, spec=spec), spawn) as worker:
         yield worker

@@ -30,8 +30,8 @@ from orchestrator.processes.child_process import (
     Spawned,
     cannot_start,
     execute,
-    first_of,
-    started,
+    running_child,
+    wait_any,
 )
 from orchestrator.processes.launch import WORKER
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
@@ -42,16 +42,19 @@ from thinker.protocol.methods import Forked, Reaped
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "thinker.zygote")
-PATIENCE = 2.0  # seconds that a worker waits for a zygote that is just starting
+START_WAIT = 2.0  # seconds that a worker waits for a zygote that is just starting
 TIMEOUT = 2.0  # seconds; nothing that it is asked takes it more than a few milliseconds
-GLANCE = 1.0  # seconds between two looks at the code
+SOURCE_CHECK = 1.0  # seconds between two looks at the code
 PING = 10.0  # seconds between two looks at a zygote
-LEAVE = 10.0  # seconds that its workers get to end before it does, when all ends
+DRAIN_TIMEOUT = 10.0  # seconds that its workers get to end before it does, when all ends
 GROWTH = 32 * 1024 * 1024  # bytes that it may have more than when it was ready
-COMING = (WorkerState.STOPPED, WorkerState.STARTING)  # a zygote is, or is just about to be, started
+STARTABLE = (
+    WorkerState.STOPPED,
+    WorkerState.STARTING,
+)  # a zygote is, or is just about to be, started
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
 # Read when an interpreter or its libraries start, which a forked worker does not.
-AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
+STARTUP_VARIABLES = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
 PACKAGE = Path(env.__file__).parent.parent
 LIBRARIES = Path(anyio.__file__).parent.parent  # changes when something is installed
 log = structlog.get_logger()
@@ -113,7 +116,7 @@ class ZygoteClient(Child):
     async def drained(self) -> None:
         """Wait until it has no worker any more, or has ended itself."""
         while self.workers and not self.exited.is_set():
-            await first_of(self._reaped, self.exited)
+            await wait_any(self._reaped, self.exited)
 
     def memory(self) -> int:
         """Its resident memory in bytes (proc_pid_statm(5), the second field)."""
@@ -141,7 +144,7 @@ class Zygotes:
         self._cwd = settings.home
         self._growth = growth
         self._ping = ping
-        self._code = Code(code)
+        self._code = SourceFiles(code)
         self._history = History()
         self._zygote: ZygoteClient | None = None
         self._changed = anyio.Event()
@@ -152,7 +155,7 @@ class Zygotes:
         Raises:
             WorkerError: it cannot be started.
         """
-        zygote = await self.ready() if self._forks(program) else None
+        zygote = await self.ready() if self._can_fork(program) else None
         if zygote is not None:
             try:
                 return await zygote.fork(program)
@@ -161,16 +164,18 @@ class Zygotes:
                 self._retire(zygote, ExitKind.HANG, f"it did not fork ({error!r})")
         return await execute(program)
 
-    def _forks(self, program: Program) -> bool:
+    def _can_fork(self, program: Program) -> bool:
         """Whether a fork would be the same process."""
-        return program.argv == WORKER and _at_start(program.env) == _at_start(self._env)
+        return program.argv == WORKER and _startup_variables(program.env) == _startup_variables(
+            self._env
+        )
 
     async def ready(self) -> ZygoteClient | None:
         """A zygote of the newest code, waited for if it is just starting."""
         if self._zygote is not None and self._code.changed():
             self._retire(self._zygote, ExitKind.CLEAN, "the code changed")
-        with anyio.move_on_after(PATIENCE):
-            while self._zygote is None and self._history.state in COMING:
+        with anyio.move_on_after(START_WAIT):
+            while self._zygote is None and self._history.state in STARTABLE:
                 await self._changed.wait()
         return self._zygote
 
@@ -183,11 +188,11 @@ class Zygotes:
                 with anyio.move_on_after(restarts.wait(self._history, time.monotonic())):
                     await anyio.sleep_forever()
                 self._history = restarts.starting(self._history, time.monotonic())
-                tasks.start_soon(self._live)
+                tasks.start_soon(self._run_zygote)
                 while self._history.state in {WorkerState.STARTING, WorkerState.RUNNING}:
                     await self._changed.wait()
 
-    async def _live(self) -> None:
+    async def _run_zygote(self) -> None:
         """One zygote, from its start to the end of its last worker."""
         try:
             async with self._started() as zygote:
@@ -200,7 +205,7 @@ class Zygotes:
                     await self._monitor(zygote)
                     await zygote.drained()
                 finally:
-                    with anyio.move_on_after(LEAVE, shield=True):
+                    with anyio.move_on_after(DRAIN_TIMEOUT, shield=True):
                         await zygote.drained()
         except WorkerError as error:
             log.error("zygote_failed", problem=str(error))
@@ -218,7 +223,7 @@ class Zygotes:
             program = Program(
                 "the zygote", ARGV, self._env, self._cwd, "THINKER_PEER_FD", theirs.fileno()
             )
-            async with started(program, partial(ZygoteClient, descriptors=ours)) as zygote:
+            async with running_child(program, partial(ZygoteClient, descriptors=ours)) as zygote:
                 theirs.close()
                 yield zygote
 
@@ -227,7 +232,7 @@ class Zygotes:
         size = zygote.memory()
         while not zygote.retired.is_set():
             with anyio.move_on_after(self._ping):
-                await first_of(zygote.retired, zygote.exited, zygote.peer.closed)
+                await wait_any(zygote.retired, zygote.exited, zygote.peer.closed)
             if zygote.exited.is_set() or zygote.peer.closed.is_set():
                 self._retire(zygote, ExitKind.CRASH, "it ended")
                 return
@@ -261,24 +266,24 @@ class Zygotes:
         self._changed = anyio.Event()
 
 
-class Code:
+class SourceFiles:
     """The files that workers are made of: their names, times and sizes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._seen: object = None
-        self._looked = 0.0
+        self._scanned_at = 0.0
 
     def changed(self) -> bool:
         """Whether anything changed since the last time that this was asked; looks once a second."""
         now = time.monotonic()
-        if now - self._looked < GLANCE:
+        if now - self._scanned_at < SOURCE_CHECK:
             return False
-        self._looked = now
-        before, self._seen = self._seen, self._look()
+        self._scanned_at = now
+        before, self._seen = self._seen, self._scan()
         return before != self._seen
 
-    def _look(self) -> object:
+    def _scan(self) -> object:
         return set(_sources(str(self._folder))), LIBRARIES.stat().st_mtime_ns
 
 
@@ -294,5 +299,5 @@ def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield from _sources(entry.path)
 
 
-def _at_start(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name.startswith(AT_START)}
+def _startup_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name.startswith(STARTUP_VARIABLES)}

@@ -55,7 +55,7 @@ class PromptLibrary:
         fresh = {name: file.definition for name, file in files.items() if file.definition}
         offered = {**before, **fresh}
         hooks = prompt_checks.known_hooks(self._hooks, agents, offered.values())
-        current, problems = prompt_checks.settled(offered, before, agents, hooks)
+        current, problems = prompt_checks.usable_versions(offered, before, agents, hooks)
         bundles = {name: bundle(current, name) for name in current}
         used = {agent.prompt for agent in agents.agents} & bundles.keys()
         needed = {part for name in used if name for part in bundles[name].definitions}

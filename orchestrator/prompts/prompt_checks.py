@@ -42,7 +42,7 @@ def without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Fi
                 yield Finding((*place, "env"), "no_effect", text)
 
 
-def settled(
+def usable_versions(
     candidates: Mapping[str, PromptDefinition],
     before: Mapping[str, PromptDefinition],
     agents: AgentsFile,

@@ -30,7 +30,7 @@ from orchestrator.tools.builtin.host_tool import (
     unknown_arguments,
 )
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.tooluse import INJECTED
 from thinker.protocol.messages import ToolResult
@@ -59,14 +59,14 @@ class CallAuthorizer:
 
     def __init__(
         self,
-        servers: ToolServers,
+        servers: McpServers,
         prompts: PromptLibrary,
         desk: ApprovalQueue,
         clock: Callable[[], int],
     ) -> None:
         self._servers = servers
         self._prompts = prompts
-        self._desk = desk
+        self._approvals = desk
         self._clock = clock
 
     def run_local(
@@ -170,7 +170,7 @@ class CallAuthorizer:
             problem = unknown_arguments(tool, call.arguments)
             if problem is not None:
                 return self.refuse(db, call, problem)
-        word = self._desk.check(db, call, caller.definition, caller.context.address)
+        word = self._approvals.check(db, call, caller.definition, caller.context.address)
         return self.refuse(db, call, word) if isinstance(word, str) else word
 
     def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:

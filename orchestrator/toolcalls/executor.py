@@ -32,7 +32,7 @@ from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -81,7 +81,7 @@ class _Pending:
     outcome: CallOutcome | None = None
 
 
-class ToolRunner:
+class ToolExecutor:
     """Runs each committed call at most once at a time, whoever asks.
 
     ``changed`` is called when a call may have put something into a line, the outbox or the plan.
@@ -90,7 +90,7 @@ class ToolRunner:
     def __init__(
         self,
         store: Store,
-        servers: ToolServers,
+        servers: McpServers,
         prompts: PromptLibrary,
         tasks: TaskGroup,
         desk: ApprovalQueue,
@@ -102,15 +102,15 @@ class ToolRunner:
         self.epoch = epoch
         self._servers = servers
         self._prompts = prompts
-        self.journal = CallAuthorizer(servers, prompts, desk, clock)
+        self.authorizer = CallAuthorizer(servers, prompts, desk, clock)
         self._tasks = tasks
         self._clock = clock
         self._changed = changed
         self._pending: dict[tuple[str, int], _Pending] = {}
 
-    async def settled(self) -> None:
+    async def wait_ready(self) -> None:
         """Wait a moment for MCP servers that have just been added, so that a turn has its tools."""
-        await self._servers.settled()
+        await self._servers.wait_ready()
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """The tools that an agent's allow and deny globs leave it."""
@@ -128,7 +128,7 @@ class ToolRunner:
         pending = list(self._pending)  # one step, while the event loop starts and ends calls
         return frozenset(seq for turn, seq in pending if turn == turn_id)
 
-    def made(self, results: Mapping[int, ToolResult]) -> None:
+    def report_results(self, results: Mapping[int, ToolResult]) -> None:
         """After T3: what has been made may have changed something."""
         for seq, result in results.items():
             log.info("tool_call", tool=result.name, seq=seq)
@@ -173,14 +173,14 @@ class ToolRunner:
             pending.done.set()
 
     async def _execute(self, caller: CallContext, seq: int) -> CallOutcome:
-        begun = await self._store.transact(self.journal.begin, caller, seq)
+        begun = await self._store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
-            await self._servers.settled()  # its server may just be starting
-            begun = await self._store.transact(self.journal.begin, caller, seq)
+            await self._servers.wait_ready()  # its server may just be starting
+            begun = await self._store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall):
             return await self._outside(begun, caller)
         if isinstance(begun, ToolResult):
-            self.made({seq: begun})
+            self.report_results({seq: begun})
             if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
                 return HandoffDone()
             return begun
@@ -195,7 +195,7 @@ class ToolRunner:
         call, tool = begun.call, begun.tool
         if tool is None:
             why = self._servers.why_missing(call.name)
-            return await self._store.transact(self.journal.refuse, call, why)
+            return await self._store.transact(self.authorizer.refuse, call, why)
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
         result = (

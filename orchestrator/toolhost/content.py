@@ -22,7 +22,7 @@ MAX_PICTURES = 7_800_000  # bytes of all: a frame has 16 MiB
 MAX_RESULT = 1024 * 1024  # bytes of a result that are kept
 
 
-def answer(result: CallToolResult) -> ToolAnswer:
+def tool_answer(result: CallToolResult) -> ToolAnswer:
     """Text and pictures as they are, everything else as a note; structured content without text."""
     images = tuple(_images(result.content))
     shown = {image.data for image in images}
@@ -30,7 +30,7 @@ def answer(result: CallToolResult) -> ToolAnswer:
     text = "\n".join(_parts(rest))
     if not text and result.structured_content is not None:
         text = orjson.dumps(result.structured_content, default=str).decode()
-    return ToolAnswer(content=_cut(text), is_error=result.is_error, images=images)
+    return ToolAnswer(content=_truncate(text), is_error=result.is_error, images=images)
 
 
 def _images(blocks: Iterable[ContentBlock]) -> Iterable[Image]:
@@ -39,13 +39,13 @@ def _images(blocks: Iterable[ContentBlock]) -> Iterable[Image]:
     for block in blocks:
         if isinstance(block, ImageContent):
             size = _size(block.data)
-            kind = media_type(_start(block.data))
+            kind = media_type(_first_bytes(block.data))
             if kind is not None and size <= min(room, MAX_PICTURE):
                 room -= size
                 yield Image(media_type=kind, data=block.data, about=f"{kind}, {size} bytes")
 
 
-def _start(data: str) -> bytes:
+def _first_bytes(data: str) -> bytes:
     """The bytes by which a format is known; none where the text is not base64 to its end."""
     try:
         return b64decode(data, validate=True)[:16]
@@ -72,7 +72,7 @@ def _size(data: str) -> int:
     return len(data.rstrip("=")) * 3 // 4
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= MAX_RESULT:
         return data.decode()

@@ -22,12 +22,12 @@ from thinker.protocol.peer import Peer, RequestHandler, RpcError
 
 
 @dataclass
-class _Place:
+class _RunningServer:
     """A server and the task that runs it."""
 
     server: McpSession
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    over: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
 
 
 class ToolHost:
@@ -35,10 +35,10 @@ class ToolHost:
 
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
-        self._places: dict[str, _Place] = {}
+        self._servers: dict[str, _RunningServer] = {}
         self._peer: Peer | None = None
         self.requests: dict[str, RequestHandler] = {
-            wire.SERVERS_SET: self._set,
+            wire.SERVERS_SET: self._set_servers,
             wire.TOOLS_CALL: self._call,
         }
 
@@ -51,37 +51,37 @@ class ToolHost:
                 await peer.closed.wait()
             peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
 
-    async def _set(self, params: JsonValue) -> RequestAccepted:
+    async def _set_servers(self, params: JsonValue) -> RequestAccepted:
         wanted = {spec.name: spec for spec in ServersSet.model_validate(params).servers}
-        for name, place in list(self._places.items()):
+        for name, place in list(self._servers.items()):
             if wanted.get(name) != place.server.spec:
                 place.scope.cancel()
                 if name not in wanted:
-                    del self._places[name]
+                    del self._servers[name]
         for name, spec in wanted.items():
-            old = self._places.get(name)
+            old = self._servers.get(name)
             if old is None or old.server.spec != spec:
-                place = self._places[name] = _Place(McpSession(spec, self._tell))
+                place = self._servers[name] = _RunningServer(McpSession(spec, self._report))
                 self._tasks.start_soon(self._run, place, old)
         return RequestAccepted()
 
-    async def _run(self, place: _Place, old: _Place | None) -> None:
+    async def _run(self, place: _RunningServer, old: _RunningServer | None) -> None:
         """Run a server, after the one whose place it takes has gone."""
         try:
             with place.scope:
                 if old is not None:
-                    await old.over.wait()
+                    await old.ended.wait()
                 await place.server.run()
         finally:
-            place.over.set()
+            place.ended.set()
 
-    def _tell(self, state: ServerState) -> None:
+    def _report(self, state: ServerState) -> None:
         if self._peer is not None:
             self._peer.notify(wire.SERVER_STATE, state)
 
     async def _call(self, params: JsonValue) -> ToolAnswer:
         request = ToolRequest.model_validate(params)
-        place = self._places.get(request.server)
+        place = self._servers.get(request.server)
         if place is None:
             raise RpcError(wire.NOT_SENT, f"there is no server {request.server!r} any more")
         return await place.server.call(request)

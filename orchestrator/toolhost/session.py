@@ -28,9 +28,9 @@ from pydantic import ValidationError
 
 from orchestrator import __version__
 from orchestrator.processes.restarts import delay
-from orchestrator.toolhost.content import answer
+from orchestrator.toolhost.content import tool_answer
 from orchestrator.toolhost.http_transport import http
-from orchestrator.toolhost.stdio_transport import Link, stdio
+from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
 from orchestrator.toolhost.wire import (
     ENV,
     LOST,
@@ -57,7 +57,7 @@ UNSURE = (CONNECTION_CLOSED, REQUEST_TIMEOUT, INTERNAL_ERROR, PARSE_ERROR)
 log = structlog.get_logger()
 
 
-class ServerProblem(Exception):  # noqa: N818 - what a foreign server did, not an error of ours
+class ServerUnusable(Exception):  # noqa: N818 - what a foreign server did, not an error of ours
     """The server cannot be used as it is; the text says why."""
 
 
@@ -85,23 +85,23 @@ class McpSession:
         self._report(self._state)
         while True:
             began = time.monotonic()
-            link = Link()
+            link = ConnectionEnd()
             try:
                 await self._session(link)
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
                 problem = _reason(error, link)
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
             log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
-            self._become("failed", error=problem)
+            self._set_state("failed", error=problem)
             await anyio.sleep(delay(failures) * self._jitter())
 
-    async def _session(self, link: Link) -> None:
+    async def _session(self, link: ConnectionEnd) -> None:
         """One connection, from its start to its end, which is always an exception."""
         transport = stdio(self.spec, link) if self.spec.command else http(self.spec)
         with anyio.fail_after(CONNECT_TIMEOUT) as bound:
             async with Client(
                 transport,
-                message_handler=self._hear,
+                message_handler=self._on_message,
                 client_info=Implementation(name="orchestrator", version=__version__),
                 cache=None,
             ) as client:
@@ -115,7 +115,7 @@ class McpSession:
                 finally:  # before the client is closed, which takes its time
                     self._client, self._connected = None, anyio.Event()
 
-    async def _follow(self, client: Client, link: Link) -> None:
+    async def _follow(self, client: Client, link: ConnectionEnd) -> None:
         """Read the list again when it changed, or to see whether an idle server still answers."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_ended, link)
@@ -137,7 +137,7 @@ class McpSession:
                     async for _ in events:
                         self._changed.set()
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._changed.set()
 
@@ -148,17 +148,21 @@ class McpSession:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 if too_deep(tool.input_schema):
-                    raise ServerProblem(f"{tool.name!r} takes more than {MAX_DEPTH} levels of JSON")
+                    raise ServerUnusable(
+                        f"{tool.name!r} takes more than {MAX_DEPTH} levels of JSON"
+                    )
                 found.append(_tool(tool))
                 size += len(orjson.dumps(tool.input_schema)) + len(tool.description or "")
             if len(found) > MAX_TOOLS or size > MAX_LIST:
-                raise ServerProblem(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
+                raise ServerUnusable(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
             cursor = page.next_cursor
             if cursor is None:
                 break
-        self._become("connected", tools=tuple(found))
+        self._set_state("connected", tools=tuple(found))
 
-    def _become(self, state: State, *, tools: tuple[ServerTool, ...] = (), error: str = "") -> None:
+    def _set_state(
+        self, state: State, *, tools: tuple[ServerTool, ...] = (), error: str = ""
+    ) -> None:
         new = ServerState(name=self.spec.name, state=state, tools=tools, error=error)
         if new != self._state:
             self._state = new
@@ -181,15 +185,17 @@ class McpSession:
             if self._client is None:
                 problem = self._state.error or "it has not answered yet"
                 raise RpcError(NOT_SENT, f"the server {self.spec.name!r} is away: {problem}")
-            return await self._ask(self._client, request)
+            return await self._request(self._client, request)
         finally:
             self._calls -= 1
 
-    async def _ask(self, client: Client, request: ToolRequest) -> ToolAnswer:
+    async def _request(self, client: Client, request: ToolRequest) -> ToolAnswer:
         try:
             with anyio.fail_after(request.timeout):
                 told = cast("RequestParamsMeta", {ENV: request.env}) if request.env else None
-                return answer(await client.call_tool(request.tool, request.arguments, meta=told))
+                return tool_answer(
+                    await client.call_tool(request.tool, request.arguments, meta=told)
+                )
         except TimeoutError as error:
             raise RpcError(LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:
@@ -202,9 +208,9 @@ class McpSession:
             return ToolAnswer(content=text, is_error=True)
 
 
-async def _until_ended(link: Link) -> None:
+async def _until_ended(link: ConnectionEnd) -> None:
     await link.ended.wait()
-    raise ServerProblem(link.problem)
+    raise ServerUnusable(link.problem)
 
 
 def _tool(tool: Tool) -> ServerTool:
@@ -228,9 +234,9 @@ def _digest(tool: Tool) -> str:
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _reason(error: BaseException, link: Link) -> str:
+def _reason(error: BaseException, link: ConnectionEnd) -> str:
     """Why a connection ended: what we found, else what became of it, else the first cause."""
-    found = (str(cause) for cause in _causes(error) if isinstance(cause, ServerProblem))
+    found = (str(cause) for cause in _causes(error) if isinstance(cause, ServerUnusable))
     problem = next(found, link.problem)  # a server that we leave for what we found ends, too
     if problem:
         return problem

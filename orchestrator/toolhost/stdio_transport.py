@@ -26,22 +26,22 @@ from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.env import inherited
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes; F14
-MAX_NOISE = 1000  # lines that are no message before the server counts as broken
+MAX_STRAY_LINES = 1000  # lines that are no message before the server counts as broken
 MAX_LOG = 64 * 1024  # bytes of stderr that are logged at once
 LOG_PAUSE = 0.01  # seconds between two
-MAX_LAST_WORDS = 300  # characters of it that an error repeats
+MAX_LAST_LINE = 300  # characters of it that an error repeats
 GRACE = 1.0  # seconds between end-of-file, TERM and KILL
 CLOSED = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 log = structlog.get_logger()
 
 
 @dataclass
-class Link:
+class ConnectionEnd:
     """How a connection ended: ``problem`` is known before ``ended`` is set."""
 
     ended: anyio.Event = field(default_factory=anyio.Event)
     problem: str = ""
-    last_words: str = ""  # the last line on stderr
+    last_line: str = ""  # the last line on stderr
 
     def end(self, problem: str) -> None:
         """Note the first reason; later ones are its consequences."""
@@ -50,7 +50,7 @@ class Link:
 
 
 @asynccontextmanager
-async def stdio(spec: ServerSpec, link: Link) -> AsyncIterator[TransportStreams]:
+async def stdio(spec: ServerSpec, link: ConnectionEnd) -> AsyncIterator[TransportStreams]:
     """Start the server; its whole process group is gone when the block ends.
 
     Raises:
@@ -80,13 +80,13 @@ async def _read(
     name: str,
     process: Process,
     received: MemoryObjectSendStream[SessionMessage | Exception],
-    link: Link,
+    link: ConnectionEnd,
 ) -> None:
     """Hand on each message; the session sees the stream end when the server is done for."""
     lines = BufferedByteReceiveStream(_pipe(process.stdout))
     noise = 0
     try:
-        while noise < MAX_NOISE:
+        while noise < MAX_STRAY_LINES:
             line = await lines.receive_until(b"\n", MAX_MESSAGE)
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -95,23 +95,23 @@ async def _read(
                 log.debug("mcp_line_is_no_message", server=name)
                 continue
             await received.send(SessionMessage(message))
-        link.end(f"wrote {MAX_NOISE} lines that are no JSON-RPC message")
+        link.end(f"wrote {MAX_STRAY_LINES} lines that are no JSON-RPC message")
     except anyio.DelimiterNotFound:
         link.end(f"sent a message of more than {MAX_MESSAGE // 1024**2} MiB")
     except (*CLOSED, anyio.IncompleteRead):
-        link.end(await _obituary(process, link))
+        link.end(await _exit_problem(process, link))
     received.close()
 
 
-async def _obituary(process: Process, link: Link) -> str:
+async def _exit_problem(process: Process, link: ConnectionEnd) -> str:
     with anyio.move_on_after(GRACE):
         code = await process.wait()
-        return f"ended with exit code {code}" + (link.last_words and f": {link.last_words}")
+        return f"ended with exit code {code}" + (link.last_line and f": {link.last_line}")
     return "closed its output"
 
 
 async def _write(
-    process: Process, to_send: MemoryObjectReceiveStream[SessionMessage], link: Link
+    process: Process, to_send: MemoryObjectReceiveStream[SessionMessage], link: ConnectionEnd
 ) -> None:
     pipe = process.stdin
     try:
@@ -120,19 +120,19 @@ async def _write(
             if pipe is not None:
                 await pipe.send(text.encode() + b"\n")
     except CLOSED:
-        link.end(await _obituary(process, link))
+        link.end(await _exit_problem(process, link))
     finally:
         to_send.close()  # or who still wants to send would wait
 
 
-async def _log(name: str, process: Process, link: Link) -> None:
+async def _log(name: str, process: Process, link: ConnectionEnd) -> None:
     """Log what the server says on stderr at debug level; its last line explains its end."""
     pipe = _pipe(process.stderr)
     with suppress(*CLOSED):
         while True:
             text = (await pipe.receive(MAX_LOG)).decode("utf-8", "replace").strip()
             if text:
-                link.last_words = text.splitlines()[-1].strip()[:MAX_LAST_WORDS]
+                link.last_line = text.splitlines()[-1].strip()[:MAX_LAST_LINE]
                 log.debug("mcp_stderr", server=name, text=text)
             await anyio.sleep(LOG_PAUSE)  # one that writes without end must not keep us busy
 

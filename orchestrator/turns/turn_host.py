@@ -157,7 +157,7 @@ class TurnHost:
         committed = planned.committed
         # The tasks of the wire know nothing of the turn.
         with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
-            services.tools.made(committed.results)
+            services.tools.report_results(committed.results)
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
             if last is not None:
@@ -182,7 +182,7 @@ class TurnHost:
             prompt_records.keep(db, self.turn.id, now, sources)
         pause, notified = services.guard.settle(db, self.turn, commit)
         if pause is None and committed.call_seqs:
-            results = services.tools.journal.run_local(db, self._caller(), committed.call_seqs)
+            results = services.tools.authorizer.run_local(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
         return _Planned(committed, pause, notified)
 

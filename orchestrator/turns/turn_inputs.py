@@ -22,7 +22,7 @@ from orchestrator.outbound.attachments import Pictures
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.spending.spending_guard import SpendingGuard
-from orchestrator.toolcalls.executor import ToolRunner
+from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.turns import eager_subagents
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import LayerRecord, Message
@@ -59,7 +59,7 @@ class InputLoader:
         store: Store,
         agents: Callable[[], AgentsFile],
         prompts: PromptLibrary,
-        tools: ToolRunner,
+        tools: ToolExecutor,
         guard: SpendingGuard,
         pictures: Pictures,
         embeddings: EmbeddingIndex,

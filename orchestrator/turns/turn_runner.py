@@ -170,7 +170,7 @@ class TurnRunner:
             return failed(chat_texts.BROKEN, str(error))
 
     async def _in_worker(self) -> Outcome:
-        await self._inputs.tools.settled()
+        await self._inputs.tools.wait_ready()
         if self._host is not None:
             await self._renew()
         direct = await self._recipe.without_worker(self._hosted)
@@ -217,7 +217,7 @@ class TurnRunner:
         try:
             outcome = await self._judged(await self._recipe.run_on(worker, run, host))
         except WorkerLostError as error:
-            drained = worker.asked and not worker.hung
+            drained = worker.stop_requested and not worker.hung
             outcome = Suspended(Drained()) if drained else Lost(str(error))
         except WorkerError:
             if host.outcome is None:

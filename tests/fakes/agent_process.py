@@ -166,5 +166,5 @@ async def until_state(supervisor: Supervisor, agent_id: str, state: WorkerState)
 async def gone(supervisor: Supervisor, agent_id: str = "work") -> None:
     """Wait until an agent has no process and nothing is done about it."""
     slot = supervisor.slots()[agent_id]
-    while slot.serving:
+    while slot.has_task:
         await slot.changed.wait()

@@ -13,7 +13,7 @@ from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until
 from fakes.daemon import holds
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.processes.worker import started
+from orchestrator.processes.worker import running_worker
 from orchestrator.processes.zygotes import ZygoteClient, Zygotes
 from orchestrator.selftest.process_tree import children
 from thinker.protocol import methods
@@ -50,7 +50,7 @@ async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> Non
     """And the next one is kept for the next."""
     async with (
         stocked() as (keeper, zygote, spare),
-        started(real_spec(tmp_path), keeper.spawn) as worker,
+        running_worker(real_spec(tmp_path), keeper.spawn) as worker,
     ):
         assert worker.pid == spare
         result = await worker.run_turn(turn(), MemoryHost(), 0.0)
@@ -64,7 +64,7 @@ async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) ->
     all_run = anyio.Event()
 
     async def run(name: str, keeper: Zygotes) -> None:
-        async with started(real_spec(tmp_path, name), keeper.spawn) as worker:
+        async with running_worker(real_spec(tmp_path, name), keeper.spawn) as worker:
             pids.add(worker.pid)
             if len(pids) == 4:
                 all_run.set()
@@ -83,7 +83,7 @@ async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
         os.kill(spare, signal.SIGKILL)
         while alive(spare):
             await zygote.peer.request(methods.PING, timeout=LIMIT)
-        async with started(real_spec(tmp_path), keeper.spawn) as worker:
+        async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
             assert worker.pid in children(zygote.pid)
 
 
@@ -99,7 +99,7 @@ async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Pat
             os.kill(zygote.pid, signal.SIGCONT)
 
         tasks.start_soon(wake)
-        async with started(real_spec(tmp_path), keeper.spawn) as worker:
+        async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
             assert worker.pid in children(zygote.pid)
             assert not alive(spare)
 
@@ -108,7 +108,7 @@ async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
     """It does not answer, so that another one becomes the worker, and none is left behind."""
     async with stocked() as (keeper, zygote, spare):
         os.kill(spare, signal.SIGSTOP)
-        async with started(real_spec(tmp_path), keeper.spawn) as worker:
+        async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
             assert worker.pid in {*children(zygote.pid)} - {spare}
             assert not alive(spare)
 
@@ -119,7 +119,7 @@ async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
         tmp_path, environ={"OPENAI_API_KEY": SECRET}, llm_provider="openai", model="gpt"
     )
     with time_limit():
-        async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+        async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
             spare = await spare_of(await until_zygote(keeper), worker.pid)
             while len(sockets := _sockets(spare)) != 3:  # its own and the pair of its event loop
                 await anyio.lowlevel.checkpoint()
@@ -136,7 +136,7 @@ async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> N
     many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
         with time_limit():
-            async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+            async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
                 assert worker.pid in children((await until_zygote(keeper)).pid)
     finally:
         for descriptor in many:

@@ -23,7 +23,7 @@ from orchestrator.journal.turns import sessions
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.processes import launch
 from orchestrator.processes.launch import Endpoint, LaunchSpec
-from orchestrator.processes.worker import started
+from orchestrator.processes.worker import running_worker
 from orchestrator.settings import Settings
 from orchestrator.tools.builtin.catalog import offered
 from thinker.protocol import methods
@@ -104,7 +104,7 @@ async def render(settings: Settings, request: PromptRender, folder: Path) -> Pro
 
 async def _call_worker(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
     launch.write_prompt(spec)
-    async with started(spec) as worker:
+    async with running_worker(spec) as worker:
         try:
             return await worker.peer.call(method, request, answer, timeout=SECONDS)
         except (PeerClosedError, RpcError, TimeoutError) as error:

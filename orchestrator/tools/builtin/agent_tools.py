@@ -15,7 +15,7 @@ from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import Spec
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure, text
-from orchestrator.tools.builtin.spawn_subagent import begun, outcome_of, room_for_one
+from orchestrator.tools.builtin.spawn_subagent import begun, require_capacity, subagent_outcome
 from thinker.formats.prompts.subprompt import as_text, first_message, with_attached
 from thinker.formats.prompts.tooluse import (
     NOTIFY_PARENT,
@@ -61,7 +61,7 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         if begun(db, call):
-            return outcome_of(db, call)
+            return subagent_outcome(db, call)
         name = text(call.arguments, use.init_agent_name_property or "", use.name)
         return _create(db, context, call, helper, name, first_message(use, call.arguments))
 
@@ -117,7 +117,7 @@ def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
             names = ", ".join(known) or "none"
             raise ToolFailure(f"there is no subagent {reference!r} here; there are: {names}")
         told = _message(call.arguments)
-        room_for_one(db, context.agent_id)
+        require_capacity(db, context.agent_id)
         return _begin(db, context, call, helper, reference, spec.name, told)
 
     properties: JsonObject = {
@@ -139,7 +139,7 @@ def _create(
     name: str,
     told: str,
 ) -> str | None:
-    room_for_one(db, context.agent_id)  # before anything is written: a refusal leaves nothing
+    require_capacity(db, context.agent_id)  # before anything is written: a refusal leaves nothing
     lives = helper.resumable
     spec = Spec(
         agent=helper.use.name,
@@ -194,7 +194,7 @@ def _message(given: JsonObject) -> str:
 
 def _referred(db: apsw.Connection, call: Call) -> str | None:
     """What the work has come to, with the name by which more can be asked."""
-    run, result = subagents.of_call(db, call.turn_id, call.seq), outcome_of(db, call)
+    run, result = subagents.of_call(db, call.turn_id, call.seq), subagent_outcome(db, call)
     return result if run is None or result is None else f"{result}\n\nReference: {run.subagent_id}"
 
 

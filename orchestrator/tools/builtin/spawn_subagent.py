@@ -25,10 +25,10 @@ def begun(db: apsw.Connection, call: Call) -> bool:
 
 
 def _outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
-    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)
+    return subagent_outcome(db, call) if begun(db, call) else _spawn(db, context, call)
 
 
-def outcome_of(db: apsw.Connection, call: Call) -> str | None:
+def subagent_outcome(db: apsw.Connection, call: Call) -> str | None:
     """What the work of a call came to; None while it goes on.
 
     Raises:
@@ -47,7 +47,7 @@ def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
     if not task:
         raise ToolFailure("task is empty; write what is to be done")
     wanted = _spec(call.arguments, context.denied_tools)
-    room_for_one(db, context.agent_id)
+    require_capacity(db, context.agent_id)
     wait = call.arguments.get("wait") is not False
     subagent_id = subagents.create(db, call, context.agent_id, wanted, context.now)
     subagents.begin(db, call, subagent_id, context.address, task, context.now, wait=wait)
@@ -56,7 +56,7 @@ def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
     return f"Started subagent {subagent_id}. Its result will come as a message."
 
 
-def room_for_one(db: apsw.Connection, agent_id: str) -> None:
+def require_capacity(db: apsw.Connection, agent_id: str) -> None:
     """Let an agent have one more subagent at work.
 
     Raises:

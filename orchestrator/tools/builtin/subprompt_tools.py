@@ -9,7 +9,7 @@ from orchestrator.journal.turns import subagents, transcript
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import Spec, SubagentRun
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from orchestrator.tools.builtin.spawn_subagent import begun, room_for_one
+from orchestrator.tools.builtin.spawn_subagent import begun, require_capacity
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.subprompt import (
     NO_INPUTS,
@@ -47,7 +47,7 @@ def _begin(
     definition: PromptDefinition,
     use: SubpromptUse,
 ) -> None:
-    room_for_one(db, context.agent_id)
+    require_capacity(db, context.agent_id)
     wanted = Spec(prompt=definition.name, denied_tools=context.denied_tools)
     arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
     subagent_id = subagents.create(db, call, context.agent_id, wanted, context.now)

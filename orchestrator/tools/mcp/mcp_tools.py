@@ -16,7 +16,7 @@ from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 KEY = "_idempotency_key"  # a parameter by which a server knows a repeated call (§4.4)
 MAX_NAME = 64  # characters; what OpenAI and Anthropic take
 DIGEST = 8  # characters of a hash that keeps a shortened name unique
-INTERNAL = ("health",)  # beside names that begin with "_"
+HIDDEN = ("health",)  # beside names that begin with "_"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _safe(text: str) -> str:
 
 
 def _offered(tools: tuple[ServerTool, ...]) -> Iterator[ServerTool]:
-    return (tool for tool in tools if not tool.name.startswith("_") and tool.name not in INTERNAL)
+    return (tool for tool in tools if not tool.name.startswith("_") and tool.name not in HIDDEN)
 
 
 def owner(name: str, servers: Collection[str]) -> str:

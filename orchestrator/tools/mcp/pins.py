@@ -38,10 +38,10 @@ class ToolPins:
         self._store = store
         self._agents = agents
         self._clock = clock
-        self._told = told
+        self._notified = told
         self._lists: dict[str, tuple[ServerTool, ...]] = {}
         self._unread: set[str] = set()  # servers whose newest list was not compared with the pins
-        self._believed: dict[str, frozenset[str]] = {}  # digests by server
+        self._accepted: dict[str, frozenset[str]] = {}  # digests by server
 
     def follow(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
         """These are the servers with pins, and what each of them lists now."""
@@ -58,7 +58,7 @@ class ToolPins:
 
     def usable(self, server: str) -> tuple[ServerTool, ...]:
         """Those of a server's tools that were found to be as they were pinned."""
-        digests = self._believed.get(server, frozenset())
+        digests = self._accepted.get(server, frozenset())
         return tuple(tool for tool in self._lists[server] if tool.digest in digests)
 
     def withheld(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ class ToolPins:
             if tool not in self.usable(server)
         }
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """The operator may have approved tools."""
         self._unread |= {name.partition("/")[0] for name in self.withheld().values()}
 
@@ -87,11 +87,11 @@ class ToolPins:
                 self._unread |= {server} & self._lists.keys()
                 break
             news = True
-            self._believed[server], changed = found
+            self._accepted[server], changed = found
             for tool in changed:
                 log.warning("mcp_tool_changed", server=server, tool=tool)
             if changed:
-                self._told()
+                self._notified()
         return news
 
     def _look(

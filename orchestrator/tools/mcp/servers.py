@@ -19,7 +19,7 @@ from orchestrator.agentsfile import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
 from orchestrator.journal.turns.steps import Call
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import Child, Program, first_of, started
+from orchestrator.processes.child_process import Child, Program, running_child, wait_any
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
@@ -39,18 +39,18 @@ from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.toolhost")
-SETTLE = 10.0  # seconds after a change in which turns wait for the first answer of the servers
-AWAY = 10.0  # seconds that a call waits for the tool host
+READY_WAIT = 10.0  # seconds after a change in which turns wait for the first answer of the servers
+HOST_WAIT = 10.0  # seconds that a call waits for the tool host
 GRACE = 15.0  # seconds beyond a call's own timeout: the tool host waits for its server first
-RERUN = (SideEffect.PURE, SideEffect.KEYED)
-RERUNS = 2  # of a call whose answer was lost
+REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
+MAX_REPEATS = 2  # of a call whose answer was lost
 SET_TIMEOUT = 10.0  # seconds
 SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
 log = structlog.get_logger()
 
 
-class ToolServers:
+class McpServers:
     """All MCP servers. `run` must be running; ``reserved`` are the names of built-in tools."""
 
     def __init__(
@@ -75,7 +75,7 @@ class ToolServers:
         self._history = History()
         self._news = anyio.Event()
         self._set_at = 0.0
-        self._unset = False  # the tool host has not been told of the newest servers
+        self._outdated = False  # the tool host has not been told of the newest servers
         self.tools: Mapping[str, McpTool] = {}
 
     # --- what there is ---------------------------------------------------------------------
@@ -95,23 +95,23 @@ class ToolServers:
         self.pins.follow({n: self._states[n].tools for n in wanted if wanted[n].pin})
         self._history = restarts.forgiven(self._history)
         self._set_at = self._clock()
-        self._unset = True
+        self._outdated = True
         self._refresh()
 
     def states(self) -> tuple[ServerState, ...]:
         """Every server's state, in the order of agents.json."""
         return tuple(self._states.values())
 
-    async def settled(self) -> None:
-        """Wait until each server has connected or failed, for `SETTLE` after a change at most."""
-        while any(map(self._is_new, self._states.values())):
-            left = max(0.0, self._set_at + SETTLE - self._clock())
+    async def wait_ready(self) -> None:
+        """Wait until each server has connected or failed, for `READY_WAIT` after a change at most."""
+        while any(map(self._is_pending, self._states.values())):
+            left = max(0.0, self._set_at + READY_WAIT - self._clock())
             with anyio.move_on_after(left) as waiting:
                 await self._news.wait()
             if waiting.cancelled_caught:
                 return
 
-    def _is_new(self, state: ServerState) -> bool:
+    def _is_pending(self, state: ServerState) -> bool:
         unread = state.state == "connected" and not self.pins.compared(state.name)
         return unread or state.state == "starting"
 
@@ -121,9 +121,9 @@ class ToolServers:
             return chat_texts.TOOL_WITHHELD.format(tool=name)
         return f"there is no tool {name!r} any more; its MCP server is away or was removed"
 
-    def look_again(self) -> None:
+    def recheck_pins(self) -> None:
         """The operator may have approved tools."""
-        self.pins.look_again()
+        self.pins.recheck()
         self._notify()
 
     def _usable(self, state: ServerState) -> tuple[ServerTool, ...]:
@@ -136,7 +136,7 @@ class ToolServers:
             ToolUnavailableError: it certainly did not run.
             ToolLostError: nobody knows whether it ran.
         """
-        with anyio.move_on_after(AWAY):
+        with anyio.move_on_after(HOST_WAIT):
             while (child := self._child) is None or child.peer.closed.is_set():
                 await self._news.wait()
         if child is None or child.peer.closed.is_set():
@@ -162,11 +162,11 @@ class ToolServers:
     async def result(self, tool: McpTool, call: Call) -> ToolResult | None:
         """What came of a call that is in the journal; None when nobody knows whether it ran.
 
-        A call that may be made again (by the class with which it was planned) is, `RERUNS` times.
+        A call that may be made again (by the class with which it was planned) is, `MAX_REPEATS` times.
         """
-        again = call.side_effect in RERUN and call.side_effect is tool.spec.side_effect
+        again = call.side_effect in REPEATABLE and call.side_effect is tool.spec.side_effect
         lost, problem = False, ""
-        for _ in range(1 + RERUNS if again else 1):
+        for _ in range(1 + MAX_REPEATS if again else 1):
             try:
                 answer = await self.call(tool, call.arguments, call.idem_key)
             except ToolUnavailableError as error:
@@ -198,12 +198,14 @@ class ToolServers:
         self._history = restarts.starting(self._history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
         try:
-            async with started(self._program, Child) as child:
+            async with running_child(self._program, Child) as child:
                 self._history = restarts.ready(self._history)
-                child.peer.notifications |= {wire.SERVER_STATE: self._hear}
-                self._unset = True
+                child.peer.notifications |= {wire.SERVER_STATE: self._on_server_state}
+                self._outdated = True
                 await self._monitor(child)
-            kind = restarts.classify(child.code, asked=child.asked, hung=child.hung, oom=False)
+            kind = restarts.classify(
+                child.code, stop_requested=child.stop_requested, hung=child.hung, oom=False
+            )
             reason = f"the tool host ended with exit code {child.code}"
         except (WorkerError, RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
             kind, reason = ExitKind.CRASH, str(error) or "the tool host does not answer"
@@ -220,7 +222,7 @@ class ToolServers:
     async def _monitor(self, child: Child) -> None:
         """Tell it of changes; end it when it hangs or is not needed any more."""
         beats = [self._clock()]
-        child.on_beat = lambda: beats.__setitem__(0, self._clock())
+        child.on_heartbeat = lambda: beats.__setitem__(0, self._clock())
         while not child.exited.is_set() and not child.peer.closed.is_set():
             news = self._news  # taken before anything is awaited, so that none is missed
             if not self._servers:
@@ -231,8 +233,8 @@ class ToolServers:
                 with anyio.move_on_after(ABORT_TIMEOUT):
                     await child.exited.wait()
                 return
-            if self._unset:
-                self._unset = False
+            if self._outdated:
+                self._outdated = False
                 servers = tuple(_spec(name, server) for name, server in self._servers.items())
                 message = ServersSet(servers=servers)
                 await child.peer.call(
@@ -243,9 +245,9 @@ class ToolServers:
             if await self.pins.read():
                 self._refresh()
             with anyio.move_on_after(wire.HEARTBEAT):
-                await first_of(news, child.exited, child.peer.closed)
+                await wait_any(news, child.exited, child.peer.closed)
 
-    def _hear(self, params: JsonValue) -> None:
+    def _on_server_state(self, params: JsonValue) -> None:
         state = ServerState.model_validate(params)
         known = self._states.get(state.name)
         if known is None:

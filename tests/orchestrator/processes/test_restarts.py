@@ -54,13 +54,13 @@ def test_figures_are_those_of_the_contract() -> None:
         (-9, {"oom": True}, ExitKind.OOM),
         (-6, {"hung": True}, ExitKind.HANG),
         (0, {"hung": True}, ExitKind.HANG),
-        (-15, {"asked": True}, ExitKind.CLEAN),
-        (78, {"asked": True}, ExitKind.CLEAN),
+        (-15, {"stop_requested": True}, ExitKind.CLEAN),
+        (78, {"stop_requested": True}, ExitKind.CLEAN),
     ],
 )
 def test_end_of_a_process_is_classified(code: int, flags: dict[str, bool], kind: ExitKind) -> None:
     """What we asked for is never a failure."""
-    known = {"asked": False, "hung": False, "oom": False} | flags
+    known = {"stop_requested": False, "hung": False, "oom": False} | flags
     assert restarts.classify(code, **known) is kind
 
 

@@ -63,15 +63,15 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
             first = worker.pid
             slot.notify()
         clock.now += 14
-        worker.on_beat()
+        worker.on_heartbeat()
         clock.now += 14
-        worker.on_beat()
+        worker.on_heartbeat()
         slot.notify()
         async with supervisor.using("work") as worker:
             assert worker.pid == first
         for _ in range(5):
             clock.now += 12
-            worker.on_beat()
+            worker.on_heartbeat()
         slot.notify()
         await gone(supervisor)
         assert not alive(first)
@@ -111,7 +111,7 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
         tasks.start_soon(run)
         await asked.wait()
         supervisor.define(real_spec(tmp_path), 30)
-        assert not supervisor.slots()["work"].worker.asked  # type: ignore[union-attr] # it runs
+        assert not supervisor.slots()["work"].worker.stop_requested  # type: ignore[union-attr] # it runs
         supervisor.define(real_spec(tmp_path, temperature=1), 30)
         answer.set()
         await finished.wait()
@@ -154,7 +154,7 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
             supervisor.define(fresh, 30)
         await anyio.to_thread.run_sync(gate.write_text, "go")
         await ended.wait()
-        while slot.serving and slot.spec is late:
+        while slot.has_task and slot.spec is late:
             await slot.changed.wait()
         assert outcome == [UnknownAgentError if removed else fresh.argv]
 
@@ -169,7 +169,7 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: st
             supervisor.remove("work")
             result = await worker.run_turn(turn(), MemoryHost(), 0.0)
             assert result.stop_reason is StopReason.DONE
-        while slot.serving:
+        while slot.has_task:
             await slot.changed.wait()
         assert worker.exited.is_set()
         assert not slot.spec.prompt_path.exists()

@@ -21,7 +21,7 @@ from fakes.agent_process import (
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.errors import WorkerError, WorkerLostError
-from orchestrator.processes.worker import started
+from orchestrator.processes.worker import running_worker
 from orchestrator.tools.builtin.clock import GET_TIME
 from thinker.protocol import methods
 from thinker.protocol.messages import ToolResult
@@ -63,7 +63,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
 
     host = MemoryHost(noon)
     with time_limit():
-        async with spawning(mode) as spawn, started(real_spec(tmp_path), spawn) as worker:
+        async with spawning(mode) as spawn, running_worker(real_spec(tmp_path), spawn) as worker:
             assert worker.usable
             assert os.getsid(worker.pid) == worker.pid
             run = turn("t1", "what time is it?", GET_TIME.spec)
@@ -79,7 +79,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
 async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) -> None:
     """Nothing of the daemon's own."""
     with time_limit():
-        async with started(real_spec(tmp_path)) as worker:
+        async with running_worker(real_spec(tmp_path)) as worker:
             names = variables(worker.pid)
     assert names - {"THINKER_PEER_FD"} == set(worker.spec.env)
 
@@ -98,7 +98,7 @@ def answer(frame):
 serve(answer)
 """
     with time_limit():
-        async with started(program(tmp_path, code)) as worker:
+        async with running_worker(program(tmp_path, code)) as worker:
             for number in range(3):
                 run = turn(f"t{number}", "hello", GET_TIME.spec)
                 assert (await worker.run_turn(run, MemoryHost(), 0.0)).text == "['get_time']"
@@ -109,7 +109,7 @@ async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) 
     """`orchestrator prompt show` asks it that way."""
     spec = real_spec(tmp_path, system_prompt="Be brief.")
     with time_limit():
-        async with spawning(mode) as spawn, started(spec, spawn) as worker:
+        async with spawning(mode) as spawn, running_worker(spec, spawn) as worker:
             worker.spec.prompt_path.write_text("Be brief.", "utf-8")
             prompt = await worker.peer.call(
                 methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
@@ -130,7 +130,7 @@ async def test_worker_that_ends_before_it_is_ready_is_an_error(
 ) -> None:
     """With its exit status, or minus the signal."""
     with time_limit(), pytest.raises(WorkerError, match="log says why") as caught:
-        async with started(program(tmp_path, code)):
+        async with running_worker(program(tmp_path, code)):
             pass
     assert caught.value.code == expected
 
@@ -147,7 +147,7 @@ async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: s
                 replace(spec, env={"A": "a\0b"}),
             ):
                 with pytest.raises(WorkerError, match="agent 'work' cannot be started"):
-                    async with started(bad, spawn):
+                    async with running_worker(bad, spawn):
                         pass
 
 
@@ -157,7 +157,7 @@ async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, 
     with time_limit():
         async with spawning(mode) as spawn:
             with pytest.raises(ValueError, match="mine"):
-                async with started(real_spec(tmp_path), spawn) as worker:
+                async with running_worker(real_spec(tmp_path), spawn) as worker:
                     raise ValueError("mine")
             assert not alive(worker.pid)
 
@@ -173,7 +173,7 @@ async def test_answer_that_is_none_is_our_error(tmp_path: Path, answer: str) -> 
     """Of the wrong form, or a failure of the worker: the process is still there."""
     code = f"{READY}{ANSWERS}serve(lambda frame: {answer})"
     with time_limit():
-        async with started(program(tmp_path, code)) as worker:
+        async with running_worker(program(tmp_path, code)) as worker:
             with pytest.raises(WorkerError, match="agent 'work'") as caught:
                 await worker.run_turn(turn(), MemoryHost(), 0.0)
             assert not isinstance(caught.value, WorkerLostError)
@@ -191,7 +191,7 @@ answer = json.loads(wire.makefile("rb").readline())
 raise SystemExit(3 if answer["error"]["code"] == -32001 else 4)
 """
     with time_limit():
-        async with started(program(tmp_path, code)) as worker:
+        async with running_worker(program(tmp_path, code)) as worker:
             await worker.exited.wait()
     assert worker.code == 3
 
@@ -202,7 +202,7 @@ async def test_turn_far_over_its_deadline_has_its_worker_aborted(
     """The stack dump says where it hangs; the turn's owner hears that the worker is lost."""
     code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport signal; signal.pause()"
     with time_limit():
-        async with started(program(tmp_path, code)) as worker:
+        async with running_worker(program(tmp_path, code)) as worker:
             worker.turn_grace = 0.0
             overdue = turn().model_copy(update={"deadline": 0.0})
             with pytest.raises(WorkerLostError, match="hung"):
@@ -225,7 +225,7 @@ open({str(pid_file)!r}, "w").write(str(child.pid))
 signal.pause()
 """
     with time_limit():
-        async with started(program(tmp_path, code)) as worker:
+        async with running_worker(program(tmp_path, code)) as worker:
             watch = os.pidfd_open(int(pid_file.read_text("utf-8")))
         await anyio.wait_readable(watch)
         os.close(watch)
@@ -239,8 +239,8 @@ async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     with time_limit():
         for _ in range(3):
             with pytest.raises(WorkerError):
-                async with started(program(tmp_path, "raise SystemExit(1)")):
+                async with running_worker(program(tmp_path, "raise SystemExit(1)")):
                     pass
-            async with started(program(tmp_path, f"{READY}wire.recv(1)")):
+            async with running_worker(program(tmp_path, f"{READY}wire.recv(1)")):
                 pass
     assert descriptors() <= before

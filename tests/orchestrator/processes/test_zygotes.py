@@ -20,7 +20,7 @@ from fakes.daemon import holds
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.launch import LaunchSpec
-from orchestrator.processes.worker import Worker, started
+from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings, bundled
 from thinker.protocol import methods
@@ -45,7 +45,7 @@ async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
     """Own session, working directory, title and environment; no descriptor of the zygote's."""
     spec = real_spec(tmp_path, temperature=1)
     with time_limit():
-        async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+        async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
             zygote = await until_zygote(keeper)
             assert parent(worker.pid) == zygote.pid
             assert os.getsid(worker.pid) == worker.pid
@@ -66,12 +66,12 @@ async def test_no_key_is_ever_in_the_zygote(tmp_path: Path) -> None:
     env = {"OPENAI_API_KEY": SECRET}
     spec = real_spec(tmp_path, environ=env, llm_provider="openai", model="gpt")
     with time_limit():
-        async with zygotes() as keeper, started(spec, keeper.spawn) as worker:
+        async with zygotes() as keeper, running_worker(spec, keeper.spawn) as worker:
             zygote = await until_zygote(keeper)
             assert parent(worker.pid) == zygote.pid
             assert holds(worker.pid, SECRET)
             assert not holds(zygote.pid, SECRET)
-            async with started(real_spec(tmp_path, "other"), keeper.spawn) as other:
+            async with running_worker(real_spec(tmp_path, "other"), keeper.spawn) as other:
                 assert parent(other.pid) == zygote.pid
                 assert not holds(other.pid, SECRET)
 
@@ -84,7 +84,7 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
     with time_limit():
         async with zygotes() as keeper:
             for some in (spec, replace(spec, env=env)):
-                async with started(some, keeper.spawn) as worker:
+                async with running_worker(some, keeper.spawn) as worker:
                     assert parent(worker.pid) == (await until_zygote(keeper)).pid
                     prompt = await worker.peer.call(
                         methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
@@ -101,7 +101,7 @@ async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, n
     spec = real_spec(tmp_path)
     odd = replace(spec, env={**spec.env, name: "0"})
     with time_limit():
-        async with zygotes() as keeper, started(odd, keeper.spawn) as worker:
+        async with zygotes() as keeper, running_worker(odd, keeper.spawn) as worker:
             assert parent(worker.pid) == os.getpid()
 
 
@@ -111,12 +111,12 @@ async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: P
     with time_limit():
         async with zygotes() as keeper:
             first = await until_zygote(keeper)
-            async with started(spec, keeper.spawn) as worker:
+            async with running_worker(spec, keeper.spawn) as worker:
                 os.kill(first.pid, signal.SIGKILL)
                 await worker.exited.wait()
                 assert (worker.code, worker.usable) == (-signal.SIGKILL, False)
             second = await until_zygote(keeper, first.pid)
-            async with started(spec, keeper.spawn) as worker:
+            async with running_worker(spec, keeper.spawn) as worker:
                 assert parent(worker.pid) == second.pid
                 assert await answers(worker)
 
@@ -127,16 +127,16 @@ async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_pa
     with time_limit():
         async with zygotes() as keeper:
             frozen = await until_zygote(keeper)
-            async with started(spec, keeper.spawn) as old:
+            async with running_worker(spec, keeper.spawn) as old:
                 os.kill(frozen.pid, signal.SIGSTOP)
-                async with started(spec, keeper.spawn) as worker:
+                async with running_worker(spec, keeper.spawn) as worker:
                     assert parent(worker.pid) == os.getpid()
                     assert await answers(worker)
                 fresh = await until_zygote(keeper, frozen.pid)
                 assert await answers(old)
                 assert not frozen.exited.is_set()
             await frozen.exited.wait()
-            async with started(spec, keeper.spawn) as worker:
+            async with running_worker(spec, keeper.spawn) as worker:
                 assert parent(worker.pid) == fresh.pid
         assert old.code == -signal.SIGKILL
 
@@ -149,7 +149,7 @@ async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Pat
             os.kill(frozen.pid, signal.SIGSTOP)
             fresh = await until_zygote(keeper, frozen.pid)
             await frozen.exited.wait()
-            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+            async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
                 assert parent(worker.pid) == fresh.pid
 
 
@@ -158,7 +158,7 @@ async def test_grown_zygote_is_replaced_and_waits_for_its_workers(tmp_path: Path
     with time_limit():
         async with zygotes(growth=-1, ping=0.1) as keeper:
             first = await until_zygote(keeper)
-            async with started(real_spec(tmp_path), keeper.spawn) as worker:
+            async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
                 old = parent(worker.pid)
                 await until_zygote(keeper, old)
                 assert await answers(worker)
@@ -178,12 +178,12 @@ async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
         async with zygotes(code=code) as keeper:
             first = await until_zygote(keeper)
             (code / "new.py").write_text("", "utf-8")
-            keeper._code._looked = 0.0
-            async with started(spec, keeper.spawn):
+            keeper._code._scanned_at = 0.0
+            async with running_worker(spec, keeper.spawn):
                 pass
             await until_zygote(keeper, first.pid)
             await first.exited.wait()
-            async with started(spec, keeper.spawn) as worker:
+            async with running_worker(spec, keeper.spawn) as worker:
                 assert parent(worker.pid) != first.pid
 
 
@@ -194,7 +194,7 @@ async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) 
     with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keeper.run)
-            async with started(spec, keeper.spawn) as worker:
+            async with running_worker(spec, keeper.spawn) as worker:
                 assert parent(worker.pid) == os.getpid()
                 assert await answers(worker)
             tasks.cancel_scope.cancel()
@@ -206,9 +206,9 @@ async def test_late_fork_of_a_frozen_zygote_ends_by_itself(tmp_path: Path) -> No
     with time_limit():
         async with zygotes() as keeper:
             frozen = await until_zygote(keeper)
-            async with started(spec, keeper.spawn) as old:
+            async with running_worker(spec, keeper.spawn) as old:
                 os.kill(frozen.pid, signal.SIGSTOP)
-                async with started(spec, keeper.spawn) as worker:
+                async with running_worker(spec, keeper.spawn) as worker:
                     os.kill(frozen.pid, signal.SIGCONT)
                     assert await answers(worker)
                     assert await answers(old)

@@ -20,7 +20,7 @@ from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from thinker.protocol.messages import JsonObject, ToolResult
 
 
@@ -57,7 +57,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     with opened(tmp_path) as db:
         open_turn(db)
         store, settings = Store(tmp_path / "journal.db"), Settings(home=tmp_path)
-        servers = ToolServers(settings, {}, (), silent_pins(store))
+        servers = McpServers(settings, {}, (), silent_pins(store))
         journal = CallAuthorizer(
             servers, PromptLibrary(settings), ApprovalQueue(store, lambda: 5), lambda: 5
         )

@@ -26,18 +26,18 @@ from orchestrator.settings import Settings
 from orchestrator.toolcalls import executor
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolPending, ToolRunner
+from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolPending, ToolExecutor
 from orchestrator.toolhost.wire import ToolAnswer
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 TASK: JsonObject = {"task": "Count to three."}
 
 
-class UnansweringServers(ToolServers):
+class UnansweringServers(McpServers):
     """MCP servers whose tool host dies during each call."""
 
     async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
@@ -68,9 +68,9 @@ class Bench:
 
     db: apsw.Connection
     tasks: TaskGroup
-    runner: ToolRunner
+    runner: ToolExecutor
     approvals: ApprovalQueue
-    servers: ToolServers
+    servers: McpServers
     context: ToolContext
     changes: list[str]
 
@@ -108,7 +108,7 @@ class Bench:
 
 @asynccontextmanager
 async def running(
-    folder: Path, kind: type[ToolServers] = ToolServers, now: Callable[[], int] = lambda: 5
+    folder: Path, kind: type[McpServers] = McpServers, now: Callable[[], int] = lambda: 5
 ) -> AsyncIterator[Bench]:
     """A turn that has just begun, with its tools."""
     with opened(folder) as db, closing(Store(folder / "journal.db")) as store, time_limit():
@@ -117,7 +117,7 @@ async def running(
         servers = kind(settings, {}, (), silent_pins(store))
         approvals = ApprovalQueue(store, now)
         async with anyio.create_task_group() as tasks:
-            runner = ToolRunner(
+            runner = ToolExecutor(
                 store,
                 servers,
                 PromptLibrary(settings),

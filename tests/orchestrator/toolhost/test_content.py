@@ -15,7 +15,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from orchestrator.toolhost.content import MAX_RESULT, answer
+from orchestrator.toolhost.content import MAX_RESULT, tool_answer
 from thinker.protocol.messages import Image
 
 DATA = b64encode(b"12345").decode()
@@ -50,7 +50,7 @@ DATA = b64encode(b"12345").decode()
 )
 def test_every_kind_of_content_becomes_text(block: ContentBlock, text: str) -> None:
     """What is no text is named with its type and size."""
-    assert answer(CallToolResult(content=[block])).content == text
+    assert tool_answer(CallToolResult(content=[block])).content == text
 
 
 def test_picture_of_a_known_format_goes_along() -> None:
@@ -61,7 +61,7 @@ def test_picture_of_a_known_format_goes_along() -> None:
         ImageContent(type="image", data=png, mime_type="image/jpeg"),
         ImageContent(type="image", data="no base64", mime_type="image/png"),
     ]
-    made = answer(CallToolResult(content=blocks))
+    made = tool_answer(CallToolResult(content=blocks))
     assert made.content == "here:\n[image: image/png, 6 bytes]"
     assert made.images == (Image(media_type="image/png", data=png, about="image/png, 8 bytes"),)
 
@@ -70,24 +70,27 @@ def test_texts_are_joined_and_win_over_structured_content() -> None:
     """Servers send the same thing twice: as text for models that know nothing else."""
     texts: list[ContentBlock] = [TextContent(type="text", text=text) for text in ("a", "b")]
     result = CallToolResult(content=texts, structured_content={"x": 1})
-    assert answer(result).content == "a\nb"
+    assert tool_answer(result).content == "a\nb"
 
 
 def test_structured_content_alone_is_json() -> None:
     """Nothing is lost when there is no text."""
-    assert answer(CallToolResult(content=[], structured_content={"x": [1]})).content == '{"x":[1]}'
+    assert (
+        tool_answer(CallToolResult(content=[], structured_content={"x": [1]})).content
+        == '{"x":[1]}'
+    )
 
 
 def test_error_stays_an_error() -> None:
     """The model can then see that it failed."""
     block = TextContent(type="text", text="no")
-    assert answer(CallToolResult(content=[block], is_error=True)).is_error
+    assert tool_answer(CallToolResult(content=[block], is_error=True)).is_error
 
 
 def test_long_result_is_cut_with_a_note() -> None:
     """At a character's border; and what is no text in UTF-8 does not get further."""
     block = TextContent(type="text", text="ü" * MAX_RESULT + "\ud800")
-    text = answer(CallToolResult(content=[block])).content
+    text = tool_answer(CallToolResult(content=[block])).content
     kept, note = text.split("\n")
     assert kept == "ü" * (MAX_RESULT // 2)
     assert note == f"[cut: the result has {2 * MAX_RESULT + 1} bytes, {MAX_RESULT} are kept]"

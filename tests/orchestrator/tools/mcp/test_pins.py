@@ -65,7 +65,7 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
     assert "orchestrator tools approve files/read" in notice.body
 
     await store.transact(tool_pins.approve, "files/read", "operator", 0)
-    pins.look_again()
+    pins.recheck()
     assert await pins.read()
     assert pins.usable("files") == (tool("x"), tool("b", "write"))
     assert told == ["told"]

@@ -23,17 +23,17 @@ from orchestrator.processes.reaper import members
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
 from orchestrator.tools.mcp.pins import ToolPins
-from orchestrator.tools.mcp.servers import SILENCE, ToolServers
+from orchestrator.tools.mcp.servers import SILENCE, McpServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 pytestmark = pytest.mark.process
 
 
 @asynccontextmanager
-async def running(folder: Path, clock: Clock, **fields: Any) -> AsyncIterator[ToolServers]:
+async def running(folder: Path, clock: Clock, **fields: Any) -> AsyncIterator[McpServers]:
     """Tool servers with the fake as ``s``, connected."""
     with pinned(folder) as pins:
-        servers = ToolServers(Settings(home=folder), os.environ, (), pins, clock, lambda: 0.0)
+        servers = McpServers(Settings(home=folder), os.environ, (), pins, clock, lambda: 0.0)
         assert servers.states() == ()
         servers.define({"s": McpServer.model_validate(entry(folder, "s", **fields))})
         with time_limit():
@@ -54,19 +54,19 @@ def pinned(folder: Path) -> Iterator[ToolPins]:
         store.close()
 
 
-async def until(servers: ToolServers, condition: Callable[[], bool]) -> None:
+async def until(servers: McpServers, condition: Callable[[], bool]) -> None:
     """Wait until something that the servers told makes the condition true."""
     while not condition():
         await servers._news.wait()
 
 
-def pid(servers: ToolServers) -> int:
+def pid(servers: McpServers) -> int:
     """The tool host's process, 0 when there is none."""
     return servers._child.pid if servers._child is not None else 0
 
 
 async def result(
-    servers: ToolServers, name: str, arguments: JsonObject | None = None
+    servers: McpServers, name: str, arguments: JsonObject | None = None
 ) -> ToolResult | None:
     """The result of a call that was planned with the class that its tool has now."""
     tool = servers.tools[name]
@@ -137,7 +137,7 @@ async def test_tool_that_its_server_describes_anew_is_withheld_until_it_is_appro
         await until(servers, lambda: "s_added" in servers.tools)
         assert "s_add" not in servers.tools
         await servers.pins._store.transact(tool_pins.approve, "s", "operator", 0)
-        servers.look_again()
+        servers.recheck_pins()
         await until(servers, lambda: "s_add" in servers.tools)
         assert servers.tools["s_add"].spec.description.startswith("Add; first")
         assert servers.pins.withheld() == {}
@@ -203,11 +203,11 @@ async def test_change_while_pins_are_compared_is_told_at_once(
 async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path) -> None:
     """It is tried again, more and more seldom; turns do not wait for it."""
     with pinned(tmp_path) as pins, time_limit():
-        servers = ToolServers(Settings(home=tmp_path / "missing"), os.environ, (), pins, Clock())
+        servers = McpServers(Settings(home=tmp_path / "missing"), os.environ, (), pins, Clock())
         servers.define({"s": McpServer(command="x"), "old": McpServer(url="http://h", type="sse")})
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(servers.run)
-            await servers.settled()
+            await servers.wait_ready()
             (state,) = servers.states()
             tasks.cancel_scope.cancel()
     assert (state.name, state.state) == ("s", "failed")
