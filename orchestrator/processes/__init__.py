@@ -2,5 +2,5 @@
 
 `launch` turns an agent's definition into a launch spec, `supervisor` keeps one slot per agent by
 the rules of `restarts`, `worker` speaks to one worker, `zygotes` forks workers from a warm process,
-and `reaper` leaves no orphan behind.
+and `reaper` ends orphaned descendants.
 """

@@ -1,8 +1,8 @@
-"""One child process on a wire: spawn, readiness, end. What it does is its subclass's matter.
+"""Start a child process on a socketpair, wait until it is ready, and end it.
 
-The child gets one end of a socketpair and its own session; it is watched and signalled through a
-pidfd, so a signal can never reach a process that took over its number. When the wire ends, the
-child ends by itself; what is left of its session is killed with it.
+The child gets its own session. It is watched and signaled through a pidfd, so a signal can never
+reach another process that reused its number. A child ends by itself when its socket closes; the
+rest of its session is then killed.
 """
 
 import os
@@ -26,16 +26,20 @@ from thinker.protocol import methods
 from thinker.protocol.peer import Peer, connected
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
-NOT_FOUND = 127  # what setpriv, like a shell, says of a missing program
-TERM_TIMEOUT = 3.0  # seconds from asking to killing
-_watched: set[int] = set()  # children that are reaped by `_reap_on_exit`
+NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
+TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
+_watched: set[int] = set()  # children that `_reap_on_exit` reaps
 C = TypeVar("C", bound="Child")
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to start. ``name`` is for messages; ``fd_variable`` tells the child its descriptor."""
+    """A program to start.
+
+    ``name`` is used in messages; ``fd_variable`` is the environment variable that gives the child
+    its socket's descriptor.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -47,9 +51,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Spawned:
-    """A process that was just started: our end of its wire, and how it is reaped.
+    """A process that has just been started, and the parent's end of its socket.
 
-    ``reap`` is awaited once, when it has ended: the exit code, or minus the signal.
+    ``reap`` is awaited once, after the process has ended. It returns the exit code, or minus the
+    signal.
     """
 
     wire: socket.socket
@@ -63,7 +68,7 @@ Spawn = Callable[[Program], Awaitable[Spawned]]
 
 @dataclass
 class Child:
-    """A running process of ours."""
+    """A running child process."""
 
     name: str
     pid: int
@@ -73,27 +78,27 @@ class Child:
     ready: anyio.Event = field(default_factory=anyio.Event)
     exited: anyio.Event = field(default_factory=anyio.Event)
     code: int = 0
-    stop_requested: bool = False  # to end, by us
+    stop_requested: bool = False  # its end is no failure
     hung: bool = False
 
     def stop(self) -> None:
-        """End the wire; the child ends by itself."""
+        """Close the socket; the child then ends by itself."""
         self.stop_requested = True
         self.peer.close()
 
     def abort(self, why: str) -> None:
-        """Have the child print where it hangs, and die."""
+        """Make the child print its stack and die."""
         log.error("child_hung", child=self.name, pid=self.pid, why=why)
         self.hung = True
         self.signal(signal.SIGABRT)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to this very process; nothing happens when it has ended."""
+        """Send a signal to the process, unless it has ended."""
         if not self.exited.is_set():
             signal.pidfd_send_signal(self.pidfd, number)
 
     def register_handlers(self) -> None:
-        """Answer what the child asks; subclasses add their methods."""
+        """Handle the child's notifications; subclasses add their own methods."""
         self.peer.notifications |= {
             methods.READY: lambda _: self.ready.set(),
             methods.HEARTBEAT: lambda _: self.on_heartbeat(),
@@ -104,7 +109,7 @@ async def execute(program: Program) -> Spawned:
     """Start a program as a child of this process.
 
     Raises:
-        WorkerError: it cannot be started.
+        WorkerError: the program cannot be started.
     """
     try:
         ours, theirs = socket.socketpair()
@@ -129,10 +134,10 @@ async def execute(program: Program) -> Spawned:
 async def running_child(
     program: Program, make: Callable[[str, int, int, Peer], C], spawn: Spawn = execute
 ) -> AsyncIterator[C]:
-    """A child that announced readiness; it is gone, and reaped, when the block ends.
+    """Start a child and wait until it is ready; end and reap it when the block ends.
 
     Raises:
-        WorkerError: the child could not be started or ended before it was ready.
+        WorkerError: the child could not be started, or ended before it was ready.
     """
     spawned = await spawn(program)
     try:
@@ -151,14 +156,14 @@ async def running_child(
 
 
 def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
-    """The child and a pidfd of it."""
+    """Return the child and a pidfd for it."""
     try:
         process = subprocess.Popen(
             (*_death_signal_prefix(), *program.argv),
             env={**program.env, program.fd_variable: str(fd)},
             cwd=program.cwd,
             stdin=program.stdin,
-            stdout=2,  # a stray print of a library goes to the log
+            stdout=2,  # a library's stray print goes to the log
             pass_fds=(fd,),
             start_new_session=True,
         )
@@ -176,10 +181,10 @@ def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
 
 @cache
 def _death_signal_prefix() -> tuple[str, ...]:
-    """What to put before a command so that the kernel kills it with us from its first moment.
+    """Return a command prefix that makes the kernel kill the child when this process dies.
 
-    Without it a child sees to that itself, but only after its imports. Some systems have a
-    setpriv that cannot do it, so it is tried once.
+    Children also request this themselves, but only after their imports. The prefix is tried once,
+    because setpriv lacks the option on some systems; it is empty there.
     """
     found = shutil.which("setpriv")
     if found is None:
@@ -190,16 +195,16 @@ def _death_signal_prefix() -> tuple[str, ...]:
 
 
 def cannot_start(program: Program, error: Exception) -> WorkerError:
-    """What to raise when the system refuses."""
+    """Return the error for a program that the system refuses to start."""
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
 async def _reap_on_exit(child: Child, reap: Callable[[], Awaitable[int]]) -> None:
-    """Reap the child as soon as it ends, and kill what is left of its session.
+    """Reap the child as soon as it ends, and kill the rest of its session.
 
-    The session first: until the child is reaped, its number cannot belong to anybody else.
+    The session goes first: until the child is reaped, its number cannot be reused.
     """
-    with anyio.CancelScope(shield=True):  # `_terminate` sees to it that it does end
+    with anyio.CancelScope(shield=True):  # `_terminate` makes sure that the child ends
         await anyio.wait_readable(child.pidfd)
         for pid in members(child.pid):
             with suppress(ProcessLookupError, PermissionError):
@@ -209,7 +214,7 @@ async def _reap_on_exit(child: Child, reap: Callable[[], Awaitable[int]]) -> Non
 
 
 def is_watched(process: Process) -> bool:
-    """Whether it was started here, and so is reaped here."""
+    """Return whether this module started the process, and so reaps it."""
     return process.pid in _watched
 
 
@@ -232,7 +237,7 @@ async def _wait_ready(child: Child) -> None:
         if child.code == NOT_FOUND:
             raise WorkerError(f"{child.name} cannot be started: there is no such program")
         raise WorkerError(
-            f"{child.name} ended at its start with exit code {child.code}; its log says why",
+            f"{child.name} ended during start-up with exit code {child.code}; see its log",
             child.code,
         )
     if not child.ready.is_set():
@@ -241,7 +246,7 @@ async def _wait_ready(child: Child) -> None:
 
 
 async def _terminate(child: Child) -> None:
-    """End-of-file, then TERM, then KILL, each with its time; one that hangs gets none."""
+    """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child at once."""
     child.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):
         with anyio.move_on_after(0 if child.hung else TERM_TIMEOUT):

@@ -1,7 +1,7 @@
-"""From an agent definition to a launch spec: prompt file, environment, argv. Starts nothing.
+"""Turn an agent definition into a launch spec: prompt file, environment, argv. Starts nothing.
 
-The worker's environment is built from nothing: a few inherited variables, the ``THINKER_*``
-table, the key of the agent's own provider and the agent's own ``env`` (design §2).
+The worker's environment holds a few inherited variables, the ``THINKER_*`` settings, the key of
+the agent's own provider and the agent's own ``env``, and nothing more.
 """
 
 import sys
@@ -18,12 +18,12 @@ from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.providers import PROVIDERS
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
-SEED_TEMPERATURE = 0.4  # what seed 002's system uses when an agent sets none
+DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The provider that an agent really uses, after ``auto`` was resolved."""
+    """The provider and model of an agent, with ``auto`` resolved."""
 
     provider: str
     model: str
@@ -32,9 +32,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """One child, as data. ``prompt`` is what its prompt file holds; None is no such file.
+    """All that is needed to start a worker.
 
-    ``parent`` is the agent whose subagent it is.
+    ``prompt`` is the text of its prompt file; None means that it has none. ``parent`` is set for
+    a subagent: the agent that it works for.
     """
 
     agent_id: str
@@ -50,9 +51,10 @@ class LaunchSpec:
 def resolve(
     definition: AgentDefinition, environ: Mapping[str, str], local: tuple[Endpoint, ...]
 ) -> Endpoint:
-    """The endpoint of an agent; ``auto`` takes the first key, else a local server, else demo.
+    """Return an agent's endpoint.
 
-    ``local`` are the servers found listening on this machine (Ollama, LM Studio).
+    ``auto`` selects the first provider with a key, otherwise a local server, otherwise ``demo``.
+    ``local`` are the model servers that listen on this machine (Ollama, LM Studio).
     """
     if definition.llm_provider != "auto":
         model = definition.model or PROVIDERS[definition.llm_provider].default_model
@@ -69,7 +71,7 @@ def resolve(
 def prepare(
     definition: AgentDefinition, settings: Settings, endpoint: Endpoint, environ: Mapping[str, str]
 ) -> LaunchSpec:
-    """The launch spec of an agent. Pure but for looking up where templates lie."""
+    """Return the launch spec of an agent. The only side effect is checking for user templates."""
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
     prompt = definition.system_prompt or None
@@ -80,7 +82,7 @@ def prepare(
             "model": endpoint.model,
             "base_url": endpoint.base_url,
             "fallback_models": definition.fallback_models,
-            "temperature": SEED_TEMPERATURE
+            "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
             "max_steps": definition.max_steps,
@@ -127,27 +129,27 @@ def prepare(
 
 
 def _template(settings: Settings, name: str) -> Path:
-    """The user's own template of this name, else the bundled one."""
-    own = settings.paths.prompts / name
-    return own if own.exists() else bundled("prompts") / name
+    """Return the user's own template of this name, otherwise the bundled one."""
+    path = settings.paths.prompts / name
+    return path if path.exists() else bundled("prompts") / name
 
 
 def write_prompt(spec: LaunchSpec) -> None:
-    """Write the agent's prompt file (0600, replaced whole), or remove it when it has none."""
+    """Replace the agent's prompt file (mode 0600), or remove it when the agent has no prompt."""
     if spec.prompt is None:
         spec.prompt_path.unlink(missing_ok=True)
     else:
         write_private(spec.prompt_path, spec.prompt.encode("utf-8", "replace"))
 
 
-def _embeddings(wanted: EmbeddingsModel | None) -> dict[str, str | int]:
-    if wanted is None:
+def _embeddings(model: EmbeddingsModel | None) -> dict[str, str | int]:
+    if model is None:
         return {}
     return {
-        "embeddings_provider": wanted.provider or "",
-        "embeddings_model": wanted.model,
-        "embeddings_base_url": wanted.base_url or "",
-        "embeddings_dimensions": wanted.dimensions or 0,
+        "embeddings_provider": model.provider or "",
+        "embeddings_model": model.model,
+        "embeddings_base_url": model.base_url or "",
+        "embeddings_dimensions": model.dimensions or 0,
     }
 
 

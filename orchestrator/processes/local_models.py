@@ -1,4 +1,4 @@
-"""Which model servers listen on this machine, for ``"llmProvider": "auto"``."""
+"""Find model servers that listen on this machine, for ``"llmProvider": "auto"``."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ class _Models(BaseModel):
 async def local_servers(
     providers: Iterable[Provider] = PROVIDERS.values(),
 ) -> tuple[Endpoint, ...]:
-    """The local servers that answer and have a model, in the order of ``providers``."""
+    """Return the local servers that answer and have a model, in the order of ``providers``."""
     local = [provider for provider in providers if provider.local]
     found: dict[str, Endpoint] = {}
 
@@ -49,8 +49,8 @@ async def _listens(url: str) -> bool:
 
 
 async def _first_model(url: str) -> str:
-    """The model that a server names first; empty when it names none."""
-    # Loading the HTTP client and the certificates is a fifth of a start, mostly for nobody.
+    """Return the model that a server lists first; empty when it lists none."""
+    # Loading the HTTP client and certificates takes a fifth of the start, mostly unneeded.
     from thinker.http.client import HttpError, open_client  # noqa: PLC0415 - see above
 
     async with open_client(connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT) as client:

@@ -1,4 +1,4 @@
-"""What descendants leave behind: found in /proc, adopted in the place of init, ended and reaped."""
+"""Find orphaned descendants in /proc, adopt them in place of init, end and reap them."""
 
 import ctypes
 import os
@@ -12,12 +12,12 @@ import anyio
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 STAT_SIZE = 4096  # bytes; a line of 52 numbers and a short name
-FINAL_CHECKS = 100  # at what is left in the end
-FINAL_PAUSE = 0.01  # seconds between two of them
+FINAL_CHECKS = 100  # for remaining processes when the daemon ends
+FINAL_PAUSE = 0.01  # seconds between two checks
 
 
 class Process(NamedTuple):
-    """A process and whose it is."""
+    """A process with its parent, process group and session."""
 
     pid: int
     parent: int
@@ -26,7 +26,7 @@ class Process(NamedTuple):
 
 
 def processes() -> Iterator[Process]:
-    """Every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
+    """Yield every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
     for pid in _pids():
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may hold anything.
@@ -40,7 +40,7 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> bytes:
-    """Read without the layers of a file object: there may be hundreds, and a chat that waits."""
+    """Read the file without a file object: there may be hundreds of processes to read."""
     fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     try:
         return os.read(fd, STAT_SIZE)
@@ -49,34 +49,33 @@ def _stat(pid: int) -> bytes:
 
 
 def members(session: int, group: int | None = None) -> Iterator[int]:
-    """The processes of a session, or of one group in it."""
+    """Yield the processes of a session, or of one process group in it."""
     for pid in _pids():
-        with suppress(OSError):  # it ended meanwhile, or nobody may ask
+        with suppress(OSError):  # it ended meanwhile, or belongs to another user
             if os.getsid(pid) == session and group in (None, os.getpgid(pid)):
                 yield pid
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever our descendants leave behind, in the place of init."""
+    """Become the parent of orphaned descendants, in place of init."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-async def reap_orphans(ours: Callable[[Process], bool], *, end: bool) -> None:
-    """Reap what was left behind to us, until cancelled; ``end`` it first (P1, P2).
+async def reap_orphans(reaped_elsewhere: Callable[[Process], bool], *, end: bool) -> None:
+    """Reap orphans that this process has adopted, until canceled; kill them first if ``end``.
 
-    A process that has made a session of its own outlives its parent's. It becomes our child at the
-    moment in which that parent dies, and SIGCHLD tells of it. ``ours`` are the children that
-    somebody else reaps.
+    A process with a session of its own survives its parent's session. It becomes a child of this
+    process when its parent dies, which raises SIGCHLD.
     """
     with anyio.open_signal_receiver(signal.SIGCHLD) as signals:
         async for _ in signals:
             for process in processes():
-                if process.parent == os.getpid() and not ours(process):
+                if process.parent == os.getpid() and not reaped_elsewhere(process):
                     _reap(process.pid, end=end)
 
 
 def end_orphans() -> None:
-    """End whatever is left below this process, when it has no children of its own any more."""
+    """Kill and reap all remaining children, once those that others reap are gone."""
     for _ in range(FINAL_CHECKS):
         left = [process.pid for process in processes() if process.parent == os.getpid()]
         if not left:

@@ -1,7 +1,7 @@
-"""When a worker is started again: states, one transition function, back-off and quarantine.
+"""Decide when a worker is started again: states, back-off and quarantine.
 
-Pure: times and chance are parameters. Figures from reference/reliability.md §3 (P4, P5): five
-unclean exits in five minutes put this agent alone in quarantine, with a probe every 15 minutes.
+Pure: times and jitter are parameters. Five unclean exits within five minutes quarantine one agent,
+which is then probed every 15 minutes.
 """
 
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ PERIOD = 300.0  # seconds in which unclean exits are counted
 INTENSITY = 5  # unclean exits in a period that quarantine the agent
 CAP = 60.0  # seconds of back-off at most
 HEALTHY = 600.0  # seconds of running after which a probe has passed
-PROBE = 900.0  # seconds between two tries in quarantine
-EXIT_CONFIG = 78  # EX_CONFIG: trying again without a change of configuration is useless
-OOM_WEIGHT = 2  # a worker that ran out of memory counts double (P5)
+PROBE = 900.0  # seconds between two probes of a quarantined agent
+EXIT_CONFIG = 78  # EX_CONFIG (sysexits.h): a retry needs a changed configuration
+OOM_WEIGHT = 2  # unclean exits that running out of memory counts as
 
 
 class WorkerState(StrEnum):
-    """Where an agent's worker is."""
+    """The state of an agent's worker."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -31,7 +31,7 @@ class WorkerState(StrEnum):
 class ExitKind(StrEnum):
     """How a worker's process ended."""
 
-    CLEAN = "clean"  # exit 0, or ended by us on purpose
+    CLEAN = "clean"  # exit 0, or ended on request
     CONFIG = "config"
     CRASH = "crash"
     HANG = "hang"
@@ -40,7 +40,7 @@ class ExitKind(StrEnum):
 
 @dataclass(frozen=True)
 class History:
-    """What is remembered of an agent's worker; times in seconds of a monotonic clock."""
+    """The state and past failures of an agent's worker; times in seconds of a monotonic clock."""
 
     state: WorkerState = WorkerState.STOPPED
     failures: tuple[float, ...] = ()
@@ -48,11 +48,11 @@ class History:
     retry_at: float = 0.0
     restarts: int = 0
     reason: str = ""
-    probing: bool = False  # started out of quarantine and not yet healthy
+    probing: bool = False  # started from quarantine and not healthy yet
 
 
 def classify(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitKind:
-    """The kind of an end: ``code`` is the exit status, or minus the signal."""
+    """Return how a process ended; ``code`` is its exit status, or minus the signal."""
     if stop_requested:
         return ExitKind.CLEAN
     if hung:
@@ -65,26 +65,26 @@ def classify(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitK
 
 
 def starting(history: History, now: float) -> History:
-    """A process is being started."""
+    """Record that a process is being started."""
     probing = history.state is WorkerState.QUARANTINED
     return replace(history, state=WorkerState.STARTING, started=now, probing=probing)
 
 
 def ready(history: History) -> History:
-    """The process announced readiness."""
+    """Record that the process is ready."""
     return replace(history, state=WorkerState.RUNNING)
 
 
 def stopping(history: History) -> History:
-    """The process was asked to end."""
+    """Record that the process is being stopped."""
     return replace(history, state=WorkerState.STOPPING)
 
 
 def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: float) -> History:
-    """The process ended; ``jitter`` is uniform in 0.5 … 1.5.
+    """Record the end of the process; ``jitter`` is uniform in 0.5 … 1.5.
 
-    The first failure in a period restarts at once, so that one crash costs the chat nothing; the
-    following ones wait 1, 2, 4 … 60 seconds. A failed probe goes back into quarantine.
+    The first failure in a period restarts at once, so that a single crash delays no answer. The
+    next ones wait 1, 2, 4 … 60 seconds. A failed probe returns to quarantine.
     """
     if kind is ExitKind.CLEAN:
         return replace(history, state=WorkerState.STOPPED, reason="")
@@ -105,12 +105,12 @@ def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: flo
 
 
 def delay(failures: int) -> float:
-    """Seconds before the start after this many recent failures, without jitter."""
+    """Return the seconds to wait after this many recent failures, without jitter."""
     return 0.0 if failures <= 1 else min(CAP, 2.0 ** (failures - 2))
 
 
 def forgiven(history: History) -> History:
-    """An operator, or a changed configuration, gives the agent a fresh start."""
+    """Forget all failures, after an operator's command or a changed configuration."""
     held = history.state in (WorkerState.BACKOFF, WorkerState.QUARANTINED, WorkerState.FATAL)
     return replace(
         history,
@@ -123,7 +123,7 @@ def forgiven(history: History) -> History:
 
 
 def wait(history: History, now: float) -> float | None:
-    """Seconds until a start is allowed; None when only a change or an operator can help."""
+    """Return the seconds until a start is allowed; None until an operator or a change allows it."""
     if history.state is WorkerState.FATAL:
         return None
     if history.state in (WorkerState.BACKOFF, WorkerState.QUARANTINED):

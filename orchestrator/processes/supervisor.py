@@ -1,7 +1,7 @@
-"""All workers: started on demand, shared by concurrent callers, stopped when idle.
+"""Start workers on demand, share them between callers, stop them when idle.
 
-Each agent has a slot with its own history; a worker that crashes, hangs or leaks changes nothing
-for the other slots. Failures are handled by `orchestrator.processes.restarts`, one pure function.
+Each agent has a slot with its own history, so a worker that crashes, hangs or leaks does not
+affect other agents. `orchestrator.processes.restarts` decides when a worker is started again.
 """
 
 import random
@@ -25,34 +25,33 @@ from orchestrator.processes.child_process import Spawn, execute, wait_any
 from orchestrator.processes.launch import LaunchSpec, write_prompt
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, running_worker
+from orchestrator.wakeup import Wakeup
 
-HEARTBEATS_MISSED = 3
-HEARTBEAT = 5.0  # seconds, as thinker.protocol.env says
-ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill (P6)
+HEARTBEATS_MISSED = 3  # after which a worker counts as hung
+HEARTBEAT = 5.0  # seconds; the default of heartbeats in thinker.protocol.env
+ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
 log = structlog.get_logger()
 
 
 @dataclass
-class Slot:
-    """One agent's place: its launch spec, what happened so far, and its worker if it has one."""
+class Slot(Wakeup):
+    """One agent's launch spec, the history of its workers, and the running one, if any."""
 
     spec: LaunchSpec
     idle_seconds: float
     history: History = field(default_factory=History)
     worker: Worker | None = None
-    changed: anyio.Event = field(default_factory=anyio.Event)
-    callers: int = 0  # callers that wait for, or use, the worker
+    callers: int = 0  # that wait for the worker or use it
     idle_since: float = 0.0
-    has_task: bool = False  # a task lives for this slot
+    has_task: bool = False  # `Supervisor._run_slot` runs
 
-    def notify(self) -> None:
-        """Wake whoever waits for a change of state."""
-        self.changed.set()
-        self.changed = anyio.Event()
+    def __post_init__(self) -> None:
+        """Let tasks wait for changes of the slot."""
+        super().__init__()
 
 
 class Supervisor:
-    """Owns every worker process, started by ``spawn``. ``tasks`` must outlive it."""
+    """Runs one worker process per agent. ``tasks`` must outlive it."""
 
     def __init__(
         self,
@@ -69,7 +68,7 @@ class Supervisor:
         self.stopping = False
 
     def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
-        """Add an agent, or change one: a running worker of the old spec drains and goes."""
+        """Add or change an agent; a running worker of the old spec drains and ends."""
         slot = self._slots.get(spec.agent_id)
         if slot is None:
             self._slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
@@ -80,16 +79,16 @@ class Supervisor:
             slot.history = restarts.forgiven(slot.history)
             if slot.worker is not None:
                 slot.worker.drain()
-            slot.notify()
+            slot.wake()
 
     def remove(self, agent_id: str) -> None:
-        """Forget an agent; its worker finishes the turns it has and goes."""
+        """Forget an agent; its worker finishes its turns and ends."""
         slot = self._slots.pop(agent_id, None)
         if slot is not None:
             if slot.worker is not None:
                 slot.worker.stop_requested = True
             slot.spec.prompt_path.unlink(missing_ok=True)
-            slot.notify()
+            slot.wake()
 
     def resume(self, agent_id: str) -> None:
         """Give a quarantined agent a fresh start.
@@ -99,21 +98,21 @@ class Supervisor:
         """
         slot = self._slot(agent_id)
         slot.history = restarts.forgiven(slot.history)
-        slot.notify()
+        slot.wake()
 
     def slots(self) -> Mapping[str, Slot]:
-        """Every agent's slot, for `orchestrator status`."""
+        """Return every agent's slot by agent id."""
         return self._slots
 
     def pids(self) -> list[int]:
-        """The processes of the workers that run."""
+        """Return the process ids of the running workers."""
         return [slot.worker.pid for slot in list(self._slots.values()) if slot.worker is not None]
 
     @asynccontextmanager
     async def using(self, agent_id: str) -> AsyncIterator[Worker]:
-        """The agent's running worker, started if need be, and kept while the block lasts.
+        """Use the agent's worker, started if needed, and keep it while the block lasts.
 
-        Waits through a back-off. Concurrent callers share one start.
+        Waits until a back-off is over. Concurrent callers share one start.
 
         Raises:
             UnknownAgentError: the agent was removed, or the daemon stops.
@@ -132,7 +131,7 @@ class Supervisor:
             slot.callers -= 1
             slot.idle_since = self._clock()
             if self.stopping or slot.worker is None or slot.worker.stop_requested:
-                slot.notify()  # somebody waits for its last user
+                slot.wake()  # its end waits for its last user
 
     async def available(self, agent_id: str) -> None:
         """Wait until a quarantined agent may be tried again.
@@ -156,12 +155,12 @@ class Supervisor:
         raise UnknownAgentError(f"agent {slot.spec.agent_id!r} is gone")
 
     async def drain(self, seconds: float) -> None:
-        """Ask every worker to stop at its next step boundary; wait until they are gone."""
+        """Stop every worker at its next step boundary; wait up to ``seconds`` for their callers."""
         self.stopping = True
         for slot in self._slots.values():
             if slot.worker is not None:
                 slot.worker.drain()
-            slot.notify()
+            slot.wake()
         with anyio.move_on_after(seconds):
             for slot in list(self._slots.values()):
                 while slot.callers:
@@ -179,11 +178,11 @@ class Supervisor:
             raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
 
     def _accepts_turns(self, slot: Slot) -> bool:
-        """Whether the slot still takes turns."""
+        """Return whether the slot still takes turns."""
         return self._slots.get(slot.spec.agent_id) is slot and not self.stopping
 
     async def _start_or_wait(self, slot: Slot) -> None:
-        """Start the slot's worker, or wait until something about it changes."""
+        """Start the slot's worker if no task runs it, and wait until the slot changes."""
         if not slot.has_task:
             delay = restarts.wait(slot.history, self._clock())
             quarantined = slot.history.state is WorkerState.QUARANTINED and delay
@@ -197,8 +196,8 @@ class Supervisor:
         await slot.changed.wait()
 
     async def _run_slot(self, slot: Slot) -> None:
-        """One incarnation of the slot's worker, after its back-off, if it is still wanted."""
-        structlog.contextvars.clear_contextvars()  # it outlives the turn that wanted it first
+        """Run one worker after the back-off, if it still has callers then."""
+        structlog.contextvars.clear_contextvars()  # it outlives the turn that started it
         try:
             while self._accepts_turns(slot) and slot.callers:
                 delay = restarts.wait(slot.history, self._clock())
@@ -209,10 +208,10 @@ class Supervisor:
                     await slot.changed.wait()
         finally:
             slot.has_task = False
-            slot.notify()
+            slot.wake()
 
     async def _run_worker(self, slot: Slot) -> None:
-        """From the start of a process to its end; what went wrong is in the slot's history."""
+        """Run a process from start to end, and record its end in the slot's history."""
         spec = slot.spec
         slot.history = restarts.starting(slot.history, self._clock())
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
@@ -225,7 +224,7 @@ class Supervisor:
                 slot.history = restarts.ready(slot.history)
                 took = round((self._clock() - slot.history.started) * 1000, 1)
                 log.info("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
-                slot.notify()
+                slot.wake()
                 await self._monitor(slot, worker)
                 slot.history = restarts.stopping(slot.history)
             kind = restarts.classify(
@@ -243,7 +242,7 @@ class Supervisor:
             log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
 
     async def _monitor(self, slot: Slot, worker: Worker) -> None:
-        """Watch a running worker until it ends, is asked to, hangs or has been idle too long."""
+        """Watch a worker until it ends, hangs, has to stop or has been idle too long."""
         beats = [self._clock()]
         worker.on_heartbeat = lambda: beats.__setitem__(0, self._clock())
         while not worker.exited.is_set() and not worker.peer.closed.is_set():

@@ -1,4 +1,4 @@
-"""One incarnation of a worker: the turns that it runs, and what it asks for them."""
+"""A running worker process: the turns given to it, and the requests that it makes for them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,49 +32,49 @@ from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 from thinker.protocol.turn_cache import NOT_KEPT, SentTurnCache
 
 Answer = TypeVar("Answer", bound=Frozen)
-ASK_GRACE = 15.0  # seconds beyond what the child gives its model
+ASK_GRACE = 15.0  # seconds beyond the time that the worker gives its model
 TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker counts as hung
 
 
 class WorkerHost(Protocol):
-    """Who keeps a turn's journal while a worker runs it."""
+    """Serves the requests of a worker about one turn."""
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3."""
+        """Commit a step (T3)."""
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """Policy, T4, effect, T5."""
+        """Run a planned tool call and return its result (T4, effect, T5)."""
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Messages that came while the turn ran, now part of it."""
+        """Add messages that arrived during the turn to it, and return them."""
 
     def show(self, text: str) -> None:
-        """The answer so far."""
+        """Show the answer so far."""
 
 
 @dataclass
 class Worker(Child):
-    """A running child. Requests of turns that it does not run (any more) are refused."""
+    """A running worker. Its requests about turns that it does not run are refused."""
 
     spec: LaunchSpec = field(kw_only=True)
     turns: dict[str, WorkerHost] = field(default_factory=dict)
     turn_grace: float = TURN_GRACE  # seconds
-    embedded: set[str] = field(default_factory=set)  # texts about tools that it has vectors of
+    embedded: set[str] = field(default_factory=set)  # tool descriptions whose vectors it has
     turn_cache: SentTurnCache = field(default_factory=SentTurnCache)
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
     def usable(self) -> bool:
-        """Whether a new turn may be given to it."""
+        """Whether the worker can take a new turn."""
         ending = self.stop_requested or self.hung
         return not (ending or self.exited.is_set() or self.peer.closed.is_set())
 
     async def run_turn(self, run: TurnRun, host: WorkerHost, now: float) -> TurnResult:
-        """Let the child run a turn to its end.
+        """Let the worker run a turn to its end.
 
         Raises:
-            WorkerLostError: the child went away, or did not end the turn long after its deadline.
-            WorkerError: it answered with an error.
+            WorkerLostError: the worker ended, or ran the turn far beyond its deadline.
+            WorkerError: the worker answered with an error.
         """
         self.turns[run.turn_id] = host
         failpoint("run_turn:before")
@@ -106,10 +106,10 @@ class Worker(Child):
         return await call(self.turn_cache.shortened(run))
 
     async def ask(self, method: str, params: Frozen, result: type[Answer]) -> Answer:
-        """Let the child's model do what belongs to no turn.
+        """Send a request that belongs to no turn, and return the answer.
 
         Raises:
-            WorkerError: the child went away, or answered with an error, or not in time.
+            WorkerError: the worker ended, answered with an error, or did not answer in time.
         """
         name = f"agent {self.spec.agent_id!r}: {method}"
         try:
@@ -122,11 +122,11 @@ class Worker(Child):
             raise WorkerError(f"{name}: {error}") from error
 
     def drain(self) -> None:
-        """Ask the child to leave each turn at its next step boundary."""
+        """Make the worker leave each turn at its next step boundary."""
         self.stop_requested = True
         self.peer.notify(methods.DRAIN)
 
-    # --- what the child asks for ---------------------------------------------------------------
+    # --- requests of the worker ----------------------------------------------------------------
 
     def _host(self, turn_id: str) -> WorkerHost:
         host = self.turns.get(turn_id)
@@ -153,7 +153,7 @@ class Worker(Child):
             host.show(delta.text)
 
     def register_handlers(self) -> None:
-        """Answer what the child asks."""
+        """Handle the worker's requests and notifications."""
         super().register_handlers()
         self.peer.requests |= {
             methods.STEP_COMMIT: self._commit,
@@ -165,10 +165,10 @@ class Worker(Child):
 
 @asynccontextmanager
 async def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Worker]:
-    """A child that announced readiness; it is gone, and reaped, when the block ends.
+    """Start a worker and wait until it is ready; end it when the block ends.
 
     Raises:
-        WorkerError: the child could not be started or ended before it was ready.
+        WorkerError: the worker could not be started, or ended before it was ready.
     """
     program = Program(
         f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"

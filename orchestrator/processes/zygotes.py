@@ -1,9 +1,15 @@
-"""Workers forked from a warm process: ready in milliseconds, most of their memory shared.
+"""Fork workers from a warm process: they are ready in milliseconds and share most memory.
 
-The zygote (`thinker.zygote`) is a child like others; what it forks are its children, watched and
-signalled by us through pidfds, and reaped by it when we say so. It gets no key: a worker reads its
-environment from a file that only passes through. When it dies its workers die with it, and their
-turns go on in new ones. While there is none, and for what cannot be forked, workers are executed.
+- `Zygotes` keeps one zygote process running, replaces it when its code changes, it grows or hangs,
+  and spawns workers: forked from the zygote, or executed where a fork is impossible.
+- `ZygoteClient` is the supervisor's side of one zygote process (`thinker.zygote`): it requests
+  forks and the exit codes of forked workers.
+- `SourceFiles` detects changed code.
+
+Forked workers are the zygote's children: the supervisor watches and signals them through pidfds,
+and the zygote reaps them on request. The zygote never sees a key: a worker reads its environment
+from a file descriptor that only passes through. When a zygote dies, its workers die too, and
+their turns continue in new workers.
 """
 
 import os
@@ -36,24 +42,22 @@ from orchestrator.processes.child_process import (
 from orchestrator.processes.launch import WORKER
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.settings import Settings, bundled
+from orchestrator.wakeup import Wakeup
 from thinker.protocol import env, methods
 from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.methods import Forked, Reaped
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "thinker.zygote")
-START_WAIT = 2.0  # seconds that a worker waits for a zygote that is just starting
-TIMEOUT = 2.0  # seconds; nothing that it is asked takes it more than a few milliseconds
-SOURCE_CHECK = 1.0  # seconds between two looks at the code
-PING = 10.0  # seconds between two looks at a zygote
-DRAIN_TIMEOUT = 10.0  # seconds that its workers get to end before it does, when all ends
-GROWTH = 32 * 1024 * 1024  # bytes that it may have more than when it was ready
-STARTABLE = (
-    WorkerState.STOPPED,
-    WorkerState.STARTING,
-)  # a zygote is, or is just about to be, started
+START_WAIT = 2.0  # seconds that a worker waits for a zygote that is starting
+TIMEOUT = 2.0  # seconds; every request takes a zygote a few milliseconds
+SOURCE_CHECK = 1.0  # seconds between two checks for changed code
+PING = 10.0  # seconds between two checks of a zygote
+DRAIN_TIMEOUT = 10.0  # seconds for its workers to end when the daemon stops
+GROWTH = 32 * 1024 * 1024  # bytes beyond its size when it was ready
+EXPECTED = (WorkerState.STOPPED, WorkerState.STARTING)  # states that lead to a ready zygote
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
-# Read when an interpreter or its libraries start, which a forked worker does not.
+# Prefixes of variables that are read when an interpreter or its libraries start.
 STARTUP_VARIABLES = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
 PACKAGE = Path(env.__file__).parent.parent
 LIBRARIES = Path(anyio.__file__).parent.parent  # changes when something is installed
@@ -62,19 +66,19 @@ log = structlog.get_logger()
 
 @dataclass
 class ZygoteClient(Child):
-    """A running zygote. ``descriptors`` is the socket that takes those of new workers."""
+    """A running zygote. ``descriptors`` is the socket that takes descriptors for new workers."""
 
     descriptors: socket.socket = field(kw_only=True)
     workers: int = 0  # forked and not reaped
     retired: anyio.Event = field(default_factory=anyio.Event)
-    _reaped: anyio.Event = field(default_factory=anyio.Event)
+    _reaped: Wakeup = field(default_factory=Wakeup)
 
     async def fork(self, program: Program) -> Spawned:
         """Fork a worker.
 
         Raises:
             WorkerError: the system refuses.
-            PeerClosedError, RpcError, OSError, ValidationError: this zygote cannot do it.
+            PeerClosedError, RpcError, OSError, ValidationError: this zygote failed to fork.
         """
         try:
             program.cwd.stat()
@@ -82,14 +86,14 @@ class ZygoteClient(Child):
             ours, theirs = socket.socketpair()
         except (OSError, ValueError) as error:
             raise cannot_start(program, error) from error
-        # What waits here is short, and whoever is cancelled meanwhile must know of the worker.
+        # Shielded: a caller that is canceled must not lose track of the new worker.
         with theirs, anyio.CancelScope(shield=True):
             try:
                 self._send(theirs.fileno(), start)
                 answer = await self.peer.call(methods.FORK, None, Forked, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
-                ours.close()  # a worker that comes too late ends at once
+                ours.close()  # a worker that starts too late ends at once
                 raise
         self.workers += 1
         return Spawned(ours, answer.pid, pidfd, partial(self._reap, answer.pid))
@@ -101,7 +105,7 @@ class ZygoteClient(Child):
             socket.send_fds(self.descriptors, [b"."], [wire, file.fileno()])
 
     async def _reap(self, pid: int) -> int:
-        """The exit code of a worker that has ended; -SIGKILL when nobody can tell."""
+        """Return the exit code of a worker that has ended; -SIGKILL without an answer."""
         try:
             ended = Forked(pid=pid)
             code = (await self.peer.call(methods.REAP, ended, Reaped, timeout=TIMEOUT)).code
@@ -109,23 +113,26 @@ class ZygoteClient(Child):
             code = -signal.SIGKILL
             self.signal(signal.SIGKILL)
         self.workers -= 1
-        self._reaped.set()
-        self._reaped = anyio.Event()
+        self._reaped.wake()
         return code
 
     async def drained(self) -> None:
-        """Wait until it has no worker any more, or has ended itself."""
+        """Wait until the last worker has been reaped, or the zygote has ended."""
         while self.workers and not self.exited.is_set():
-            await wait_any(self._reaped, self.exited)
+            await wait_any(self._reaped.changed, self.exited)
 
     def memory(self) -> int:
-        """Its resident memory in bytes (proc_pid_statm(5), the second field)."""
+        """Return its resident memory in bytes (proc_pid_statm(5), the second field)."""
         pages = Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
 class Zygotes:
-    """Keeps one zygote ready; `run` must be running. ``growth`` in bytes, ``ping`` in seconds."""
+    """Keeps one zygote ready while `run` runs, and spawns workers from it.
+
+    ``growth``: bytes after which a zygote is replaced. ``ping``: seconds between two checks.
+    ``code``: the folder whose changes replace it.
+    """
 
     def __init__(
         self,
@@ -136,24 +143,24 @@ class Zygotes:
         ping: float = PING,
         code: Path = PACKAGE,
     ) -> None:
-        told = ThinkerSettings(
+        thinker = ThinkerSettings(
             default_system_prompt_path=bundled("prompts") / "default-system-prompt.md",
             skills_dirs=(bundled("skills"), settings.paths.skills),
         )
-        self._env = {**inherited(environ), **told.to_env()}
+        self._env = {**inherited(environ), **thinker.to_env()}
         self._cwd = settings.home
         self._growth = growth
         self._ping = ping
         self._code = SourceFiles(code)
         self._history = History()
         self._zygote: ZygoteClient | None = None
-        self._changed = anyio.Event()
+        self._changes = Wakeup()
 
     async def spawn(self, program: Program) -> Spawned:
-        """Start a worker: forked if that is possible, else executed.
+        """Start a worker: fork it if possible, otherwise execute it.
 
         Raises:
-            WorkerError: it cannot be started.
+            WorkerError: the worker cannot be started.
         """
         zygote = await self.ready() if self._can_fork(program) else None
         if zygote is not None:
@@ -165,24 +172,24 @@ class Zygotes:
         return await execute(program)
 
     def _can_fork(self, program: Program) -> bool:
-        """Whether a fork would be the same process."""
+        """Return whether a forked worker would equal an executed one."""
         return program.argv == WORKER and _startup_variables(program.env) == _startup_variables(
             self._env
         )
 
     async def ready(self) -> ZygoteClient | None:
-        """A zygote of the newest code, waited for if it is just starting."""
+        """Return a zygote of the newest code, or None; wait for one that is starting."""
         if self._zygote is not None and self._code.changed():
             self._retire(self._zygote, ExitKind.CLEAN, "the code changed")
         with anyio.move_on_after(START_WAIT):
-            while self._zygote is None and self._history.state in STARTABLE:
-                await self._changed.wait()
+            while self._zygote is None and self._history.state in EXPECTED:
+                await self._changes.changed.wait()
         return self._zygote
 
     # --- the process -----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Keep a zygote ready, until cancelled. Those that are retired stay with their workers."""
+        """Keep a zygote ready until canceled. A retired one lives on until its last worker ends."""
         async with anyio.create_task_group() as tasks:
             while True:
                 with anyio.move_on_after(restarts.wait(self._history, time.monotonic())):
@@ -190,17 +197,17 @@ class Zygotes:
                 self._history = restarts.starting(self._history, time.monotonic())
                 tasks.start_soon(self._run_zygote)
                 while self._history.state in {WorkerState.STARTING, WorkerState.RUNNING}:
-                    await self._changed.wait()
+                    await self._changes.changed.wait()
 
     async def _run_zygote(self) -> None:
-        """One zygote, from its start to the end of its last worker."""
+        """Run one zygote from its start to the end of its last worker."""
         try:
             async with self._started() as zygote:
                 self._history = restarts.ready(self._history)
                 took = round((time.monotonic() - self._history.started) * 1000, 1)
                 log.info("zygote_ready", pid=zygote.pid, ms=took)
                 self._zygote = zygote
-                self._notify()
+                self._changes.wake()
                 try:
                     await self._monitor(zygote)
                     await zygote.drained()
@@ -228,7 +235,7 @@ class Zygotes:
                 yield zygote
 
     async def _monitor(self, zygote: ZygoteClient) -> None:
-        """Look after a zygote until it is retired."""
+        """Watch a zygote until it is retired: retire it when it ends, hangs or grows."""
         size = zygote.memory()
         while not zygote.retired.is_set():
             with anyio.move_on_after(self._ping):
@@ -248,7 +255,7 @@ class Zygotes:
                 self._retire(zygote, ExitKind.CLEAN, reason)
 
     def _retire(self, zygote: ZygoteClient, kind: ExitKind, reason: str) -> None:
-        """Give it no more work; once it has no workers, it goes."""
+        """Fork no more workers from a zygote; it ends after its last worker."""
         if zygote.retired.is_set():
             return
         zygote.retired.set()
@@ -259,15 +266,11 @@ class Zygotes:
     def _ended(self, kind: ExitKind, reason: str) -> None:
         jitter = random.uniform(0.5, 1.5)  # noqa: S311 - not a secret
         self._history = restarts.ended(self._history, kind, reason, time.monotonic(), jitter)
-        self._notify()
-
-    def _notify(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._changes.wake()
 
 
 class SourceFiles:
-    """The files that workers are made of: their names, times and sizes."""
+    """The Python files that workers run, by path, time and size."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -275,7 +278,7 @@ class SourceFiles:
         self._scanned_at = 0.0
 
     def changed(self) -> bool:
-        """Whether anything changed since the last time that this was asked; looks once a second."""
+        """Return whether a file has changed since the last scan; scans once per `SOURCE_CHECK`."""
         now = time.monotonic()
         if now - self._scanned_at < SOURCE_CHECK:
             return False
@@ -288,7 +291,7 @@ class SourceFiles:
 
 
 def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
-    """All Python files below a folder; with scandir, as somebody waits for a worker."""
+    """Yield all Python files below a folder; scandir, because a turn waits for its worker."""
     with suppress(OSError), os.scandir(folder) as entries:  # an upgrade may take it away
         for entry in entries:
             if entry.name.endswith(".py"):

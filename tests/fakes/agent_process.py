@@ -114,7 +114,7 @@ async def until_zygote(keeper: Zygotes, other_than: int = 0) -> ZygoteClient:
     """Wait for a zygote that is ready, and another one than a process."""
     with time_limit():
         while (found := keeper._zygote) is None or found.pid == other_than:
-            await keeper._changed.wait()
+            await keeper._changes.changed.wait()
     return found
 
 

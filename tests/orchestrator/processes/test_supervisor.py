@@ -61,18 +61,18 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
         async with supervisor.using("work") as worker:
             clock.now += 1
             first = worker.pid
-            slot.notify()
+            slot.wake()
         clock.now += 14
         worker.on_heartbeat()
         clock.now += 14
         worker.on_heartbeat()
-        slot.notify()
+        slot.wake()
         async with supervisor.using("work") as worker:
             assert worker.pid == first
         for _ in range(5):
             clock.now += 12
             worker.on_heartbeat()
-        slot.notify()
+        slot.wake()
         await gone(supervisor)
         assert not alive(first)
         assert slot.history.state is WorkerState.STOPPED

@@ -103,7 +103,7 @@ async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path, mode: str
                 await slot.changed.wait()
                 if slot.history.state is WorkerState.BACKOFF and clock.now < slot.history.retry_at:
                     clock.now = slot.history.retry_at
-                    slot.notify()
+                    slot.wake()
 
         tasks.start_soon(pass_time)
 
@@ -198,7 +198,7 @@ async def test_frozen_worker_is_detected_by_its_silence_and_killed(
         await until_state(supervisor, "work", WorkerState.RUNNING)
         await anyio.wait_all_tasks_blocked()
         clock.now += HEARTBEAT * HEARTBEATS_MISSED + 1
-        slot.notify()
+        slot.wake()
         await lost.wait()
         await gone(supervisor)
         assert not alive(frozen[0])

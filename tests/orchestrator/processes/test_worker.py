@@ -129,7 +129,7 @@ async def test_worker_that_ends_before_it_is_ready_is_an_error(
     tmp_path: Path, code: str, expected: int
 ) -> None:
     """With its exit status, or minus the signal."""
-    with time_limit(), pytest.raises(WorkerError, match="log says why") as caught:
+    with time_limit(), pytest.raises(WorkerError, match="see its log") as caught:
         async with running_worker(program(tmp_path, code)):
             pass
     assert caught.value.code == expected
