@@ -1,4 +1,4 @@
-"""The tool host: a process of its own that holds the sessions with all MCP servers.
+"""The tool host: a separate process that holds the sessions with all MCP servers.
 
-It alone loads the MCP library. It can be killed and restarted; only calls in flight notice.
+Only this process loads the MCP library. Killing or restarting it affects only calls in flight.
 """

@@ -1,4 +1,4 @@
-"""``python -P -m orchestrator.toolhost``: started by the supervisor, ends with its wire."""
+"""``python -P -m orchestrator.toolhost``: started by the supervisor, ends with its socket."""
 
 import faulthandler
 import logging
@@ -21,10 +21,10 @@ log = structlog.get_logger()
 
 
 class _LibraryLog(logging.Handler):
-    """What the SDK logs, in our format: it would write to stderr as it likes."""
+    """Logs the SDK's messages in the daemon's format; otherwise they go to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass it on, for those who look closely: what matters we find out ourselves."""
+        """Log at debug level: the sessions report failures themselves."""
         log.debug("mcp_library", logger=record.name, text=record.getMessage())
 
 
@@ -38,18 +38,18 @@ async def _serve(fd: int) -> None:
 
 
 def _is_server(process: Process) -> bool:
-    """What the SDK's transport reaps: the leader of a group of our session, or soon to be one."""
+    """Return whether the transport reaps it: a group leader of this session, or a future one."""
     return process.session == os.getsid(0) and process.group in {process.pid, os.getpgid(0)}
 
 
 def main() -> None:
-    """Hold MCP servers until the supervisor goes."""
+    """Serve the supervisor until it ends."""
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
     logs.configure(os.environ.get(wire.LOG_VARIABLE, "info"))
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING)
     logging.captureWarnings(capture=True)
     die_with(os.getppid())
-    adopt_orphans()  # a server's helpers may outlive it, but not us: then the supervisor gets them
+    adopt_orphans()  # a server's children may outlive the server, but not this process
     anyio.run(_serve, int(os.environ[wire.FD_VARIABLE]))
     end_orphans()
 
@@ -57,4 +57,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
     sys.stdout.flush()
-    os._exit(0)  # threads that still wait for a server would keep the process alive
+    os._exit(0)  # threads that wait for a server would keep the process alive

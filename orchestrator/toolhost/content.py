@@ -1,4 +1,4 @@
-"""From what an MCP server sends to what the model reads."""
+"""Convert the results of MCP servers into text and images for the model."""
 
 from base64 import b64decode
 from collections.abc import Iterable
@@ -18,12 +18,15 @@ from orchestrator.toolhost.wire import ToolAnswer
 from thinker.formats.images import MAX_PICTURE, media_type
 from thinker.protocol.messages import Image
 
-MAX_PICTURES = 7_800_000  # bytes of all: a frame has 16 MiB
-MAX_RESULT = 1024 * 1024  # bytes of a result that are kept
+MAX_PICTURES = 7_800_000  # bytes of all images; they must fit a frame of 16 MiB
+MAX_RESULT = 1024 * 1024  # bytes of text
 
 
 def tool_answer(result: CallToolResult) -> ToolAnswer:
-    """Text and pictures as they are, everything else as a note; structured content without text."""
+    """Return a result's text and images, with notes in place of other content.
+
+    Structured content is used only when there is no text.
+    """
     images = tuple(_images(result.content))
     shown = {image.data for image in images}
     rest = (b for b in result.content if not isinstance(b, ImageContent) or b.data not in shown)
@@ -34,7 +37,7 @@ def tool_answer(result: CallToolResult) -> ToolAnswer:
 
 
 def _images(blocks: Iterable[ContentBlock]) -> Iterable[Image]:
-    """The pictures that a model may be shown: of a known format, and not too large together."""
+    """Yield images of a known format, as long as they fit the limits together."""
     room = MAX_PICTURES
     for block in blocks:
         if isinstance(block, ImageContent):
@@ -46,7 +49,7 @@ def _images(blocks: Iterable[ContentBlock]) -> Iterable[Image]:
 
 
 def _first_bytes(data: str) -> bytes:
-    """The bytes by which a format is known; none where the text is not base64 to its end."""
+    """Return the bytes that identify a format; none if the text is not base64."""
     try:
         return b64decode(data, validate=True)[:16]
     except ValueError:
@@ -68,7 +71,7 @@ def _parts(blocks: Iterable[ContentBlock]) -> Iterable[str]:
 
 
 def _size(data: str) -> int:
-    """How many bytes base64 text stands for."""
+    """Return the number of bytes that base64 text encodes."""
     return len(data.rstrip("=")) * 3 // 4
 
 

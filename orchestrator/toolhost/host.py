@@ -1,4 +1,4 @@
-"""All MCP servers of one host, as the supervisor wants them."""
+"""Hold the sessions with all MCP servers, as the supervisor configures them."""
 
 import os
 from dataclasses import dataclass, field
@@ -23,15 +23,15 @@ from thinker.protocol.peer import Peer, RequestHandler, RpcError
 
 @dataclass
 class _RunningServer:
-    """A server and the task that runs it."""
+    """A session and the task that runs it."""
 
-    server: McpSession
+    session: McpSession
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
 class ToolHost:
-    """Serves the supervisor on one wire. ``tasks`` must outlive it."""
+    """Serves the supervisor on one socket. ``tasks`` must outlive it."""
 
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
@@ -43,7 +43,7 @@ class ToolHost:
         }
 
     async def serve(self, peer: Peer) -> None:
-        """Announce readiness, then beat until the wire ends."""
+        """Announce readiness, then send heartbeats until the socket closes."""
         self._peer = peer
         peer.notify(methods.READY, Ready(pid=os.getpid(), provider="", model=""))
         while not peer.closed.is_set():
@@ -52,28 +52,28 @@ class ToolHost:
             peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
 
     async def _set_servers(self, params: JsonValue) -> RequestAccepted:
-        wanted = {spec.name: spec for spec in ServersSet.model_validate(params).servers}
-        for name, place in list(self._servers.items()):
-            if wanted.get(name) != place.server.spec:
-                place.scope.cancel()
-                if name not in wanted:
+        specs = {spec.name: spec for spec in ServersSet.model_validate(params).servers}
+        for name, server in list(self._servers.items()):
+            if specs.get(name) != server.session.spec:
+                server.scope.cancel()
+                if name not in specs:
                     del self._servers[name]
-        for name, spec in wanted.items():
+        for name, spec in specs.items():
             old = self._servers.get(name)
-            if old is None or old.server.spec != spec:
-                place = self._servers[name] = _RunningServer(McpSession(spec, self._report))
-                self._tasks.start_soon(self._run, place, old)
+            if old is None or old.session.spec != spec:
+                server = self._servers[name] = _RunningServer(McpSession(spec, self._report))
+                self._tasks.start_soon(self._run, server, old)
         return RequestAccepted()
 
-    async def _run(self, place: _RunningServer, old: _RunningServer | None) -> None:
-        """Run a server, after the one whose place it takes has gone."""
+    async def _run(self, server: _RunningServer, old: _RunningServer | None) -> None:
+        """Run a server, once the one that it replaces has ended."""
         try:
-            with place.scope:
+            with server.scope:
                 if old is not None:
                     await old.ended.wait()
-                await place.server.run()
+                await server.session.run()
         finally:
-            place.ended.set()
+            server.ended.set()
 
     def _report(self, state: ServerState) -> None:
         if self._peer is not None:
@@ -81,7 +81,7 @@ class ToolHost:
 
     async def _call(self, params: JsonValue) -> ToolAnswer:
         request = ToolRequest.model_validate(params)
-        place = self._servers.get(request.server)
-        if place is None:
+        server = self._servers.get(request.server)
+        if server is None:
             raise RpcError(wire.NOT_SENT, f"there is no server {request.server!r} any more")
-        return await place.server.call(request)
+        return await server.session.call(request)

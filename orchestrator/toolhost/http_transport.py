@@ -1,4 +1,4 @@
-"""An MCP server at an address: streamable HTTP, with a cap on what one answer may hold."""
+"""Reach an MCP server by streamable HTTP, with a limit on the size of one answer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,12 +11,12 @@ from orchestrator.toolhost.stdio_transport import MAX_MESSAGE
 from orchestrator.toolhost.wire import ServerSpec
 
 CONNECT = 10.0  # seconds
-READ = 930.0  # seconds of silence: more than the longest call may take
+READ = 930.0  # seconds of silence; more than the longest timeout of a call
 
 
 @asynccontextmanager
 async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
-    """Reach the server; redirects to another origin are not followed, by the SDK (S36)."""
+    """Connect to the server. The SDK follows no redirects to another origin."""
     async with (
         httpx2.AsyncClient(
             headers={"Accept-Encoding": "identity", **spec.headers},
@@ -31,7 +31,7 @@ async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
 
 
 class _Capped(httpx2.AsyncHTTPTransport):
-    """The SDK caps events; this caps all other bodies."""
+    """Limits the size of bodies that are no event streams; the SDK limits events."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)

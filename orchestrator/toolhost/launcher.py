@@ -1,7 +1,7 @@
-"""Becomes an MCP server: started as ``python -I -S launcher.py PARENT COMMAND ARGS``.
+"""Execute an MCP server: ``python -I -S launcher.py PARENT COMMAND ARGS``.
 
-Run as a file, so that it loads nothing: it gives the server a process group of its own and the
-kernel's order to die with the tool host, then turns into it.
+Runs as a file, so that it imports nothing of this package. It gives the server its own process
+group, makes the kernel kill it when the tool host dies, and then executes it.
 """
 
 import ctypes
@@ -10,18 +10,18 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-NOT_FOUND = 127  # as a shell reports it
+NOT_FOUND = 127  # exit code, as of a shell
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies, now if it did already."""
+    """Make the kernel kill this process when its parent dies, or at once if it has died."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def main(parent: int, command: list[str]) -> None:
-    """Turn into ``command``."""
+    """Replace this process with ``command``."""
     os.setpgid(0, 0)
     die_with(parent)
     try:

@@ -1,4 +1,4 @@
-"""One MCP server: connected, followed, connected again when it fails, and called."""
+"""Keep one MCP server connected, read its list of tools, and call them."""
 
 import hashlib
 import math
@@ -46,23 +46,23 @@ from thinker.protocol.messages import MAX_DEPTH, too_deep
 from thinker.protocol.peer import RpcError
 
 CONNECT_TIMEOUT = 30.0  # seconds until the first list of tools; npx may have to download
-CONNECT_WAIT = 10.0  # seconds that a call waits for a server that is being connected again
-HEALTHY = 60.0  # seconds after which an end counts as the first failure again
-PULSE = 30.0  # seconds between two looks at an idle server
+CONNECT_WAIT = 10.0  # seconds that a call waits for a server that is reconnecting
+HEALTHY = 60.0  # seconds of connection after which the count of failures starts again
+PULSE = 30.0  # seconds between two checks of an idle server
 MAX_TOOLS = 500  # of one server
-MAX_LIST = 4 * 1024 * 1024  # bytes of all its tools
-# Errors after which nobody knows whether the tool ran: made by the SDK when an answer is missing
-# or broken, or by a server that failed inside.
+MAX_LIST = 4 * 1024 * 1024  # bytes of all tools of one server
+# Errors after which it is unknown whether the tool ran: from the SDK for a missing or broken
+# answer, or from a server with an internal error.
 UNSURE = (CONNECTION_CLOSED, REQUEST_TIMEOUT, INTERNAL_ERROR, PARSE_ERROR)
 log = structlog.get_logger()
 
 
-class ServerUnusable(Exception):  # noqa: N818 - what a foreign server did, not an error of ours
-    """The server cannot be used as it is; the text says why."""
+class ServerUnusable(Exception):  # noqa: N818 - a state of a foreign server, not a fault here
+    """The server cannot be used; the message says why."""
 
 
 class McpSession:
-    """One configured server. ``report`` is told of every change of its state."""
+    """The session with one configured server. ``report`` is called with every new state."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class McpSession:
         self._calls = 0
 
     async def run(self) -> None:
-        """Keep the server connected until cancelled; nothing that it does comes out of here."""
+        """Keep the server connected until canceled. Its failures are logged and reported."""
         failures = 0
         self._report(self._state)
         while True:
@@ -96,7 +96,7 @@ class McpSession:
             await anyio.sleep(delay(failures) * self._jitter())
 
     async def _session(self, link: ConnectionEnd) -> None:
-        """One connection, from its start to its end, which is always an exception."""
+        """Run one connection; its end is always an exception."""
         transport = stdio(self.spec, link) if self.spec.command else http(self.spec)
         with anyio.fail_after(CONNECT_TIMEOUT) as bound:
             async with Client(
@@ -109,14 +109,15 @@ class McpSession:
                 bound.deadline = math.inf
                 self._client = client
                 self._connected.set()
-                log.info("mcp_server_connected", server=self.spec.name, tools=self._count())
+                tools = len(self._state.tools)
+                log.info("mcp_server_connected", server=self.spec.name, tools=tools)
                 try:
                     await self._follow(client, link)
-                finally:  # before the client is closed, which takes its time
+                finally:  # closing the client takes a while
                     self._client, self._connected = None, anyio.Event()
 
     async def _follow(self, client: Client, link: ConnectionEnd) -> None:
-        """Read the list again when it changed, or to see whether an idle server still answers."""
+        """Read the list when it has changed, and to check that an idle server still answers."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_ended, link)
             tasks.start_soon(self._listen, client)
@@ -129,7 +130,7 @@ class McpSession:
                         await self._list(client)
 
     async def _listen(self, client: Client) -> None:
-        """Servers of the newest protocol tell of changes only those who asked."""
+        """Subscribe to changes of the list, as servers of the newest protocol require."""
         tools = client.server_capabilities.tools
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools and tools.list_changed:
             with suppress(MCPError, RuntimeError, TimeoutError):  # the pulse finds changes as well
@@ -168,14 +169,11 @@ class McpSession:
             self._state = new
             self._report(new)
 
-    def _count(self) -> int:
-        return len(self._state.tools)
-
     async def call(self, request: ToolRequest) -> ToolAnswer:
         """Call a tool.
 
         Raises:
-            RpcError: ``NOT_SENT`` or ``LOST``.
+            RpcError: with the code ``NOT_SENT`` (it did not run) or ``LOST`` (unknown).
         """
         self._calls += 1
         try:
@@ -192,19 +190,18 @@ class McpSession:
     async def _request(self, client: Client, request: ToolRequest) -> ToolAnswer:
         try:
             with anyio.fail_after(request.timeout):
-                told = cast("RequestParamsMeta", {ENV: request.env}) if request.env else None
-                return tool_answer(
-                    await client.call_tool(request.tool, request.arguments, meta=told)
-                )
+                meta = cast("RequestParamsMeta", {ENV: request.env}) if request.env else None
+                result = await client.call_tool(request.tool, request.arguments, meta=meta)
+                return tool_answer(result)
         except TimeoutError as error:
             raise RpcError(LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:
-            self._changed.set()  # see at once whether it is still there
+            self._changed.set()  # check at once whether the server still answers
             if error.code in UNSURE:
                 raise RpcError(LOST, error.message) from error
             return ToolAnswer(content=error.message, is_error=True)
         except (RuntimeError, ValidationError) as error:
-            text = f"the tool ran, but what it answered cannot be used: {error}"
+            text = f"the tool ran, but its answer cannot be used: {error}"
             return ToolAnswer(content=text, is_error=True)
 
 
@@ -226,18 +223,18 @@ def _tool(tool: Tool) -> ServerTool:
 
 
 def _digest(tool: Tool) -> str:
-    """Of name, title, description, schemas and annotations, whatever their keys' order.
+    """Hash name, title, description, schemas and annotations, in any order of their keys.
 
-    What only programs look at (``_meta``, icons) may change from list to list.
+    ``_meta`` and icons may change from list to list: models do not see them.
     """
-    said = tool.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    shown = tool.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
+    return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _reason(error: BaseException, link: ConnectionEnd) -> str:
-    """Why a connection ended: what we found, else what became of it, else the first cause."""
+    """Return why a connection ended: a finding of this module, else its end, else its cause."""
     found = (str(cause) for cause in _causes(error) if isinstance(cause, ServerUnusable))
-    problem = next(found, link.problem)  # a server that we leave for what we found ends, too
+    problem = next(found, link.problem)  # a connection that is left ends, too: findings first
     if problem:
         return problem
     first = next(_causes(error))

@@ -1,7 +1,7 @@
-"""An MCP server as a child process: one JSON-RPC message per line on its stdin and stdout.
+"""Run an MCP server as a child process: one JSON-RPC message per line on stdin and stdout.
 
-Not the SDK's own transport, which buffers a line of any length (F14) and hands on more of the
-environment than `inherited` allows (S36).
+It replaces the SDK's own transport, which buffers a line of any length and passes on more of the
+environment than `inherited` allows.
 """
 
 import os
@@ -25,11 +25,11 @@ from orchestrator.toolhost import launcher
 from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.env import inherited
 
-MAX_MESSAGE = 4 * 1024 * 1024  # bytes; F14
+MAX_MESSAGE = 4 * 1024 * 1024  # bytes
 MAX_STRAY_LINES = 1000  # lines that are no message before the server counts as broken
-MAX_LOG = 64 * 1024  # bytes of stderr that are logged at once
-LOG_PAUSE = 0.01  # seconds between two
-MAX_LAST_LINE = 300  # characters of it that an error repeats
+MAX_LOG = 64 * 1024  # bytes of stderr in one log record
+LOG_PAUSE = 0.01  # seconds between two log records
+MAX_LAST_LINE = 300  # characters of stderr in an error message
 GRACE = 1.0  # seconds between end-of-file, TERM and KILL
 CLOSED = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ class ConnectionEnd:
     last_line: str = ""  # the last line on stderr
 
     def end(self, problem: str) -> None:
-        """Note the first reason; later ones are its consequences."""
+        """Keep the first reason; later ones are its consequences."""
         self.problem = self.problem or problem
         self.ended.set()
 
@@ -54,11 +54,11 @@ async def stdio(spec: ServerSpec, link: ConnectionEnd) -> AsyncIterator[Transpor
     """Start the server; its whole process group is gone when the block ends.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the server cannot be started.
     """
     argv = [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), spec.command]
     env = {**inherited(os.environ), **spec.env}
-    with anyio.CancelScope(shield=True):  # or nobody would have what was just started
+    with anyio.CancelScope(shield=True):  # a new process must not get lost
         process = await anyio.open_process([*argv, *spec.args], env=env, cwd=spec.cwd)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
@@ -82,7 +82,7 @@ async def _read(
     received: MemoryObjectSendStream[SessionMessage | Exception],
     link: ConnectionEnd,
 ) -> None:
-    """Hand on each message; the session sees the stream end when the server is done for."""
+    """Pass each message on, and close the stream when the server ends or is broken."""
     lines = BufferedByteReceiveStream(_pipe(process.stdout))
     noise = 0
     try:
@@ -122,11 +122,11 @@ async def _write(
     except CLOSED:
         link.end(await _exit_problem(process, link))
     finally:
-        to_send.close()  # or who still wants to send would wait
+        to_send.close()  # otherwise senders would wait
 
 
 async def _log(name: str, process: Process, link: ConnectionEnd) -> None:
-    """Log what the server says on stderr at debug level; its last line explains its end."""
+    """Log the server's stderr at debug level, and keep its last line for the error message."""
     pipe = _pipe(process.stderr)
     with suppress(*CLOSED):
         while True:
@@ -134,17 +134,17 @@ async def _log(name: str, process: Process, link: ConnectionEnd) -> None:
             if text:
                 link.last_line = text.splitlines()[-1].strip()[:MAX_LAST_LINE]
                 log.debug("mcp_stderr", server=name, text=text)
-            await anyio.sleep(LOG_PAUSE)  # one that writes without end must not keep us busy
+            await anyio.sleep(LOG_PAUSE)  # endless output must not take the whole CPU
 
 
 def _pipe(stream: ByteReceiveStream | None) -> ByteReceiveStream:
     if stream is None:
-        raise OSError("a process without pipes")  # cannot be: they are asked for
+        raise OSError("the process has no pipes")  # cannot happen: `stdio` opens them
     return stream
 
 
 async def _stop(process: Process) -> None:
-    """End-of-file, TERM, KILL, each with its time, for the whole group."""
+    """Send end-of-file, TERM and KILL to the whole process group, `GRACE` apart."""
     if process.stdin is not None:
         with suppress(*CLOSED):
             await process.stdin.aclose()
@@ -154,5 +154,5 @@ async def _stop(process: Process) -> None:
         for pid in members(os.getsid(0), process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-    with anyio.move_on_after(GRACE):  # what is cancelled here kills the process by itself
+    with anyio.move_on_after(GRACE):  # a canceled `aclose` kills the process
         await process.aclose()

@@ -1,7 +1,7 @@
 """The wire between supervisor and tool host.
 
 Supervisor to tool host: ``servers/set``, ``tools/call`` (requests). Tool host to supervisor:
-``ready``, ``heartbeat`` as every child of ours, and ``server/state`` (notifications).
+``ready`` and ``heartbeat``, as from every child process, and ``server/state`` (notifications).
 """
 
 from typing import Literal, TypeAlias
@@ -10,19 +10,19 @@ from pydantic import Field
 
 from thinker.protocol.messages import Frozen, Image, JsonObject
 
-SERVERS_SET = "servers/set"  # ServersSet → Accepted
+SERVERS_SET = "servers/set"  # ServersSet → RequestAccepted
 TOOLS_CALL = "tools/call"  # ToolRequest → ToolAnswer
 SERVER_STATE = "server/state"  # notification ServerState
 
 FD_VARIABLE = "ORCHESTRATOR_TOOLHOST_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
-HEARTBEAT = 5.0  # seconds between two beats
+HEARTBEAT = 5.0  # seconds between two heartbeats
 
 ENV = "orchestrator/env"  # in the _meta of a call: the variables of a prompt's tool entry
 
-# How a call ends without an answer; codes of error answers.
-NOT_SENT = -32010  # the server certainly never saw it
-LOST = -32011  # the server may have run it, or not
+# Error codes of calls that end without an answer.
+NOT_SENT = -32010  # the server did not get the call
+LOST = -32011  # the server may have run the tool, or not
 
 State: TypeAlias = Literal["starting", "connected", "failed"]
 
@@ -40,19 +40,19 @@ class ServerSpec(Frozen):
 
 
 class ServersSet(Frozen):
-    """The servers to hold from now on: others are ended, changed ones are started anew."""
+    """The servers to run from now on: others are stopped, changed ones are restarted."""
 
     servers: tuple[ServerSpec, ...]
 
 
 class RequestAccepted(Frozen):
-    """It was taken note of; what becomes of it comes as notifications."""
+    """The request was accepted; notifications report its effects."""
 
 
 class ServerTool(Frozen):
     """A tool as its server lists it; ``parameters`` is its JSON Schema, unchanged.
 
-    ``digest`` is the SHA-256 of all that it says of the tool.
+    ``digest`` is the SHA-256 of the whole definition.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ServerTool(Frozen):
 
 
 class ServerState(Frozen):
-    """A server's state now. ``error`` says why it is not connected; it is tried again."""
+    """A server's state. ``error`` says why it is not connected; it is connected again later."""
 
     name: str
     state: State
@@ -73,7 +73,7 @@ class ServerState(Frozen):
 
 
 class ToolRequest(Frozen):
-    """Call a tool; ``timeout`` in seconds, connecting included. ``env`` goes along as `ENV`."""
+    """A call of a tool; ``timeout`` in seconds, with connecting. ``env`` is sent as `ENV`."""
 
     server: str
     tool: str
@@ -83,7 +83,7 @@ class ToolRequest(Frozen):
 
 
 class ToolAnswer(Frozen):
-    """What the tool answered: text for the model, and pictures."""
+    """A tool's answer: text for the model, and images."""
 
     content: str
     is_error: bool = False

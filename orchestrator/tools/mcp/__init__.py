@@ -1,6 +1,5 @@
 """Tools of MCP servers, as the supervisor sees them.
 
-`servers` keeps the tool host running and configured, `mcp_tools` turns the servers' definitions
-into specifications, and `pins` withholds a tool whose definition changed until an operator approves
-it.
+`servers` runs the tool host and calls tools, `mcp_tools` turns the servers' definitions into
+specifications, and `pins` withholds a tool whose definition changed until an operator approves it.
 """

@@ -1,7 +1,7 @@
-"""MCP tools as agents see them: names, side-effect classes, and whose call goes where.
+"""Turn the tools that MCP servers list into tools for agents: names and side-effect classes.
 
-Pure. What a server says of itself is believed only when the operator marked it as trusted; what
-it lists is text from outside, kept from other servers' names and from ours.
+Pure. A server's hints about its tools count only if the operator marked the server as trusted.
+A server cannot take the name of a built-in tool or of another server's tool.
 """
 
 import hashlib
@@ -13,17 +13,17 @@ from orchestrator.agentsfile import McpServer
 from orchestrator.toolhost.wire import ServerTool
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
-KEY = "_idempotency_key"  # a parameter by which a server knows a repeated call (§4.4)
-MAX_NAME = 64  # characters; what OpenAI and Anthropic take
-DIGEST = 8  # characters of a hash that keeps a shortened name unique
-HIDDEN = ("health",)  # beside names that begin with "_"
+KEY = "_idempotency_key"  # parameter by which a server recognizes a repeated call
+MAX_NAME = 64  # characters; the limit of OpenAI and Anthropic
+DIGEST = 8  # characters of the hash that keeps a shortened name unique
+HIDDEN = ("health",)  # not offered, like names that begin with "_"
 
 
 @dataclass(frozen=True)
 class McpTool:
-    """One tool of one server; ``timeout`` in seconds. ``keyed``: it takes `KEY`.
+    """One tool of one server; ``timeout`` in seconds.
 
-    ``env`` are variables that its server is told with a call.
+    ``keyed``: it takes `KEY`. ``env`` are variables that its server gets with each call.
     """
 
     spec: ToolSpec
@@ -33,9 +33,9 @@ class McpTool:
     keyed: bool
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def arguments(self, given: JsonObject, key: str) -> JsonObject:
-        """The arguments that its server gets."""
-        return {**given, KEY: key} if self.keyed else given
+    def arguments(self, arguments: JsonObject, key: str) -> JsonObject:
+        """Return the arguments for the server, with the key if the tool takes one."""
+        return {**arguments, KEY: key} if self.keyed else arguments
 
 
 def catalogue(
@@ -43,9 +43,9 @@ def catalogue(
     servers: Mapping[str, McpServer],
     reserved: Collection[str],
 ) -> tuple[dict[str, McpTool], tuple[str, ...]]:
-    """Every usable tool by its name for models, and what is wrong with the others.
+    """Return every usable tool by its name for models, and a message about each other tool.
 
-    ``listed`` has each server's tools, ``reserved`` the names of built-in tools, which win.
+    ``listed`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
     """
     tools: dict[str, McpTool] = {}
     problems: list[str] = []
@@ -66,7 +66,7 @@ def catalogue(
 
 
 def name_for(server: str, tool: str) -> str:
-    """``{server}_{tool}`` in the letters that every provider takes."""
+    """Return ``{server}_{tool}`` in characters and a length that every provider accepts."""
     whole = f"{server}_{tool}"
     name = _safe(whole)
     if len(name) <= MAX_NAME:
@@ -84,7 +84,7 @@ def _offered(tools: tuple[ServerTool, ...]) -> Iterator[ServerTool]:
 
 
 def owner(name: str, servers: Collection[str]) -> str:
-    """Whose name it is by its longest prefix: ``git`` must not answer for ``git_hub``."""
+    """Return the server with the longest fitting prefix: ``git_hub_push`` is not of ``git``."""
     fitting = [server for server in servers if name.startswith(f"{_safe(server)}_")]
     return max(fitting, key=len, default="")
 
@@ -115,7 +115,7 @@ def _class(tool: ServerTool, *, trusted: bool, keyed: bool) -> SideEffect:
 
 
 def _without_key(schema: JsonObject) -> JsonObject:
-    """The schema as the model sees it: the key is the journal's, not the model's."""
+    """Return the schema without the key, which the journal sets and not the model."""
     properties, required = schema.get("properties"), schema.get("required")
     shown = dict(schema)
     if isinstance(properties, dict):

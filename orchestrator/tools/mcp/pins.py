@@ -1,7 +1,7 @@
-"""Which tools of MCP servers may be used: those whose definition is the one that was pinned.
+"""Withhold tools of MCP servers whose definition is not the pinned one.
 
-Operators hear once of each that has changed: in the log, by `orchestrator status`, and in the chats
-that the ``costControls`` of its agents name.
+Operators are notified once of each changed tool: in the log, in `orchestrator status`, and in the
+chats that the ``costControls`` of its agents name.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,9 +23,10 @@ log = structlog.get_logger()
 
 
 class ToolPins:
-    """Knows what servers list and which of it may be used. ``clock`` tells milliseconds.
+    """Compares the tools that servers list with the pins in the journal.
 
-    ``told`` is called when the outbox has a notice about a tool that has changed.
+    ``clock`` returns milliseconds. ``notified`` is called when the outbox has a notice about a
+    changed tool.
     """
 
     def __init__(
@@ -33,36 +34,36 @@ class ToolPins:
         store: Store,
         agents: Callable[[], AgentsFile],
         clock: Callable[[], int],
-        told: Callable[[], None],
+        notified: Callable[[], None],
     ) -> None:
         self._store = store
         self._agents = agents
         self._clock = clock
-        self._notified = told
+        self._notified = notified
         self._lists: dict[str, tuple[ServerTool, ...]] = {}
-        self._unread: set[str] = set()  # servers whose newest list was not compared with the pins
-        self._accepted: dict[str, frozenset[str]] = {}  # digests by server
+        self._unread: set[str] = set()  # servers whose newest list has not been compared yet
+        self._accepted: dict[str, frozenset[str]] = {}  # digests of usable tools by server
 
     def follow(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
-        """These are the servers with pins, and what each of them lists now."""
+        """Set the servers with pins, and the tools that each of them lists."""
         self._lists, self._unread = dict(lists), set(lists)
 
     def listed(self, server: str, tools: tuple[ServerTool, ...]) -> None:
-        """One of them lists something else now."""
+        """Set the tools that one server lists now."""
         self._lists[server] = tools
         self._unread.add(server)
 
     def compared(self, server: str) -> bool:
-        """Whether what a server lists was compared with the pins."""
+        """Return whether a server's newest list has been compared with the pins."""
         return server not in self._unread
 
     def usable(self, server: str) -> tuple[ServerTool, ...]:
-        """Those of a server's tools that were found to be as they were pinned."""
+        """Return the tools of a server that equal their pins."""
         digests = self._accepted.get(server, frozenset())
         return tuple(tool for tool in self._lists[server] if tool.digest in digests)
 
     def withheld(self) -> dict[str, str]:
-        """The tools that have changed: ``server/tool`` by their names for models."""
+        """Return the changed tools: ``server/tool`` by their names for models."""
         return {
             name_for(server, tool.name): f"{server}/{tool.name}"
             for server, tools in self._lists.items()
@@ -72,39 +73,39 @@ class ToolPins:
         }
 
     def recheck(self) -> None:
-        """The operator may have approved tools."""
+        """Compare withheld tools again: the operator may have approved them."""
         self._unread |= {name.partition("/")[0] for name in self.withheld().values()}
 
     async def read(self) -> bool:
-        """Compare what was not compared yet with the pins; whether anything was."""
-        news = False
+        """Compare new lists with the pins; return whether there were any."""
+        compared = False
         while self._unread:
-            server = self._unread.pop()  # a list that comes meanwhile is another one
+            server = self._unread.pop()  # a list that arrives meanwhile is added again
             try:
                 found = await self._store.transact(self._look, server, self._lists[server])
             except JournalError as error:
                 report_failure(error)
                 self._unread |= {server} & self._lists.keys()
                 break
-            news = True
+            compared = True
             self._accepted[server], changed = found
             for tool in changed:
                 log.warning("mcp_tool_changed", server=server, tool=tool)
             if changed:
                 self._notified()
-        return news
+        return compared
 
     def _look(
         self, db: apsw.Connection, server: str, tools: tuple[ServerTool, ...]
     ) -> tuple[frozenset[str], list[str]]:
         now = self._clock()
-        listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name counts
+        listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
         digests, changed = tool_pins.compare(db, server, listed, now)
         for tool in changed:
-            self._tell(db, server, tool, now)
+            self._notify(db, server, tool, now)
         return digests, changed
 
-    def _tell(self, db: apsw.Connection, server: str, tool: str, now: int) -> None:
+    def _notify(self, db: apsw.Connection, server: str, tool: str, now: int) -> None:
         name = name_for(server, tool)
         places = {}
         for agent in self._agents().agents:

@@ -1,8 +1,8 @@
-"""The tool host's process, what its servers offer, and calls to them.
+"""Run the tool host process, keep the tools of its MCP servers, and call them.
 
-It runs while agents.json names a server, and is started again with back-off when it dies or
-hangs; only the calls in flight notice. Tools of a server that is away stay offered: a call waits a
-moment for it to come back.
+The tool host runs while agents.json names a server. It is restarted with back-off when it dies or
+hangs, which affects only calls in flight. Tools of a server that is away stay offered: a call
+waits a moment for the server to come back.
 """
 
 import random
@@ -34,16 +34,17 @@ from orchestrator.toolhost.wire import (
 )
 from orchestrator.tools.mcp.mcp_tools import McpTool, catalogue
 from orchestrator.tools.mcp.pins import ToolPins
+from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import inherited
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.toolhost")
-READY_WAIT = 10.0  # seconds after a change in which turns wait for the first answer of the servers
+READY_WAIT = 10.0  # seconds after a change that turns wait for the servers' first lists
 HOST_WAIT = 10.0  # seconds that a call waits for the tool host
-GRACE = 15.0  # seconds beyond a call's own timeout: the tool host waits for its server first
+GRACE = 15.0  # seconds beyond a call's own timeout: the tool host first waits for its server
 REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
-MAX_REPEATS = 2  # of a call whose answer was lost
+MAX_REPEATS = 2  # of a repeatable call whose answer was lost
 SET_TIMEOUT = 10.0  # seconds
 SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
@@ -51,7 +52,11 @@ log = structlog.get_logger()
 
 
 class McpServers:
-    """All MCP servers. `run` must be running; ``reserved`` are the names of built-in tools."""
+    """All MCP servers of agents.json, while `run` runs.
+
+    ``reserved`` are the names of built-in tools. ``tools`` has every usable tool by its name for
+    models.
+    """
 
     def __init__(
         self,
@@ -73,41 +78,41 @@ class McpServers:
         self._problems: tuple[str, ...] = ()
         self._child: Child | None = None
         self._history = History()
-        self._news = anyio.Event()
+        self._changes = Wakeup()
         self._set_at = 0.0
-        self._outdated = False  # the tool host has not been told of the newest servers
+        self._outdated = False  # the tool host does not have the newest servers yet
         self.tools: Mapping[str, McpTool] = {}
 
-    # --- what there is ---------------------------------------------------------------------
+    # --- servers and tools -----------------------------------------------------------------
 
     def define(self, servers: Mapping[str, McpServer]) -> None:
-        """The servers of the configuration; those that did not change are left alone."""
-        wanted = {name: server for name, server in servers.items() if server.type != "sse"}
-        if wanted == self._servers:
+        """Set the servers of the configuration; those that did not change keep running."""
+        new = {name: server for name, server in servers.items() if server.type != "sse"}
+        old = self._servers
+        if new == old:
             return
-        held = self._servers
-        fresh = {n for n in wanted if n not in held or _spec(n, wanted[n]) != _spec(n, held[n])}
+        fresh = {n for n in new if n not in old or _spec(n, new[n]) != _spec(n, old[n])}
         self._states = {
             name: ServerState(name=name, state="starting") if name in fresh else self._states[name]
-            for name in wanted
+            for name in new
         }
-        self._servers = wanted
-        self.pins.follow({n: self._states[n].tools for n in wanted if wanted[n].pin})
+        self._servers = new
+        self.pins.follow({n: self._states[n].tools for n in new if new[n].pin})
         self._history = restarts.forgiven(self._history)
         self._set_at = self._clock()
         self._outdated = True
         self._refresh()
 
     def states(self) -> tuple[ServerState, ...]:
-        """Every server's state, in the order of agents.json."""
+        """Return every server's state, in the order of agents.json."""
         return tuple(self._states.values())
 
     async def wait_ready(self) -> None:
-        """Wait until each server has connected or failed, for `READY_WAIT` after a change at most."""
+        """Wait until each server has connected or failed, at most `READY_WAIT` after a change."""
         while any(map(self._is_pending, self._states.values())):
             left = max(0.0, self._set_at + READY_WAIT - self._clock())
             with anyio.move_on_after(left) as waiting:
-                await self._news.wait()
+                await self._changes.changed.wait()
             if waiting.cancelled_caught:
                 return
 
@@ -116,29 +121,29 @@ class McpServers:
         return unread or state.state == "starting"
 
     def why_missing(self, name: str) -> str:
-        """What a model is told that calls a tool which is not there."""
+        """Return the message for a model that calls a missing tool."""
         if name in self.pins.withheld():
             return chat_texts.TOOL_WITHHELD.format(tool=name)
         return f"there is no tool {name!r} any more; its MCP server is away or was removed"
 
     def recheck_pins(self) -> None:
-        """The operator may have approved tools."""
+        """Compare withheld tools with their pins again: the operator may have approved them."""
         self.pins.recheck()
-        self._notify()
+        self._changes.wake()
 
     def _usable(self, state: ServerState) -> tuple[ServerTool, ...]:
         return self.pins.usable(state.name) if self._servers[state.name].pin else state.tools
 
     async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
-        """Call a tool; ``key`` is the same whenever the same call is made again.
+        """Call a tool; ``key`` identifies the call, also when it is repeated.
 
         Raises:
-            ToolUnavailableError: it certainly did not run.
-            ToolLostError: nobody knows whether it ran.
+            ToolUnavailableError: the tool did not run.
+            ToolLostError: it is unknown whether the tool ran.
         """
         with anyio.move_on_after(HOST_WAIT):
             while (child := self._child) is None or child.peer.closed.is_set():
-                await self._news.wait()
+                await self._changes.changed.wait()
         if child is None or child.peer.closed.is_set():
             raise ToolUnavailableError(f"the tool host is away: {self._history.reason}")
         request = ToolRequest(
@@ -157,16 +162,16 @@ class McpServers:
                 raise ToolUnavailableError(str(error)) from error
             raise ToolLostError(str(error)) from error
         except (PeerClosedError, TimeoutError, ValidationError) as error:
-            raise ToolLostError(f"the tool host gave no answer ({error})") from error
+            raise ToolLostError(f"the tool host did not answer ({error})") from error
 
     async def result(self, tool: McpTool, call: Call) -> ToolResult | None:
-        """What came of a call that is in the journal; None when nobody knows whether it ran.
+        """Return the result of a call past T4; None if it is unknown whether the tool ran.
 
-        A call that may be made again (by the class with which it was planned) is, `MAX_REPEATS` times.
+        A call whose side-effect class allows it is repeated up to `MAX_REPEATS` times.
         """
-        again = call.side_effect in REPEATABLE and call.side_effect is tool.spec.side_effect
+        repeat = call.side_effect in REPEATABLE and call.side_effect is tool.spec.side_effect
         lost, problem = False, ""
-        for _ in range(1 + MAX_REPEATS if again else 1):
+        for _ in range(1 + MAX_REPEATS if repeat else 1):
             try:
                 answer = await self.call(tool, call.arguments, call.idem_key)
             except ToolUnavailableError as error:
@@ -184,17 +189,17 @@ class McpServers:
     # --- the process -----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Keep the tool host running while there are servers, until cancelled."""
+        """Keep the tool host running while there are servers, until canceled."""
         while True:
             delay = restarts.wait(self._history, self._clock()) if self._servers else None
             if delay == 0.0:
                 await self._run_worker()
                 continue
             with anyio.move_on_after(delay):
-                await self._news.wait()
+                await self._changes.changed.wait()
 
     async def _run_worker(self) -> None:
-        """From the start of a process to its end."""
+        """Run one tool host process from start to end."""
         self._history = restarts.starting(self._history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
         try:
@@ -217,14 +222,14 @@ class McpServers:
         if kind is not ExitKind.CLEAN:
             for name, state in self._states.items():
                 self._states[name] = state.model_copy(update={"state": "failed", "error": reason})
-        self._notify()
+        self._changes.wake()
 
     async def _monitor(self, child: Child) -> None:
-        """Tell it of changes; end it when it hangs or is not needed any more."""
+        """Send changes to the tool host; end it when it hangs or there are no servers left."""
         beats = [self._clock()]
         child.on_heartbeat = lambda: beats.__setitem__(0, self._clock())
         while not child.exited.is_set() and not child.peer.closed.is_set():
-            news = self._news  # taken before anything is awaited, so that none is missed
+            changed = self._changes.changed  # before the first await, so that none is missed
             if not self._servers:
                 child.stop()
                 return
@@ -241,11 +246,11 @@ class McpServers:
                     wire.SERVERS_SET, message, RequestAccepted, timeout=SET_TIMEOUT
                 )
                 self._child = child
-                self._notify()
+                self._changes.wake()
             if await self.pins.read():
                 self._refresh()
             with anyio.move_on_after(wire.HEARTBEAT):
-                await wait_any(news, child.exited, child.peer.closed)
+                await wait_any(changed, child.exited, child.peer.closed)
 
     def _on_server_state(self, params: JsonValue) -> None:
         state = ServerState.model_validate(params)
@@ -264,11 +269,7 @@ class McpServers:
         for problem in set(problems) - set(self._problems):
             log.warning("mcp_tool_left_out", problem=problem)
         self._problems = problems
-        self._notify()
-
-    def _notify(self) -> None:
-        self._news.set()
-        self._news = anyio.Event()
+        self._changes.wake()
 
 
 def _result(call: Call, answer: ToolAnswer) -> ToolResult:

@@ -57,7 +57,7 @@ def pinned(folder: Path) -> Iterator[ToolPins]:
 async def until(servers: McpServers, condition: Callable[[], bool]) -> None:
     """Wait until something that the servers told makes the condition true."""
     while not condition():
-        await servers._news.wait()
+        await servers._changes.changed.wait()
 
 
 def pid(servers: McpServers) -> int:
@@ -169,7 +169,7 @@ async def test_hung_tool_host_is_replaced_and_its_servers_with_it(tmp_path: Path
         assert len(children) == 2  # itself and the server
         os.kill(first, signal.SIGSTOP)
         clock.now += SILENCE + 1
-        servers._notify()
+        servers._changes.wake()
         await until(servers, lambda: pid(servers) not in (0, first))
         assert "s_echo" in servers.tools
         for child in children:
@@ -196,7 +196,7 @@ async def test_change_while_pins_are_compared_is_told_at_once(
             return found
 
         monkeypatch.setattr(servers.pins, "read", compared)
-        servers._notify()
+        servers._changes.wake()
         await until(servers, lambda: "t_echo" in servers.tools)
 
 
