@@ -24,7 +24,7 @@ from orchestrator.settings import Settings
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import ToolRunner
+from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns.completion import Ending, TurnCompletion
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
@@ -86,7 +86,7 @@ class HostServices:
 
     store: Store
     inputs: InputLoader
-    tools: ToolRunner
+    tools: ToolExecutor
     contexts: ToolContexts
     guard: SpendingGuard
     delivery: Delivery

@@ -26,7 +26,7 @@ from orchestrator.settings import Settings
 from orchestrator.toolcalls import executor
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolPending, ToolExecutor
+from orchestrator.toolcalls.executor import ApprovalNeeded, CallOutcome, ToolExecutor, ToolPending
 from orchestrator.toolhost.wire import ToolAnswer
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
