@@ -1,16 +1,15 @@
-"""``python -P -m thinker``: one worker, told everything by its environment."""
+"""``python -P -m thinker``: run one worker, configured by its environment."""
 
 import os
 import sys
 
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # structlog and httpx take them along, for colours of their own
+with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker.startup import main
 
 if __name__ == "__main__":
-    # The supervisor saw end-of-file or killed us; there is nothing left to tidy up, and waiting
-    # for threads that still read stdin would keep the process alive.
+    # A normal exit would wait for the thread that still reads stdin.
     code = main(os.environ)
     sys.stdout.flush()
     os._exit(code)

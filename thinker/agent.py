@@ -1,7 +1,7 @@
-"""One turn: gather, compose, loop. Nothing of a turn is kept on the agent.
+"""Run one turn: prepare it, then run the loop. The agent keeps no state of a turn.
 
-Everything that a turn depends on comes with `TurnRun` or from files that people edit, so any
-process can run (or go on with) any turn of its agent.
+A turn depends only on its `TurnRun` and on files that people edit, so that any process can run or
+resume any turn of its agent.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ from thinker.protocol.providers import PROVIDERS
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
 
-CACHE_KEY = 32  # characters, half of what OpenAI takes
+CACHE_KEY = 32  # characters; OpenAI accepts up to 64
 log = structlog.get_logger()
 
 
 class Agent:
-    """Runs the turns of one agent; several at a time, each on its own."""
+    """Runs the turns of one agent, several at a time."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Agent:
         small: Model | None = None,
         embeddings: "EmbeddingModel | None" = None,
     ) -> None:
-        """``small`` is asked for summaries and facts; without one ``model`` is."""
+        """Use ``small`` for summaries and facts; default: ``model``."""
         self._settings = settings
         self._model = model
         self._small = small or model
@@ -61,21 +61,21 @@ class Agent:
 
     async def aclose(self) -> None:
         """Close the connections to its models."""
-        await self._small.aclose()  # it is, or has in it, the agent's own model
+        await self._small.aclose()  # it is or wraps the agent's own model
         if self._embeddings is not None:
             await self._embeddings.aclose()
 
     async def run_turn(self, turn: TurnRun, host: LoopHost) -> TurnResult:
-        """Run a turn, or go on with one whose first steps are recorded in it."""
+        """Run a turn, or resume one that has recorded steps."""
         prepared = self.preparation.prepare(turn)
-        # Once the request is on its way: the answer does not wait for the log.
+        # Log after the request is sent, so that the answer does not wait for it.
         asyncio.get_running_loop().call_soon(prepared.log)
         hooks = self._hooks(turn, prepared.applied)
         if hooks is not None:
             await hooks.begin(turn)
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
         messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
-        asked = prepared.settings
+        sampling = prepared.settings
         request = LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
@@ -85,20 +85,20 @@ class Agent:
             limits=TurnLimits(
                 max_steps=turn.max_steps or self._settings.max_steps,
                 max_tokens=self._settings.max_tokens_per_turn,
-                # From here on the wall clock may jump (F29): what is left is what counts.
+                # A remaining time, since the wall clock may jump during the turn.
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
-            temperature=asked.temperature,
-            max_output_tokens=asked.max_output_tokens,
+            temperature=sampling.temperature,
+            max_output_tokens=sampling.max_output_tokens,
             one_call=turn.asked.one_call,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
-            tool_choice=asked.tool_choice,
+            tool_choice=sampling.tool_choice,
             relax=self._settings.tool_calls != "text"
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
-            parallel=asked.parallel,
-            reasoning=asked.reasoning,
+            parallel=sampling.parallel,
+            reasoning=sampling.reasoning,
             contract=requested(turn.asked) or prepared.applied.contract,
         )
         if hooks is None:
@@ -107,7 +107,7 @@ class Agent:
         return await Loop(request, model, hooked).run(await replayed(hooks, turn.steps))
 
     def _hooks(self, turn: TurnRun, applied: Applied) -> Hooks | None:
-        """The hooks of a turn; None when it has none, or they are not allowed."""
+        """Return the hooks of a turn; None if it has none or hooks are not allowed."""
         names = self._settings.hooks if applied.hooks is None else applied.hooks
         if self._hook_files is None or not names:
             return None
@@ -115,38 +115,38 @@ class Agent:
         return Hooks(state, tuple((name, self._hook_files.find(name)) for name in names))
 
     async def compact(self, request: Compact) -> Compacted:
-        """Summarise the older part of a session."""
+        """Summarize the older part of a session."""
         return await compaction.compact(self._small, self._settings.compaction_prompt_path, request)
 
     async def extract(self, request: Extract) -> Extracted:
-        """Find facts about the user in a stretch of conversation."""
+        """Extract facts about the user from part of a conversation."""
         return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
 
     async def embed(self, request: Embed) -> Embedded:
-        """What texts mean.
+        """Embed texts; with ``keep`` the vectors stay here, for the selection of tools.
 
         Raises:
-            ModelError: nobody says.
+            ModelError: the embedding model did not answer.
         """
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
-        found = await self._embeddings.embed(request.texts)
+        embedded = await self._embeddings.embed(request.texts)
         if not request.keep:
-            return found
-        self.preparation.tool_vectors.keep(request.texts, found.vectors)
-        return found.model_copy(update={"vectors": ()})
+            return embedded
+        self.preparation.tool_vectors.keep(request.texts, embedded.vectors)
+        return embedded.model_copy(update={"vectors": ()})
 
     def preview(self, turn: TurnRun) -> PromptRecord:
-        """The prompt of a turn, as its first model call would be told it."""
+        """Return the prompt that the turn's first model call would send."""
         prepared = self.preparation.prepare(turn)
         if self._settings.tool_calls != "text":
             return prepared.prompt
-        told = tool_block(prepared.tools, prepared.applied.turn.tool_choice)
-        return prepared.prompt.below("tool_calls", told)
+        instructions = tool_block(prepared.tools, prepared.applied.turn.tool_choice)
+        return prepared.prompt.below("tool_calls", instructions)
 
     def _cache_key(self, chat: ChatRef) -> str:
-        """The same for all turns of a chat, in the cached layout alone; tells nobody which chat."""
+        """Return an opaque key for a chat's turns; empty unless the layout is cached."""
         if self._settings.prompt_layout != "cached":
             return ""
-        place = (self._settings.agent_id, chat.channel, chat.chat_id, chat.thread_id or "")
-        return digest("\0".join(place))[:CACHE_KEY]
+        chat_key = (self._settings.agent_id, chat.channel, chat.chat_id, chat.thread_id or "")
+        return digest("\0".join(chat_key))[:CACHE_KEY]

@@ -1,4 +1,4 @@
-"""The limits of a turn, checked in one place between steps."""
+"""Check the limits of a turn between its steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from thinker.protocol.methods import StopReason
 
 @dataclass(frozen=True)
 class TurnLimits:
-    """``max_steps`` model calls, ``max_tokens`` of all of them (0: no limit), and a wall clock.
+    """The limits of a turn: model calls, their tokens together (0: no limit), and a deadline.
 
     ``deadline`` is in seconds of the clock that ``now`` is read from.
     """
@@ -21,20 +21,20 @@ class TurnLimits:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a turn has used so far, in this process and in those before it."""
+    """What a turn has used so far, in this process and in earlier ones."""
 
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
 
     def plus(self, usage: Usage) -> "Spent":
-        """One step more."""
+        """Add one step."""
         return Spent(self.steps + 1, self.usage + usage)
 
 
 def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
-    """What a call counts as: the provider's word, or an estimate when it gives none (F43).
+    """Return the usage that a call counts as: the provider's, or an estimate if it reports none.
 
-    ``sizes`` counts the characters sent and received; four of them make a token, rounded up.
+    ``sizes`` returns the characters sent and received; four make a token, rounded up.
     """
     if usage.prompt > 0 and usage.completion >= 0:
         return usage
@@ -43,7 +43,7 @@ def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
 
 
 def exceeded(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
-    """The limit that ends the turn before its next step, if any."""
+    """Return the limit that prevents another step, if any."""
     if now >= limits.deadline:
         return StopReason.DEADLINE
     if spent.steps >= limits.max_steps:
@@ -54,5 +54,5 @@ def exceeded(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
 
 
 def is_last(limits: TurnLimits, spent: Spent) -> bool:
-    """Whether the next step is the last: it must answer, so it may not call tools."""
+    """Return whether the next step is the last, which must answer without tools."""
     return spent.steps + 1 >= limits.max_steps

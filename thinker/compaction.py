@@ -1,4 +1,4 @@
-"""Compaction: the older part of a session, and the summary before it, become one new summary."""
+"""Compaction: replace the older part of a session and its summary by a new summary."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from thinker.models.base import Model
 from thinker.protocol.background import Compact, Compacted
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
-RESULT_LIMIT = 500  # characters of a tool's arguments or result that a summary is made from
+RESULT_LIMIT = 500  # characters of a tool call's arguments or result in the request
 NONE = "(none)"
 TEMPLATE = """\
 Summarise a conversation between a user and an assistant, so that the assistant can go on with it
@@ -26,7 +26,7 @@ Conversation:
 
 
 async def compact(model: Model, path: Path | None, request: Compact) -> Compacted:
-    """Ask for the new summary; ``path`` is the template's file.
+    """Ask the model for a new summary; ``path`` is the template's file.
 
     Raises:
         ModelError: the model did not answer.
@@ -36,15 +36,15 @@ async def compact(model: Model, path: Path | None, request: Compact) -> Compacte
         "SUMMARY": (request.summary or "").strip() or NONE,
         "CONVERSATION": transcript(request.messages),
     }
-    text, asked = await summarizing.ask(model, summarizing.fill(template, values))
-    if not text.strip() and not asked.problem:
-        asked = asked.model_copy(update={"problem": "the summary is empty"})
-    summary = "" if asked.problem else text.strip()
-    return Compacted(summary=summary, **asked.model_dump())
+    text, metered = await summarizing.ask(model, summarizing.fill(template, values))
+    if not text.strip() and not metered.problem:
+        metered = metered.model_copy(update={"problem": "the summary is empty"})
+    summary = "" if metered.problem else text.strip()
+    return Compacted(summary=summary, **metered.model_dump())
 
 
 def transcript(messages: Sequence[Message]) -> str:
-    """The messages as text: who said what, which tools were called and what they answered."""
+    """Return the messages as text, with tool calls and their results."""
     return "\n\n".join(part for message in messages for part in _parts(message))
 
 

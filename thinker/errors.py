@@ -1,37 +1,37 @@
 """Errors of the worker.
 
 * ThinkerError
-  - ConfigError           the environment or a file it names cannot be used (exit 78)
-  - ModelError            the provider did not give a usable answer
-    + RetryableModelError   429, 5xx, timeouts, cut streams: asking again may help
-    + FatalModelError       401, 402, 404, refused requests: asking again will not
-      - ContextOverflowError  the request is longer than the model's window
-      - AccountError          401, 402: the key is refused, or has no credit left
-    + CircuitOpenError      the endpoint failed too often and is left alone
+  - WorkerConfigError         the environment or a file it names is invalid (exit 78)
+  - ModelError                the provider gave no usable answer
+    + RetryableModelError     429, 5xx, timeouts, cut streams: trying again may help
+    + FatalModelError         401, 402, 404, refused requests: trying again will not help
+      - ContextOverflowError  the request is longer than the model's context window
+      - AccountError          401, 402: the key is refused or out of credit
+    + CircuitOpenError        the endpoint failed too often and is not called
 """
 
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
 
 
 class ThinkerError(Exception):
-    """Base of every error that the worker raises on purpose."""
+    """Base of all errors that the worker raises on purpose."""
 
 
 class WorkerConfigError(ThinkerError):
-    """The environment or a file it names cannot be used; the message says what to mend."""
+    """The environment or a file it names is invalid; the message says what to change."""
 
 
 class ModelError(ThinkerError):
-    """The provider did not give a usable answer.
+    """The provider gave no usable answer.
 
-    ``over_tools``: the request's tools or the calls in it may be the cause.
+    ``over_tools``: the request's tools or its tool calls may be the cause.
     """
 
     over_tools = False
 
 
 class RetryableModelError(ModelError):
-    """Asking again may help; ``retry_after`` is what the provider asked for, in seconds."""
+    """Trying again may help; ``retry_after`` is the wait the provider requests, in seconds."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -39,11 +39,11 @@ class RetryableModelError(ModelError):
 
 
 class CircuitOpenError(ModelError):
-    """The endpoint failed too often lately, so it was not asked."""
+    """The endpoint failed too often recently and was not called."""
 
 
 class FatalModelError(ModelError):
-    """Asking again will not help: the key, the model name or the request is wrong."""
+    """Trying again will not help: the key, the model name or the request is wrong."""
 
 
 class ContextOverflowError(FatalModelError):
@@ -51,4 +51,4 @@ class ContextOverflowError(FatalModelError):
 
 
 class AccountError(FatalModelError):
-    """The key is refused or has no credit left: nothing is answered until a person acts."""
+    """The key is refused or out of credit; the turn waits for a person."""

@@ -1,4 +1,4 @@
-"""Fact extraction: what a finished stretch of conversation says about the user (seed 002)."""
+"""Fact extraction: find what part of a conversation says about the user."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,8 +10,8 @@ from thinker.models.base import Model
 from thinker.protocol.background import Extract, Extracted, ExtractedFact
 from thinker.protocol.messages import Frozen
 
-MIN_CONFIDENCE = 0.7  # seed 002
-MAX_FACTS = 5  # of one extraction; the same place
+MIN_CONFIDENCE = 0.7  # of a fact that is kept
+MAX_FACTS = 5  # in one extraction, as the template says
 TEMPLATE = """\
 Extract facts about the user from a conversation, for an assistant's long-term memory.
 Only what the user said or clearly confirmed; each fact a sentence that stands alone; never a
@@ -33,7 +33,7 @@ class _Answer(Frozen):
 
 
 async def extract(model: Model, path: Path | None, request: Extract) -> Extracted:
-    """Ask for the facts of a stretch; ``path`` is the template's file.
+    """Ask the model for facts; ``path`` is the template's file.
 
     Raises:
         ModelError: the model did not answer.
@@ -43,23 +43,23 @@ async def extract(model: Model, path: Path | None, request: Extract) -> Extracte
         "CONVERSATION": summarizing.conversation(request.messages),
     }
     prompt = summarizing.fill(summarizing.template(path, TEMPLATE), values)
-    text, asked = await summarizing.ask(model, prompt)
-    if asked.problem:
-        return Extracted(**asked.model_dump())
+    text, metered = await summarizing.ask(model, prompt)
+    if metered.problem:
+        return Extracted(**metered.model_dump())
     try:
         facts = worth_keeping(jsontext.parse(text))
     except ValueError as error:
-        return Extracted(**asked.model_copy(update={"problem": str(error)}).model_dump())
-    return Extracted(facts=facts, **asked.model_dump())
+        return Extracted(**metered.model_copy(update={"problem": str(error)}).model_dump())
+    return Extracted(facts=facts, **metered.model_dump())
 
 
 def known(facts: Iterable[str]) -> str:
-    """Facts as a list, one line each."""
+    """Return facts as a list, one line each."""
     return "\n".join(f"- {' '.join(fact.split())}" for fact in facts) or "(none)"
 
 
 def worth_keeping(answer: JsonValue) -> tuple[ExtractedFact, ...]:
-    """The facts of an answer that are well formed and certain enough, each once, five at most.
+    """Return the valid and confident facts of an answer, without repeats, at most five.
 
     Raises:
         ValueError: the answer has no list of facts.

@@ -1,7 +1,7 @@
-"""The session as a model may see it: the newest messages, well formed, old results shortened.
+"""The session as a model may see it: newest messages, well formed, old results shortened.
 
-Whatever comes in, what goes out holds for every provider: call ids are unique, each call is
-followed at once by exactly one result, in the order of the calls, and no message is empty.
+The result is valid for every provider: call ids are unique, each call is followed at once by
+exactly one result, in the order of the calls, and no message is empty.
 """
 
 import json
@@ -12,12 +12,12 @@ from itertools import accumulate
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
-WINDOW = 50  # messages; seed 002, "Conversation History as Context"
-KEEP_EXCHANGES = 2  # whose results stay whole; the same place
-RESULT_LIMIT = 30_000  # characters of a tool result that the model sees; the journal has it whole
-PIECE = 40_000  # characters of results that the cached layout shortens at once; 10,000 tokens
-RECENT_IMAGES = 10  # messages whose pictures are shown; older ones are described
-LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'  # seed 002's reference
+WINDOW = 50  # messages
+KEEP_EXCHANGES = 2  # newest exchanges whose results stay whole
+RESULT_LIMIT = 30_000  # characters of a tool result shown to the model; the journal keeps it whole
+PIECE = 40_000  # characters of results shortened at once in the cached layout; 10,000 tokens
+RECENT_IMAGES = 10  # newest messages whose pictures are shown; older ones are described
+LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'
 
 
 def prepare(
@@ -27,7 +27,7 @@ def prepare(
     keep_exchanges: int = KEEP_EXCHANGES,
     recent_images: int = RECENT_IMAGES,
 ) -> tuple[Message, ...]:
-    """The part of a session to send: `newest`, `repair`, `shorten`, then `fade`."""
+    """Return the part of a session to send: `newest`, `repair`, `shorten`, then `fade`."""
     shown = shorten(repair(newest(messages, window)), keep_exchanges)
     return tuple(map(capped, fade(shown, recent_images)))
 
@@ -35,10 +35,10 @@ def prepare(
 def prepare_steady(
     messages: Sequence[Message], *, recent_images: int = RECENT_IMAGES
 ) -> tuple[Message, ...]:
-    """The same for the cached layout: what one more turn changes of it is next to nothing.
+    """Like `prepare`, but keep earlier messages byte-identical between turns, for prompt caches.
 
-    The journal has chosen the window. Results are shortened, and pictures described, in pieces
-    whose ends depend on what stands before them alone; those of `prepare` move with every turn.
+    The journal has already chosen the window. Old results are shortened and pictures described in
+    batches whose boundaries depend only on earlier messages; those of `prepare` move every turn.
     """
     whole = repair(messages)
     shown = shorten(whole, _whole_exchanges(whole))
@@ -47,7 +47,7 @@ def prepare_steady(
 
 
 def _whole_exchanges(messages: Sequence[Message]) -> int:
-    """How many of the last exchanges keep their results: all but whole pieces of old ones."""
+    """Return how many of the last exchanges keep their results: all but whole batches."""
     sizes: list[int] = []
     for message in messages:
         if isinstance(message, AssistantMessage) and message.tool_calls:
@@ -61,7 +61,7 @@ def _whole_exchanges(messages: Sequence[Message]) -> int:
 
 
 def capped(message: Message) -> Message:
-    """A tool result that is too long for a model, cut; any other message as it is."""
+    """Return a message, with a tool result cut to `RESULT_LIMIT`."""
     if not isinstance(message, ToolResult) or len(message.content) <= RESULT_LIMIT:
         return message
     note = f"\n[shortened: the result has {len(message.content)} characters]"
@@ -69,35 +69,35 @@ def capped(message: Message) -> Message:
 
 
 def without_tools(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation alone: no results, no calls, no message that was nothing but calls."""
-    spoken = (
+    """Return the conversation without tool results and calls."""
+    stripped = (
         message.model_copy(update={"tool_calls": ()})
         if isinstance(message, AssistantMessage)
         else message
         for message in messages
         if not isinstance(message, ToolResult)
     )
-    return tuple(m for m in spoken if m.content or not isinstance(m, AssistantMessage))
+    return tuple(m for m in stripped if m.content or not isinstance(m, AssistantMessage))
 
 
 def newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]:
-    """The last ``size`` messages; results whose calls were cut off are left to `repair`."""
+    """Return the last ``size`` messages; `repair` drops results whose calls were cut off."""
     return tuple(messages[max(0, len(messages) - size) :])
 
 
 @dataclass
 class _Exchange:
-    """A message and, when it is an assistant's, the results of its calls by call id."""
+    """A message and, if it is an assistant's, the results of its calls by call id."""
 
     message: UserMessage | AssistantMessage
     results: dict[str, ToolResult] = field(default_factory=dict)
 
 
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Pair calls and results: orphans and duplicates out, missing results filled, order mended.
+    """Pair calls and results: drop orphans and duplicates, fill in missing ones, restore order.
 
-    A result that comes late (a user spoke in between) is moved to its call. A call id that was
-    used before gets a new one, since providers refuse a repeated id.
+    A late result (a user spoke in between) moves to its call. A reused call id gets a new one,
+    since providers reject repeated ids.
     """
     exchanges: list[_Exchange] = []
     waiting: dict[str, list[tuple[_Exchange, ToolCall]]] = {}
@@ -106,7 +106,7 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
         if isinstance(message, ToolResult):
             if places := waiting.get(message.call_id):
                 exchange, call = places.pop(0)
-                exchange.results[call.id] = _answer(call, message)
+                exchange.results[call.id] = _paired(call, message)
         elif isinstance(message, UserMessage):
             if message.content.strip() or message.images:
                 exchanges.append(_Exchange(message))
@@ -117,7 +117,7 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
                 message if unique else message.model_copy(update={"tool_calls": calls})
             )
             exchanges.append(exchange)
-            # An id that is used again belongs to the newer call.
+            # A reused id belongs to the newer call.
             waiting.update({old.id: [] for old in message.tool_calls})
             for old, new in zip(message.tool_calls, calls, strict=True):
                 waiting[old.id].append((exchange, new))
@@ -127,8 +127,8 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
 def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, ...]:
     """Replace the tool results before the last ``keep_exchanges`` exchanges by a note.
 
-    An exchange is an assistant message with calls and its results. The number in the note is
-    the length of the result written as JSON.
+    An exchange is an assistant message with calls and its results. The note gives the length of the
+    result as JSON.
     """
     shortened: list[Message] = []
     exchanges = 0
@@ -142,13 +142,13 @@ def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, 
 
 
 def fade(messages: Sequence[Message], recent: int) -> tuple[Message, ...]:
-    """Describe the pictures that are not in the last ``recent`` messages, or have no data."""
+    """Describe pictures before the last ``recent`` messages, or without data."""
     first = len(messages) - recent
     return tuple(described(message, i >= first) for i, message in enumerate(messages))
 
 
-def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - the one choice
-    """A message with ``[image: …]`` in the place of pictures; of all, unless they can be seen."""
+def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - passed by map()
+    """Return a message with ``[image: …]`` for each picture, except visible ones if ``seen``."""
     if isinstance(message, AssistantMessage) or not message.images:
         return message
     shown = tuple(image for image in message.images if seen and image.data)
@@ -167,7 +167,7 @@ def _with_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:
     return call if unique == call.id else call.model_copy(update={"id": unique})
 
 
-def _answer(call: ToolCall, result: ToolResult) -> ToolResult:
+def _paired(call: ToolCall, result: ToolResult) -> ToolResult:
     if (result.call_id, result.name) == (call.id, call.name):
         return result
     return result.model_copy(update={"call_id": call.id, "name": call.name})
@@ -195,8 +195,8 @@ def _note(result: ToolResult) -> str:
 
 
 def newest_words(new: Sequence[UserMessage], past: Sequence[Message]) -> str:
-    """What was said, to choose playbooks and tools by; results alone go on with what was."""
+    """Return the text by which playbooks and tools are chosen: what the user said last."""
     if new:
         return "\n".join(message.content for message in new)
-    said = (message for message in reversed(past) if isinstance(message, UserMessage))
-    return next(said, UserMessage(content="")).content
+    earlier = (message for message in reversed(past) if isinstance(message, UserMessage))
+    return next(earlier, UserMessage(content="")).content

@@ -1,4 +1,4 @@
-"""Hooks: an operator's own Python at fixed points of a turn (seed 000 §8). Off unless allowed.
+"""Hooks: an operator's Python functions at fixed points of a turn. Off unless allowed.
 
 A hook is a file ``<home>/hooks/<id>.py``, or an entry point ``<id>`` of the group
 ``orchestrator.hooks``. It defines functions with the names of the points; each may be ``async``::
@@ -6,18 +6,21 @@ A hook is a file ``<home>/hooks/<id>.py``, or an entry point ``<id>`` of the gro
     def filter_messages(state, messages):
         return messages[-20:]
 
-Points: ``after_thread_created(state)`` at the first message of a conversation,
-``after_subagent_created(state)`` in a subagent's own process,
-``after_system_message(state, text)``, ``filter_messages(state, messages)``,
-``prefilter_llm_history(state, messages)``,
-``before_create_message(state, message)`` with what the model answered, before it is stored or
-shown, ``after_create_message(state, message)`` with that and with what people said,
-``tool_call_started(state, call)``, ``after_tool_call_success(state, call, result)``,
-``after_tool_call_failure(…)``, ``tool_call_done(state, call, result)``. What one returns replaces
-the value, None keeps it. They run in the listed order. A hook that fails is logged and the last
-good value is kept; only ``prefilter_llm_history`` may stop the step, with an exception that has
-``block = True``. After a crash a point may come again. Messages never change once they are stored,
-so that no point is about that.
+* ``after_thread_created(state)``: the first message of a conversation
+* ``after_subagent_created(state)``: the same, for a subagent, in its own process
+* ``after_system_message(state, text)``: the system prompt
+* ``filter_messages(state, messages)``: the conversation, once per turn
+* ``prefilter_llm_history(state, messages)``: the conversation, before every model call
+* ``before_create_message(state, message)``: the model's answer, before it is stored or shown
+* ``after_create_message(state, message)``: that answer, or a user's message
+* ``tool_call_started(state, call)``
+* ``after_tool_call_success(state, call, result)``, ``after_tool_call_failure(…)``
+* ``tool_call_done(state, call, result)``
+
+A returned value replaces the last argument; None keeps it. Hooks run in the listed order. A hook
+that fails is logged, and the last good value is kept. Only ``prefilter_llm_history`` may stop the
+step, with an exception that has ``block = True``. After a crash a point may be called again. Stored
+messages never change, so no point concerns that.
 """
 
 import inspect
@@ -56,7 +59,7 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.skills import Identity, identity
 
 GROUP = "orchestrator.hooks"
-SECONDS = 10.0  # that one hook may take at one point
+SECONDS = 10.0  # limit for one hook at one point
 MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -64,7 +67,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class HookState:
-    """Whose turn it is; the first argument of every hook."""
+    """The first argument of every hook: whose turn it is."""
 
     agent_id: str
     turn_id: str
@@ -72,20 +75,20 @@ class HookState:
 
 
 class HookFiles:
-    """The hooks of a directory and of installed packages, read again when a file changed."""
+    """The hooks of a directory and of installed packages; changed files are read again."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._loaded: dict[str, tuple[Identity | None, Mapping[str, Any]]] = {}
 
     def find(self, hook: str) -> Mapping[str, Any]:
-        """The functions of a hook by name; none, and a line in the log, when it cannot be had."""
+        """Return a hook's functions by name; on failure, log it and return none."""
         path = self._directory / f"{hook}.py"
         seen = identity(path)
         if hook not in self._loaded or self._loaded[hook][0] != seen:
             try:
                 self._loaded[hook] = seen, (run_path(str(path)) if seen else _from_package(hook))
-            except Exception as error:  # noqa: BLE001 - it is somebody else's code
+            except Exception as error:  # noqa: BLE001 - a hook is foreign code
                 log.error("hook_not_loaded", hook=hook, problem=repr(error))
                 self._loaded[hook] = seen, {}
         return self._loaded[hook][1]
@@ -93,13 +96,13 @@ class HookFiles:
 
 @dataclass(frozen=True)
 class Hooks:
-    """The hooks of one turn, in their order; without any everything stays as it is."""
+    """The hooks of one turn, in order."""
 
     state: HookState
     hooks: tuple[tuple[str, Mapping[str, Any]], ...]
 
     async def begin(self, turn: TurnRun) -> None:
-        """Tell what is new with this turn, unless another process has told it."""
+        """Call the hooks for what is new with this turn, unless another process did."""
         if turn.steps:
             return
         if not turn.history and turn.summary is None:
@@ -109,7 +112,7 @@ class Hooks:
             await self.tell("after_create_message", message)
 
     async def prompt(self, record: PromptRecord) -> PromptRecord:
-        """The prompt after ``after_system_message``; changed, it is one layer of that name."""
+        """Return the prompt after ``after_system_message``; a changed one is a single layer."""
         name = "after_system_message"
         text = await self._chain(name, record.text, str)
         if text == record.text:
@@ -119,38 +122,38 @@ class Hooks:
         return record.model_copy(update={"layers": (first, *beside)})
 
     async def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The conversation after ``filter_messages``, calls and results paired again."""
+        """Return the conversation after ``filter_messages``, with calls and results paired."""
         found = await self._chain("filter_messages", messages, MESSAGES.validate_python)
         return messages if found == messages else history.repair(found)
 
     async def request(self, request: ModelRequest) -> ModelRequest:
-        """A request after ``prefilter_llm_history``.
+        """Return a request after ``prefilter_llm_history``.
 
         Raises:
-            FatalModelError: a hook stops the step.
+            FatalModelError: a hook stopped the step.
         """
-        given = request.messages
-        found = await self._chain("prefilter_llm_history", given, MESSAGES.validate_python)
-        return request if found == given else replace(request, messages=history.repair(found))
+        before = request.messages
+        found = await self._chain("prefilter_llm_history", before, MESSAGES.validate_python)
+        return request if found == before else replace(request, messages=history.repair(found))
 
     async def answer(self, message: AssistantMessage) -> AssistantMessage:
-        """What the model answered, after ``before_create_message``."""
+        """Return the model's answer after ``before_create_message``."""
         return await self._chain("before_create_message", message, AssistantMessage.model_validate)
 
     @property
     def changes_answers(self) -> bool:
-        """Whether an answer may not be shown before it is whole."""
+        """Whether hooks may change an answer, so that it must not be streamed."""
         return any(self._at("before_create_message"))
 
     async def result(self, call: PlannedCall, result: ToolResult) -> ToolResult:
-        """A call's result as the model is to see it; the journal has it as it was."""
+        """Return a call's result for the model; the journal keeps the original."""
         name = "after_tool_call_failure" if result.is_error else "after_tool_call_success"
         changed = await self._chain(name, result, ToolResult.model_validate, call)
         await self.tell("tool_call_done", call, changed)
         return changed.model_copy(update={"call_id": result.call_id, "name": result.name})
 
     async def tell(self, point: str, *values: object) -> None:
-        """Call every hook that has this point; what they return means nothing."""
+        """Call every hook of this point, ignoring what it returns."""
         for hook, function in self._at(point):
             try:
                 await _called(function, self.state, *values)
@@ -160,7 +163,7 @@ class Hooks:
     async def _chain(
         self, point: str, value: T, read: Callable[[Any], T], *before: PlannedCall
     ) -> T:
-        """The value after every hook that has this point."""
+        """Pass a value through every hook of this point."""
         for hook, function in self._at(point):
             try:
                 found = await _called(function, self.state, *before, value)
@@ -178,7 +181,7 @@ class Hooks:
 
 
 class HookedModel:
-    """A model whose requests and answers go through the hooks."""
+    """A model whose requests and answers pass through the hooks."""
 
     def __init__(self, model: Model, hooks: Hooks) -> None:
         self._model = model
@@ -186,11 +189,11 @@ class HookedModel:
 
     @property
     def name(self) -> str:
-        """The model's own."""
+        """The wrapped model's name."""
         return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask with what the hooks leave of the request, and answer with what they make of it."""
+        """Call the model with the filtered request; filter its answer."""
         request = await self._hooks.request(request)
         if self._hooks.changes_answers:
             request = replace(request, on_text=None)
@@ -203,7 +206,7 @@ class HookedModel:
 
 
 class HookedHost:
-    """A host whose calls are told of, and their results go through the hooks."""
+    """A host whose steps, calls and results pass through the hooks."""
 
     def __init__(self, host: LoopHost, hooks: Hooks) -> None:
         self._host = host
@@ -211,7 +214,7 @@ class HookedHost:
         self._calls: dict[int, PlannedCall] = {}
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3; remembers which call has which number. Hooks hear of calls that were made with it."""
+        """Commit the step (T3), then run the hooks for it and for calls answered with it."""
         committed = await self._host.commit(commit)
         await self._hooks.tell("after_create_message", commit.response)
         self._calls |= dict(zip(committed.call_seqs, commit.calls, strict=True))
@@ -222,7 +225,7 @@ class HookedHost:
         return committed.model_copy(update={"results": results})
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """A call between its hooks; one of an earlier process is known by its result alone."""
+        """Run a call between its hooks; a call of an earlier process is known by its result."""
         call = self._calls.get(seq)
         if call is not None:
             await self._hooks.tell("tool_call_started", call)
@@ -230,23 +233,23 @@ class HookedHost:
         return await self._hooks.result(call or _call_of(result), result)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """The host's."""
+        """Return the host's messages, announced to the hooks."""
         messages = await self._host.entered()
         for message in messages:
             await self._hooks.tell("after_create_message", message)
         return messages
 
     def show(self, text: str) -> None:
-        """The host's."""
+        """Show through the host."""
         self._host.show(text)
 
     def draining(self) -> bool:
-        """The host's."""
+        """Return the host's answer."""
         return self._host.draining()
 
 
 async def replayed(hooks: Hooks, steps: Sequence[RecordedStep]) -> list[RecordedStep]:
-    """Recorded steps as the hooks showed them to the process that made them."""
+    """Return recorded steps with their results as the hooks changed them before."""
     shown = []
     for step in steps:
         calls = []
@@ -262,10 +265,10 @@ def _call_of(result: ToolResult) -> PlannedCall:
 
 
 async def _called(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - a hook's
-    """What a hook returns; one that is not async runs in a thread, so that it blocks nobody.
+    """Return what a hook returns; a hook that is not async runs in a thread.
 
     Raises:
-        TimeoutError: it took longer than a hook may.
+        TimeoutError: it took longer than `SECONDS`.
     """
     with anyio.fail_after(SECONDS):
         if inspect.iscoroutinefunction(function):
@@ -276,6 +279,6 @@ async def _called(function: Callable[..., Any], *arguments: object) -> Any:  # n
 def _from_package(hook: str) -> Mapping[str, Any]:
     (found,) = entry_points(group=GROUP, name=hook) or (None,)
     if found is None:
-        raise LookupError(f"there is no hooks/{hook}.py and no entry point {hook} of {GROUP}")
+        raise LookupError(f"no file hooks/{hook}.py and no entry point {hook} of {GROUP}")
     loaded = found.load()
     return loaded if isinstance(loaded, Mapping) else vars(loaded)

@@ -1,4 +1,4 @@
-"""JSON that a model wrote among other things: in a code fence, after a sentence, before one."""
+"""Parse JSON that a model wrote among other text: in a code fence, after or before a sentence."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from pydantic import JsonValue, TypeAdapter
 
 from thinker.protocol.messages import JsonObject
 
-REPAIR_LIMIT = 256 * 1024  # characters; the mender is slow on long text
-MAX_OPEN = 256  # brackets more opened than closed; with those its cost grows as their square
-MAX_ATTEMPTS = 64  # places looked at in one text, so that brackets alone cost nothing
+REPAIR_LIMIT = 256 * 1024  # characters; json_repair is slow on long text
+MAX_OPEN = 256  # unclosed brackets; the cost of repair grows with their square
+MAX_ATTEMPTS = 64  # positions tried in one text, which bounds the cost of many brackets
 
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
@@ -22,15 +22,15 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-# Not strict: models write line breaks into strings.
+# Not strict, since models write line breaks into strings.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def value_at(text: str, start: int) -> JsonValue:
-    """The value that begins at a position, whatever follows it.
+    """Return the JSON value that begins at a position, whatever follows it.
 
     Raises:
-        ValueError: none does.
+        ValueError: no value begins there.
     """
     try:
         value: JsonValue = _DECODER.raw_decode(text, start)[0]
@@ -40,10 +40,10 @@ def value_at(text: str, start: int) -> JsonValue:
 
 
 def parse(text: str) -> JsonValue:
-    """The whole text as JSON, or else the first object or array in it.
+    """Return the whole text as JSON, or else the first object or array in it.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the text contains no JSON.
     """
     try:
         whole: JsonValue = _DECODER.decode(text)
@@ -53,15 +53,15 @@ def parse(text: str) -> JsonValue:
 
 
 def repaired(text: str) -> JsonObject | None:
-    """The JSON object that a text was meant to be; None when that cannot be told."""
+    """Return the JSON object that a malformed text stands for; None if it is not clear."""
     opened = text.count("{") + text.count("[") - text.count("}") - text.count("]")
     if "{" not in text or len(text) > REPAIR_LIMIT or opened > MAX_OPEN:
         return None
     try:
-        # Through JSON once more: what the wire cannot carry is no mend.
+        # Re-encode: a value that the wire cannot carry is no repair.
         value = orjson.loads(orjson.dumps(json_repair.loads(text)))
         return _OBJECT.validate_python(value) or None
-    except (ValueError, TypeError, RecursionError, AssertionError):  # the mender asserts
+    except (ValueError, TypeError, RecursionError, AssertionError):  # json_repair asserts
         return None
 
 

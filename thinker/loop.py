@@ -1,8 +1,8 @@
-"""The tool loop: query, commit, execute, repeat.
+"""The tool loop: query the model, commit its response, execute the calls, repeat.
 
-It knows a model, a host and limits, and nothing of prompts, channels or the journal behind the
-host. A response is committed before any call in it runs, and a recorded step is never asked for
-again: a resumed turn and a turn whose model failed half-way are the same case.
+The loop knows a model, a host and limits, but no prompts, channels or journal. A response is
+committed before any of its calls runs, and a recorded step is never requested again: resuming a
+turn and retrying after a model failure are the same case.
 """
 
 import time
@@ -45,8 +45,9 @@ from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import first_call, plan, recovered
 
-EMPTY_RETRIES = 1  # times that a model which said nothing is asked again
+EMPTY_RETRIES = 1  # further calls after an empty answer
 
+# What the chat reads if a turn ends without an answer of its model.
 FALLBACK_TEXTS = {
     StopReason.MAX_STEPS: "I stopped after the allowed number of steps without finishing. "
     "Tell me to go on if you want me to.",
@@ -76,34 +77,34 @@ class LoopRequest:
     limits: TurnLimits
     temperature: float | None = None
     stream: bool = False
-    steer: bool = False  # whether messages may enter between two steps
-    relax: bool = False  # show schemas that also take "5" and "true"; arguments are coerced anyway
+    steer: bool = False  # whether messages may join between steps
+    relax: bool = False  # send schemas that also accept "5" and "true"
     tool_choice: ToolChoice = AUTO
-    contract: AnswerValidator | None = None  # what the final text must be
+    contract: AnswerValidator | None = None  # format of the final text
     reasoning: Reasoning | None = None
     max_output_tokens: int | None = None
-    one_call: bool = False  # of each response, as if the model had made no other
+    one_call: bool = False  # only the first call of each response counts
     parallel: bool = True  # pure calls of one response may run at once
-    cache_key: str = ""  # of the calls whose prompts begin like this turn's
+    cache_key: str = ""  # equal for turns whose prompts begin alike
 
 
 class LoopHost(Protocol):
-    """Who keeps the turn: the supervisor, or nobody when a worker is run by hand."""
+    """Interface through which the loop commits steps and runs tools."""
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3: make a response and its calls durable, or T6 with it when it ends the turn."""
+        """T3: make a response and its calls durable, with T6 if it ends the turn."""
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a committed call and return its durable result."""
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """What people said since the last step, durably part of this turn from now on."""
+        """Return messages sent since the last step, which now belong to the turn."""
 
     def show(self, text: str) -> None:
         """Show the answer so far; nothing depends on it."""
 
     def draining(self) -> bool:
-        """Whether to stop at the next step boundary."""
+        """Return whether to stop before the next step."""
 
 
 class Loop:
@@ -126,17 +127,17 @@ class Loop:
         self._spent = Spent()
         self._used: list[str] = []
         self._empty = 0
-        self._objections = 0
-        self._demand = ToolChoiceState(request.tool_choice)
+        self._rejections = 0
+        self._tool_choice = ToolChoiceState(request.tool_choice)
         self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
         self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
 
     async def run(self, recorded: Sequence[RecordedStep] = ()) -> TurnResult:
-        """Finish what is recorded, then go on until the model answers or a limit ends it."""
-        hopeless = unmeetable(self._request.tool_choice, self._tools)
-        if hopeless is not None:
-            return self._unmet(hopeless)
+        """Finish the recorded steps, then continue until the model answers or a limit ends it."""
+        impossible = unmeetable(self._request.tool_choice, self._tools)
+        if impossible is not None:
+            return self._unmet(impossible)
         for step in recorded:
             calls = self._planned(step.response)
             if step.asked:
@@ -152,7 +153,7 @@ class Loop:
                 return self._result(StopReason.DRAINED, "")
             stop = budget.exceeded(self._request.limits, self._spent, self._clock())
             if stop is not None:
-                return self._result(stop, FALLBACK_TEXTS[stop])
+                return self._unanswered(stop)
             if self._request.steer and self._spent.steps:
                 self._transcript += await self._host.entered()
             ended = await self._step()
@@ -160,22 +161,19 @@ class Loop:
                 return ended
 
     async def _step(self) -> TurnResult | None:
-        """One model call and the tool calls in it; a result when it was the last."""
+        """Make one model call and run its tool calls; return a result if it ends the turn."""
         response: ModelResponse | None = None
         request = self._model_request()
         try:
             with anyio.move_on_after(self._request.limits.deadline - self._clock()):
                 response = await self._model.complete(request)
-        except AccountError as error:
-            log.warning("model_failed", model=self._model.name, error=str(error))
-            return self._result(StopReason.ACCOUNT, headline(error), error=str(error))
         except ModelError as error:
             log.warning("model_failed", model=self._model.name, error=str(error))
-            return self._result(
-                StopReason.MODEL_ERROR, FALLBACK_TEXTS[StopReason.MODEL_ERROR], error=str(error)
-            )
+            if isinstance(error, AccountError):
+                return self._result(StopReason.ACCOUNT, headline(error), error=str(error))
+            return self._unanswered(StopReason.MODEL_ERROR, str(error))
         if response is None:
-            return self._result(StopReason.DEADLINE, FALLBACK_TEXTS[StopReason.DEADLINE])
+            return self._unanswered(StopReason.DEADLINE)
         message = recovered(response.message, self._tools, self._spent.steps)
         message = first_call(message) if self._request.one_call else message
         calls = self._planned(message)
@@ -211,12 +209,12 @@ class Loop:
 
     def _model_request(self) -> ModelRequest:
         last = budget.is_last(self._request.limits, self._spent) and not self._handed_back
-        closing = last or self._objections > 0  # what is asked for again is the answer alone
+        closing = last or self._rejections > 0  # a retry needs only the answer
         return ModelRequest(
             system=self._request.system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
-            tool_choice=NO_TOOLS if closing else self._demand.choice,
+            tool_choice=NO_TOOLS if closing else self._tool_choice.choice,
             temperature=self._request.temperature,
             reasoning=self._request.reasoning,
             cache_key=self._request.cache_key,
@@ -227,12 +225,12 @@ class Loop:
 
     def _planned(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
         last = budget.is_last(self._request.limits, self._spent)
-        return plan(message.tool_calls, self._tools, self._demand.choice, last=last)
+        return plan(message.tool_calls, self._tools, self._tool_choice.choice, last=last)
 
     def _count(self, usage: Usage, calls: Sequence[PlannedCall]) -> None:
-        """A step was taken: what it has cost, and whether it met the tool choice."""
+        """Record a step's usage, and whether it met the tool choice."""
         self._spent = self._spent.plus(usage)
-        self._demand = self._demand.after(calls)
+        self._tool_choice = self._tool_choice.after(calls)
 
     async def _take(
         self,
@@ -248,14 +246,13 @@ class Loop:
         last = self._final(message, finish)
         if last is not None:
             return last
-        if self._demand.choice.demands:
-            self._transcript += [message, UserMessage(content=self._demand.reminder)]
-            return self._unmet() if self._demand.failed else None
+        if self._tool_choice.choice.demands:
+            self._transcript += [message, UserMessage(content=self._tool_choice.reminder)]
+            return self._unmet() if self._tool_choice.failed else None
         if self._request.contract is not None and leaked.clean(message.content):
             return self._judged(message, self._request.contract, finish)
         self._empty += 1
-        nothing = self._result(StopReason.EMPTY, FALLBACK_TEXTS[StopReason.EMPTY])
-        return nothing if self._empty > EMPTY_RETRIES else None
+        return self._unanswered(StopReason.EMPTY) if self._empty > EMPTY_RETRIES else None
 
     async def _called(
         self,
@@ -264,30 +261,30 @@ class Loop:
         seqs: Sequence[int],
         known: dict[int, ToolResult],
     ) -> TurnResult | None:
-        """Run the calls; those that whoever asked runs end the turn."""
+        """Run the calls; calls handed back to an API client end the turn."""
         if self._request.stream and message.content:
-            self._host.show(message.content)  # what is to come may take its time
-        asked = [
+            self._host.show(message.content)  # the calls may take long
+        ours = [
             (call, seq)
             for call, planned, seq in zip(message.tool_calls, calls, seqs, strict=True)
             if planned.rejected is not None or planned.name not in self._handed_back
         ]
         results = await execute(
-            asked, known, self._tools, self._host.call_tool, parallel=self._request.parallel
+            ours, known, self._tools, self._host.call_tool, parallel=self._request.parallel
         )
         self._used += [call.name for call in message.tool_calls]
-        if len(asked) < len(calls):
+        if len(ours) < len(calls):
             return self._result(StopReason.HANDED_BACK, leaked.clean(message.content))
         self._transcript += [message, *map(history.capped, results)]
-        return self._unmet() if self._demand.failed else None
+        return self._unmet() if self._tool_choice.failed else None
 
     def _final(self, message: AssistantMessage, finish: str) -> TurnResult | None:
-        """What the turn ends with, if that is clear from a response alone; it is kept with it."""
+        """Return the turn's result if the response alone decides it, to be committed with it."""
         text = leaked.clean(message.content)
         if finish == "refused" and not message.tool_calls:
             return self._result(StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED])
-        open_ = message.tool_calls or self._demand.choice.demands or self._request.contract
-        if open_ or not text:
+        undecided = message.tool_calls or self._tool_choice.choice.demands or self._request.contract
+        if undecided or not text:
             return None
         cut = finish == "length"
         reason = StopReason.LENGTH if cut else self._reason()
@@ -296,21 +293,21 @@ class Loop:
     def _judged(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
-        """End with an answer that its contract takes; another one is asked for again."""
+        """End with an answer that meets its contract; otherwise ask the model again."""
         verdict = contract.judge(message.content, whole=finish != "length")
         if isinstance(verdict, AnswerAccepted):
             return self._result(self._reason(), verdict.text, repaired=verdict.repaired)
-        self._objections += 1
+        self._rejections += 1
         self._transcript += [message, UserMessage(content=str(verdict))]
-        if self._objections <= contract.max_retries:
+        if self._rejections <= contract.max_retries:
             return None
-        error = "; ".join(verdict.problems)
-        return self._result(StopReason.OUTPUT, FALLBACK_TEXTS[StopReason.OUTPUT], error=error)
+        return self._unanswered(StopReason.OUTPUT, "; ".join(verdict.problems))
 
     def _unmet(self, error: str = "the model made no call of a tool that may run") -> TurnResult:
-        return self._result(
-            StopReason.TOOL_CHOICE, FALLBACK_TEXTS[StopReason.TOOL_CHOICE], error=error
-        )
+        return self._unanswered(StopReason.TOOL_CHOICE, error)
+
+    def _unanswered(self, reason: StopReason, error: str | None = None) -> TurnResult:
+        return self._result(reason, FALLBACK_TEXTS[reason], error)
 
     def _reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1

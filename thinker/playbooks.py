@@ -1,4 +1,4 @@
-"""Playbooks: instructions that enter the prompt when a message has one of their keywords."""
+"""Playbooks: instructions that join the prompt when a message contains a keyword of theirs."""
 
 import re
 from collections import defaultdict
@@ -12,8 +12,8 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from thinker.formats.skill_file import SkillFile
 from thinker.protocol.messages import JsonObject
 
-# A word character, save those of scripts that are written without spaces (Thai to Khmer, kana,
-# Han, Hangul, whose particles join the word): a word boundary would never be found in them.
+# A word character of a script with spaces between words. Left out are Thai to Khmer, kana, Han, and
+# Hangul (particles join the word), where a word boundary would never be found.
 WORD = re.compile(
     "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -22,7 +22,7 @@ WORD = re.compile(
 
 @dataclass(frozen=True)
 class Playbook:
-    """Instructions with the keywords (lower case) that call for them; high priority comes first."""
+    """Instructions, their keywords in lower case, and a priority (high comes first)."""
 
     name: str
     description: str
@@ -34,7 +34,7 @@ class Playbook:
 
 
 def from_skill(skill: SkillFile) -> Playbook:
-    """The playbook that a SKILL.md with keywords describes."""
+    """Return the playbook that a SKILL.md with keywords describes."""
     return Playbook(
         name=skill.name,
         description=skill.description,
@@ -46,12 +46,12 @@ def from_skill(skill: SkillFile) -> Playbook:
 
 
 def _texts(value: object) -> object:
-    """A list's texts; as in a SKILL.md, what else stands in it does not count."""
+    """Drop list items other than text, as for a SKILL.md."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else value
 
 
 def _number_or_zero(value: object) -> object:
-    """As in a SKILL.md, a priority that is no number counts as none."""
+    """Replace a priority that is not a number by 0, as for a SKILL.md."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
@@ -73,7 +73,7 @@ class _Record(BaseModel):
 
 
 def parse_record(record: JsonObject) -> Playbook | None:
-    """The playbook in a journal record; None when the record is no complete playbook."""
+    """Return the playbook of a journal record; None if the record is incomplete."""
     try:
         row = _Record.model_validate(record)
     except ValidationError:
@@ -90,7 +90,7 @@ def parse_record(record: JsonObject) -> Playbook | None:
 
 
 def merged(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:
-    """The playbooks of files and journal together; a file wins over a record of its name."""
+    """Return the playbooks of files and journal; a file wins over a record of its name."""
     names = {skill.name for skill in files}
     found = [from_skill(skill) for skill in files if skill.keywords]
     parsed = (parse_record(record) for record in records)
@@ -98,7 +98,7 @@ def merged(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Pl
 
 
 def required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
-    """The tools that matched playbooks need, each with the name of the first that needs it."""
+    """Return the tools that matched playbooks need, each with the first playbook."""
     needed: dict[str, str] = {}
     for playbook in matched:
         for tool in playbook.required_tools:
@@ -116,7 +116,7 @@ class Matcher:
         for position, playbook in enumerate(self._playbooks):
             for keyword in playbook.keywords:
                 owners[keyword.lower()].append(position)
-        # The empty keyword is contained in every text, and no pattern for an automaton.
+        # Every text contains the empty keyword, which the automaton does not accept.
         self._always = owners.pop("", [])
         self._owners = tuple(owners.values())
         self._bounded = tuple(
@@ -125,10 +125,10 @@ class Matcher:
         self._automaton = ahocorasick_rs.AhoCorasick(owners)
 
     def match(self, text: str) -> tuple[Playbook, ...]:
-        """Every playbook with a keyword in the text, highest priority first.
+        """Return every playbook with a keyword in the text, highest priority first.
 
-        A keyword that begins and ends with a word character must stand as a word of its own;
-        any other ("c++", ".net") may stand anywhere. Case does not matter.
+        A keyword that begins and ends with a word character matches only whole words; any other
+        ("c++", ".net") matches anywhere. Case does not matter.
         """
         if not text:
             return ()
@@ -137,12 +137,12 @@ class Matcher:
         for keyword, start, end in self._automaton.find_matches_as_indexes(
             lowered, overlapping=True
         ):
-            if not self._bounded[keyword] or _stands_alone(lowered, start, end):
+            if not self._bounded[keyword] or _is_whole_word(lowered, start, end):
                 hits.update(self._owners[keyword])
         return tuple(self._playbooks[position] for position in sorted(hits))
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
+def _is_whole_word(text: str, start: int, end: int) -> bool:
     before = start > 0 and WORD.match(text[start - 1])
     after = end < len(text) and WORD.match(text[end])
     return not before and not after

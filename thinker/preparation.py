@@ -1,6 +1,6 @@
-"""A turn made ready for its model: base prompt, layers, history and tools.
+"""Prepare a turn for its model: base prompt, layers, history and tools.
 
-What files, the journal's records and the tools are made into is kept until they change.
+Whatever is built from files, journal records and tools is cached until they change.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import structlog
 from thinker import history
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.skill_file import SkillFile
-from thinker.playbooks import Matcher, merged, required_tools
+from thinker.playbooks import Matcher, Playbook, merged, required_tools
 from thinker.prompt import cached, layers
 from thinker.prompt.base_prompt import Applied, BasePrompts, Source, override
 from thinker.prompt.compose import compose
@@ -39,7 +39,7 @@ class Prepared:
     settings: ModelSettings
 
     def log(self) -> None:
-        """Its sizes, and why which tools are offered; no text of anybody."""
+        """Log its sizes and the selection of tools, without any text of the conversation."""
         record = self.prompt
         log.info(
             "prompt_size",
@@ -50,17 +50,17 @@ class Prepared:
             stable=record.stable,
             volatile=record.volatile,
         )
-        meant = {"best_score": record.best_score, "temperature": record.temperature}
+        scores = {"best_score": record.best_score, "temperature": record.temperature}
         log.info(
             "tools_selected",
             count=len(self.tools),
             reasons=record.reasons,
-            **({} if record.best_score is None else meant),
+            **({} if record.best_score is None else scores),
         )
 
 
 class Preparation:
-    """Prepares the turns of one agent, whose model has this name (``provider/model``)."""
+    """Prepares the turns of one agent; ``model`` is its ``provider/model``."""
 
     def __init__(self, settings: ThinkerSettings, model: str) -> None:
         self._settings = settings
@@ -75,20 +75,15 @@ class Preparation:
         self._tools_digest = cached.ToolsDigest()
 
     def prepare(self, turn: TurnRun) -> Prepared:
-        """A turn as its model is to see it; logs what is missing."""
+        """Prepare a turn, logging what is missing."""
         self._refresh(turn.playbooks)
-        settings = self._settings
         applied = self._applied(turn)
         turn, base = applied.turn, override(applied.base, turn.profile_prompt)
         self._warn(*base.warnings)
-        zone, problem = layers.zone(settings.user_timezone)
-        if problem is not None:
-            self._warn(problem)
         text = history.newest_words(turn.messages, turn.history)
         interactive = turn.recipe in ("interactive", "request")
         matched = self._matcher.match(text) if interactive else ()
         scores = self.tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
-        warmth = temperature(settings.temperature, scores)
         selection = self._selector.for_turn(turn, text, required_tools(matched), scores)
         self._warn(
             *(
@@ -96,32 +91,11 @@ class Preparation:
                 for name, playbook in selection.missing.items()
             )
         )
-        own = turn.asked.temperature
-        asked = ModelSettings(
-            model=self._model,
-            temperature=warmth if own is None else own,
-            max_output_tokens=turn.asked.max_output_tokens,
-            tool_choice=turn.tool_choice,
-            parallel=applied.parallel,
-            reasoning=applied.reasoning,
-        )
-        record = compose(
-            turn.recipe,
-            TurnContext(
-                base=base.text,
-                now=datetime.fromtimestamp(turn.started_at, UTC),
-                timezone=zone.key,
-                chat_id=turn.chat.chat_id,
-                playbooks=matched,
-                skills=self._listed(turn.skills),
-                summary=turn.summary,
-                memories=turn.memories,
-                instructions=turn.asked.instructions,
-                output_schema=turn.asked.output_schema,
-            ),
-        ).model_copy(
+        warmth = temperature(self._settings.temperature, scores)
+        settings = self._model_settings(turn, applied, warmth)
+        record = compose(turn.recipe, self._context(turn, base.text, matched)).model_copy(
             update={
-                "settings": asked,
+                "settings": settings,
                 "tools": tuple(tool.name for tool in selection.tools),
                 "reasons": dict(selection.reasons),
                 "missing": dict(selection.missing),
@@ -131,11 +105,39 @@ class Preparation:
         )
         record = cached.fingerprinted(record, self._tools_digest.of(selection.tools))
         past = () if turn.recipe == "proactive" else turn.history
-        # The history of a program's request does not hold what earlier turns were sent with.
-        if settings.prompt_layout == "cached" and turn.recipe != "request":
+        # An API client's history lacks the context that earlier turns were sent with.
+        if self._settings.prompt_layout == "cached" and turn.recipe != "request":
             record = cached.arranged(record, past, turn.context)
         shown = self._shown(turn, past, record, applied.recent_images)
-        return Prepared(record, base.source, shown, selection.tools, applied, asked)
+        return Prepared(record, base.source, shown, selection.tools, applied, settings)
+
+    def _model_settings(self, turn: TurnRun, applied: Applied, warmth: float) -> ModelSettings:
+        requested = turn.asked.temperature
+        return ModelSettings(
+            model=self._model,
+            temperature=warmth if requested is None else requested,
+            max_output_tokens=turn.asked.max_output_tokens,
+            tool_choice=turn.tool_choice,
+            parallel=applied.parallel,
+            reasoning=applied.reasoning,
+        )
+
+    def _context(self, turn: TurnRun, base: str, matched: tuple[Playbook, ...]) -> TurnContext:
+        zone, problem = layers.zone(self._settings.user_timezone)
+        if problem is not None:
+            self._warn(problem)
+        return TurnContext(
+            base=base,
+            now=datetime.fromtimestamp(turn.started_at, UTC),
+            timezone=zone.key,
+            chat_id=turn.chat.chat_id,
+            playbooks=matched,
+            skills=self._listed(turn.skills),
+            summary=turn.summary,
+            memories=turn.memories,
+            instructions=turn.asked.instructions,
+            output_schema=turn.asked.output_schema,
+        )
 
     def _shown(
         self,
@@ -144,21 +146,21 @@ class Preparation:
         record: PromptRecord,
         recent_images: int | None,
     ) -> tuple[Message, ...]:
-        """The conversation as the model is sent it; a program's whole, as it chose to send it."""
+        """Return the conversation to send; an API request's history stays whole."""
         recent = recent_images or self._settings.recent_image_threshold
         if record.layout == "cached":
-            said = (*past, *cached.in_context(turn.messages, record.context))
-            return history.prepare_steady(said, recent_images=recent)
-        said = (*cached.without_context(past), *turn.messages)
+            messages = (*past, *cached.in_context(turn.messages, record.context))
+            return history.prepare_steady(messages, recent_images=recent)
+        messages = (*cached.without_context(past), *turn.messages)
         if turn.recipe != "request":
-            return history.prepare(said, recent_images=recent)
-        size = len(said)
-        return history.prepare(said, window=size, keep_exchanges=size, recent_images=recent)
+            return history.prepare(messages, recent_images=recent)
+        size = len(messages)
+        return history.prepare(messages, window=size, keep_exchanges=size, recent_images=recent)
 
     def _applied(self, turn: TurnRun) -> Applied:
-        """The turn as its prompt definition wants it; as it is, when it has none that works."""
+        """Return the turn after its prompt definition; unchanged without a valid one."""
         if turn.prompt is not None:
-            # Most agents have no definition, and their processes do without its models.
+            # Most agents have no definition; importing it here keeps their processes small.
             from thinker.prompt.render.turn_prompt import applied  # noqa: PLC0415 - see above
 
             try:
@@ -168,7 +170,7 @@ class Preparation:
         return Applied(turn, self._bases.current())
 
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
-        """Build the matcher anew only when a file or a record of the journal changed."""
+        """Rebuild the matcher if a file or a journal record changed."""
         if self._skills.refresh() or records != self._records:
             files = (*self._skills.playbooks, *self._skills.listed)
             self._matcher, self._records = Matcher(merged(files, records)), records
@@ -179,7 +181,7 @@ class Preparation:
         return (*self._skills.listed, *(skill for skill in skills if skill.name not in files))
 
     def _warn(self, *problems: str) -> None:
-        """Log each problem once in this process, not at every turn."""
+        """Log each problem once per process, not in every turn."""
         for problem in problems:
             if problem not in self._warned:
                 self._warned.add(problem)

@@ -1,4 +1,4 @@
-"""The worker's side of the wire: turns and previews in, steps and tool calls out."""
+"""The worker's side of the wire: serves turns and requests, commits steps, calls tools."""
 
 import os
 import time
@@ -47,13 +47,13 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.rendering import PromptRender, PromptRendered
 from thinker.protocol.turn_cache import ReceivedTurnCache
 
-GRACE = 60.0  # seconds beyond a turn's deadline that the supervisor gets to end it
-SHOW_INTERVAL = 0.2  # seconds between two views of a growing answer
+GRACE = 60.0  # seconds after a turn's deadline for the supervisor to end it
+SHOW_INTERVAL = 0.2  # seconds between updates of a streaming answer
 log = structlog.get_logger()
 
 
 class RemoteHost:
-    """The supervisor as the loop sees it, for one turn."""
+    """The supervisor as the loop's host, for one turn."""
 
     def __init__(self, peer: Peer, turn: TurnRun, draining: Callable[[], bool]) -> None:
         self._peer = peer
@@ -63,20 +63,20 @@ class RemoteHost:
         self._deadline = time.monotonic() + turn.deadline - time.time()
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """T3, by the supervisor, who waits out a full disk."""
+        """Commit a step (T3) through the supervisor, which waits out a full disk."""
         return await self._peer.call(
             methods.STEP_COMMIT, commit, StepCommitted, timeout=self._patience()
         )
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """T4, effect and T5, by the supervisor; bounded by its own deadlines and the turn's."""
+        """Run a tool (T4, effect, T5) through the supervisor, which applies its deadlines."""
         params = ToolCallParams(turn_id=self._turn.turn_id, seq=seq)
         return await self._peer.call(
             methods.TOOL_CALL, params, ToolResult, timeout=self._patience()
         )
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """The messages that the supervisor has just made part of the turn."""
+        """Return the messages that the supervisor has just added to the turn."""
         params = TurnSteer(turn_id=self._turn.turn_id)
         steered = await self._peer.call(
             methods.TURN_STEER, params, Steered, timeout=self._patience()
@@ -87,7 +87,7 @@ class RemoteHost:
         return max(1.0, self._deadline - time.monotonic()) + GRACE
 
     def show(self, text: str) -> None:
-        """Send the answer so far, a few times a second at most."""
+        """Send the answer so far, at most every `SHOW_INTERVAL` seconds."""
         now = time.monotonic()
         if now - self._shown >= SHOW_INTERVAL:
             self._shown = now
@@ -101,7 +101,7 @@ class WorkerServer:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._kept = ReceivedTurnCache()
-        self._running: dict[anyio.CancelScope, str] = {}  # to the turn's id
+        self._running: dict[anyio.CancelScope, str] = {}  # scope to turn id
         self._draining = False
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run,
@@ -118,9 +118,9 @@ class WorkerServer:
         self.peer: Peer | None = None
 
     async def serve(self, peer: Peer, provider: str, model: str, heartbeat: float) -> None:
-        """Announce readiness, then beat every ``heartbeat`` seconds until the wire ends.
+        """Announce readiness, then send heartbeats ``heartbeat`` seconds apart until the wire ends.
 
-        The beat comes from the event loop that runs the turns: a loop that hangs falls silent.
+        The event loop that runs the turns sends them, so a blocked loop falls silent.
         """
         self.peer = peer
         peer.notify(methods.READY, Ready(pid=os.getpid(), provider=provider, model=model))
@@ -160,13 +160,13 @@ class WorkerServer:
     async def _embed(self, params: JsonValue) -> Embedded:
         try:
             return await self._agent.embed(Embed.model_validate(params))
-        except ModelError as error:  # what the provider said may quote the texts
+        except ModelError as error:  # the provider's text may quote the input
             raise RpcError(FAILED, headline(error)) from error
 
     def _cancel(self, params: JsonValue) -> None:
-        wanted = TurnCancel.model_validate(params).turn_id
+        canceled = TurnCancel.model_validate(params).turn_id
         for scope, turn_id in self._running.items():
-            if turn_id == wanted:
+            if turn_id == canceled:
                 scope.cancel()
 
     def _drain(self, params: JsonValue) -> None:
@@ -176,7 +176,7 @@ class WorkerServer:
 
 
 async def _render(params: JsonValue) -> PromptRendered:
-    """Show a definition by itself, for a person who writes one."""
+    """Render a prompt definition alone, for its author."""
     from thinker.prompt.render.turn_prompt import shown  # noqa: PLC0415 - as in `Preparation._applied`
 
     return shown(PromptRender.model_validate(params))

@@ -1,6 +1,6 @@
-"""One worker, told everything by its environment.
+"""Run one worker, configured by its environment.
 
-Started by a supervisor it serves the inherited socket; started by a person, stdin and stdout.
+Under a supervisor it serves the inherited socket; by hand it serves standard input and output.
 """
 
 import ctypes
@@ -32,12 +32,12 @@ log = structlog.get_logger()
 
 
 def main(environ: Mapping[str, str]) -> int:
-    """Run the worker; the exit code is one of sysexits.h."""
+    """Run the worker; return an exit code of sysexits.h."""
     return run(partial(work, environ))
 
 
 def run(process: Callable[[], Awaitable[int]]) -> int:
-    """Run what a worker's process does; the exit code."""
+    """Run the main coroutine of a worker process; return its exit code."""
     faulthandler.enable()  # SIGABRT from the supervisor prints where the worker hangs
     try:
         return anyio.run(process)
@@ -46,11 +46,11 @@ def run(process: Callable[[], Awaitable[int]]) -> int:
 
 
 async def work(environ: Mapping[str, str]) -> int:
-    """Be the worker that its environment describes; the exit code is one of sysexits.h."""
+    """Run the worker that the environment describes; return an exit code of sysexits.h."""
     try:
         settings = ThinkerSettings.read(environ)
     except ValueError as error:
-        sys.stderr.write(f"the environment of the worker is wrong; mend it:\n{error}\n")
+        sys.stderr.write(f"invalid worker environment:\n{error}\n")
         return EXIT_CONFIG
     logs.configure(settings.log_level)
     with logs.bound(agent_id=settings.agent_id):
@@ -66,9 +66,9 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
     """Serve the wire, or a person, until it ends; ``environ`` holds the providers' keys.
 
     Raises:
-        ConfigError: the model cannot be used.
+        WorkerConfigError: the model cannot be used.
     """
-    agent = made(settings, environ)
+    agent = build_agent(settings, environ)
     try:
         if settings.peer_fd is None:
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
@@ -78,11 +78,11 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
         await agent.aclose()
 
 
-def made(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
-    """The agent with its models.
+def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
+    """Build the agent with its models.
 
     Raises:
-        ConfigError: a model cannot be used.
+        WorkerConfigError: a model cannot be used.
     """
     model = choose(settings, environ)
     small = choose_small(settings, environ, model)
@@ -90,14 +90,14 @@ def made(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies, now if it did already."""
+    """Let the kernel kill this process when its parent dies; now, if it already did."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
-    """A standard stream as the wire wants it, whatever the locale says."""
+    """Open a standard stream as UTF-8, whatever the locale."""
     return open(fd, mode, encoding="utf-8", errors="replace", closefd=False)
 
 

@@ -1,4 +1,4 @@
-"""What compaction and fact extraction share: a conversation as text, a template, one model call."""
+"""What compaction and fact extraction share: conversations as text, templates, a model call."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from thinker.models.base import Model, ModelRequest
 from thinker.protocol.background import ASK_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
-MESSAGE_LIMIT = 8000  # characters of one message that are read
+MESSAGE_LIMIT = 8000  # characters of one message in the request
 PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")
 log = structlog.get_logger()
 
 
 def conversation(messages: Sequence[Message]) -> str:
-    """What people and the agent said, one paragraph each, as seed 002 writes it."""
+    """Return what people and the agent said, one paragraph per message."""
     return "\n\n".join(
         f"{'User' if isinstance(message, UserMessage) else 'Assistant'}: {cut(message.content)}"
         for message in messages
@@ -28,13 +28,13 @@ def conversation(messages: Sequence[Message]) -> str:
 
 
 def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """The beginning of a text that is longer than so many characters."""
+    """Return the text, cut after ``limit`` characters."""
     text = text.strip()
     return text if len(text) <= limit else f"{text[:limit]} […]"
 
 
 def template(path: Path | None, fallback: str) -> str:
-    """A file's template; ``fallback`` when it cannot be read or lacks ``{{CONVERSATION}}``."""
+    """Return a file's template; ``fallback`` if unreadable or without ``{{CONVERSATION}}``."""
     if path is None:
         return fallback
     try:
@@ -43,22 +43,22 @@ def template(path: Path | None, fallback: str) -> str:
         log.warning("template_unreadable", problem=f"{path}: {error}; the built-in text is used")
         return fallback
     if "{{CONVERSATION}}" not in text:
-        problem = f"{path}: there is no {{{{CONVERSATION}}}} in it; the built-in text is used"
+        problem = f"{path}: {{{{CONVERSATION}}}} is missing; the built-in text is used"
         log.warning("template_unusable", problem=problem)
         return fallback
     return text
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """A template with its placeholders replaced; what stands in a value is left as it is."""
+    """Replace a template's placeholders; placeholders inside values are left alone."""
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
 
 
 async def ask(model: Model, prompt: str) -> tuple[str, MeteredResult]:
-    """The answer to a single user message without a system prompt or tools, and its cost.
+    """Return the answer to one user message, without system prompt or tools, and its usage.
 
     Raises:
-        ModelError: there is no answer.
+        ModelError: the model did not answer.
     """
     request = ModelRequest(system="", messages=(UserMessage(content=prompt),), temperature=0.0)
     with anyio.move_on_after(ASK_SECONDS):

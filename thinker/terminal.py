@@ -1,8 +1,8 @@
 """A worker run by hand: type a line, read the answer.
 
-``python -m thinker`` without a supervisor reads stdin. A line of text is a turn whose steps are
-kept in memory alone and which is offered no tools (those are the supervisor's); a line that is a
-JSON object is a frame of the wire, answered as a supervisor would be.
+Without a supervisor, ``python -m thinker`` reads standard input. A line of text is a turn; its
+steps are kept in memory, and no tools are offered, since tools belong to the supervisor. A line
+with a JSON object is a frame of the wire, answered as for a supervisor.
 """
 
 import sys
@@ -24,13 +24,13 @@ WELCOME = "Type a message and press Enter; end with Ctrl-D.\n"
 
 
 class StandaloneHost:
-    """A host that keeps nothing and has no tools."""
+    """A host without journal and tools."""
 
     def __init__(self) -> None:
         self._seq = 0
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """Number the step, as the journal would."""
+        """Return the numbers that the journal would assign."""
         first = self._seq + 1
         self._seq += 1 + len(commit.calls)
         return StepCommitted(seq=first, call_seqs=tuple(range(first + 1, self._seq + 1)))
@@ -42,19 +42,19 @@ class StandaloneHost:
         )
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Nobody types while an answer is made."""
+        """Return no messages; input is read only between turns."""
         return ()
 
     def show(self, text: str) -> None:
-        """Show nothing before the answer is whole."""
+        """Do nothing; the answer is printed once it is whole."""
 
     def draining(self) -> bool:
-        """Never: Ctrl-D ends the process after the answer."""
+        """Return false; Ctrl-D ends the process after the answer."""
         return False
 
 
 class _Lines:
-    """The standard output as a peer's writer."""
+    """Standard output as a peer's writer."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -70,7 +70,7 @@ class _Lines:
 async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
     """Answer each line of ``source`` on ``out`` until it ends.
 
-    Requests that then still wait for an answer from ``source`` fail.
+    Then requests still waiting for a response from ``source`` fail.
     """
     if source.isatty():
         sys.stderr.write(WELCOME)
@@ -81,7 +81,7 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
         server.peer = peer
         while line := await to_thread.run_sync(source.readline, abandon_on_cancel=True):
             if line.lstrip().startswith("{"):
-                peer.feed(f"{line}\n".encode())  # the last line may lack its end
+                peer.feed(f"{line}\n".encode())  # the last line may have no newline
             elif line.strip():
                 out.write(await _answer(agent, history, line.strip(), time.time) + "\n")
                 out.flush()
@@ -91,15 +91,15 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
 async def _answer(
     agent: Agent, history: list[Message], text: str, clock: Callable[[], float]
 ) -> str:
-    said = UserMessage(content=text)
+    message = UserMessage(content=text)
     turn = TurnRun(
         turn_id="by-hand",
         chat=ChatRef(channel="terminal", chat_id="terminal"),
-        messages=(said,),
+        messages=(message,),
         history=tuple(history),
         started_at=clock(),
         deadline=clock() + TURN_SECONDS,
     )
     result = await agent.run_turn(turn, StandaloneHost())
-    history += [said, AssistantMessage(content=result.text)]
+    history += [message, AssistantMessage(content=result.text)]
     return result.text if result.error is None else f"{result.text}\n({result.error})"

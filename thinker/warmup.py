@@ -1,14 +1,13 @@
-"""One turn through everything that turns need, so that all of it is loaded before a worker forks.
+"""Run one turn through the whole worker, so that everything is loaded before workers fork.
 
-The real wire, loop and HTTP client run against a model on loopback that says what is written
-here. Only importing the modules leaves much to the first turn: what they import late, caches, the
-certificates (reference/performance.md).
+The real wire, loop and HTTP client run against a scripted model on loopback. Importing the modules
+alone leaves work to each worker's first turn: late imports, caches, the TLS certificates.
 """
 
 import asyncio
 
-# What looking up a host's name loads; the look-up itself would leave a thread.
-import encodings.idna  # noqa: F401 - as above
+# A name lookup loads it; an actual lookup would leave a thread behind.
+import encodings.idna  # noqa: F401 - see above
 import os
 import socket
 import time
@@ -37,7 +36,7 @@ from thinker.protocol.methods import (
 from thinker.protocol.peer import connected
 from thinker.terminal import StandaloneHost
 
-SECONDS = 10.0  # for all of it, on a busy machine
+SECONDS = 10.0  # limit for the rehearsal, on a busy machine
 TOOL = "rehearse"
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n"
 EVENT = b'data: {"id":"1","model":"m","choices":[{"index":0,"delta":%b,"finish_reason":"%b"}]}\n\n'
@@ -47,8 +46,8 @@ log = structlog.get_logger()
 
 
 async def rehearse() -> None:
-    """Run a turn with one tool call; without loopback there is none, and workers start colder."""
-    tls_context()  # which nobody needs to reach loopback
+    """Run a turn with one tool call; without loopback skip it, and workers start colder."""
+    tls_context()  # loopback needs none, so the rehearsal would not load it
     try:
         listener = socket.create_server(("127.0.0.1", 0))
     except OSError as error:
@@ -63,26 +62,26 @@ async def rehearse() -> None:
 
 
 def rehearse_start() -> None:
-    """Make an agent, as a worker does when it starts; nothing is opened for it."""
-    told = _told("http://127.0.0.1/v1")
-    settings = ThinkerSettings.read(told)
+    """Build an agent as a starting worker does; nothing is opened for it."""
+    environ = _environment("http://127.0.0.1/v1")
+    settings = ThinkerSettings.read(environ)
     logs.configure(settings.log_level)
-    startup.made(settings, told)
+    startup.build_agent(settings, environ)
 
 
-def _told(url: str) -> dict[str, str]:
-    """What a worker is told for a rehearsal."""
+def _environment(url: str) -> dict[str, str]:
+    """Return the environment of a worker for the rehearsal."""
     return {
         **os.environ,
         "THINKER_LLM_PROVIDER": "openai",
         "THINKER_BASE_URL": url,
         "THINKER_MODEL": "rehearsal",
-        "THINKER_LOG_LEVEL": "error",  # the rehearsal is nobody's turn
+        "THINKER_LOG_LEVEL": "error",  # the rehearsal is not a real turn
     }
 
 
 async def _turn(port: int) -> TurnResult:
-    """A worker and its supervisor in one process."""
+    """Run a worker and its supervisor in one process."""
     host = StandaloneHost()
 
     async def commit(params: JsonValue) -> StepCommitted:
@@ -102,12 +101,14 @@ async def _turn(port: int) -> TurnResult:
         deadline=now + SECONDS,
     )
     ours, theirs = socket.socketpair()
-    told = {**_told(f"http://127.0.0.1:{port}/v1"), "THINKER_PEER_FD": str(theirs.detach())}
-    asked = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
-    heard = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
+    environ = _environment(f"http://127.0.0.1:{port}/v1") | {
+        "THINKER_PEER_FD": str(theirs.detach())
+    }
+    requests = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
+    notifications = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(startup.serve, ThinkerSettings.read(told), told)
-        async with connected(ours, asked, heard) as peer:
+        tasks.start_soon(startup.serve, ThinkerSettings.read(environ), environ)
+        async with connected(ours, requests, notifications) as peer:
             result = await peer.call(methods.TURN_RUN, turn, TurnResult, timeout=SECONDS)
     return result
 
@@ -117,7 +118,7 @@ async def _serve_model(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
-    """One connection of the model: it calls the tool, then it is done."""
+    """Serve one connection of the scripted model: a tool call, then the final answer."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")

@@ -1,12 +1,12 @@
-"""``python -P -m thinker.zygote``: a worker that is warm already, and forks one on request.
+"""``python -P -m thinker.zygote``: a warm worker process that forks workers on request.
 
-One thread and no event loop of its own: it waits for a line of JSON-RPC, answers it, and waits
-again. Descriptors of a new worker come over a second socket, its standard input: the wire, and a
-file with its working directory and environment that the worker alone reads. What all workers
-inherit is thus the same for all, and no secret.
+It has one thread and no event loop: it reads a line of JSON-RPC, answers, and reads the next. The
+descriptors of a new worker arrive on a second socket, its standard input: the wire, and a file with
+the working directory and environment, which only the worker reads. So all workers inherit the same
+memory, without secrets.
 
-While nothing is asked it keeps one process in stock that only has to be told whose worker it is.
-To copy the pages that a start writes to takes longer than the start, so that one has done it.
+While idle it keeps one worker preforked that only needs its descriptors. Copying the pages that a
+start writes to takes longer than the start itself; the preforked worker has already done both.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ import orjson
 
 from thinker.http.optional_imports import without
 
-with without("rich", "click"):  # structlog and httpx take them along, for colours of their own
+with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker import startup
     from thinker.protocol import logs, methods
     from thinker.protocol.env import unpack_start
@@ -41,28 +41,28 @@ with without("rich", "click"):  # structlog and httpx take them along, for colou
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
-ROUNDS = 12  # of the rehearsal: CPython specialises what runs often, which writes to its pages
-GAPS = 300  # filled of each size; more made no difference to a worker's memory
-STANDARD = 3  # descriptors: input, output, errors
-PATIENCE = 0.5  # seconds that a process that was kept gets to hear that it is a worker
-REQUESTS = 65536  # bytes that are read at once
-ARG_START, ARG_END = 45, 46  # of what follows the name in proc_pid_stat(5), where they are 48, 49
+ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
+GAPS = 300  # filled for each size; more did not reduce a worker's memory
+STANDARD = 3  # descriptors: stdin, stdout, stderr
+PATIENCE = 0.5  # seconds for a preforked worker to confirm
+REQUESTS = 65536  # bytes read at once
+ARG_START, ARG_END = 45, 46  # index after the name in proc_pid_stat(5), fields 48 and 49
 _filling: list[bytes] = []
 
 
 @dataclass(frozen=True)
 class PreforkedWorker:
-    """A process that becomes a worker when it is sent that one's descriptors."""
+    """A process that becomes a worker when it receives the worker's descriptors."""
 
     pid: int
     socket: socket.socket
     warm: bool
 
     def assign(self, descriptors: list[int]) -> None:
-        """Make it a worker; whether one that was kept lives and runs is found out by its answer.
+        """Make it a worker; a warm one must confirm, which shows that it is alive and running.
 
         Raises:
-            OSError: it was killed, or is stopped.
+            OSError: the process was killed or is stopped.
         """
         with self.socket:
             socket.send_fds(self.socket, [b"."], descriptors)
@@ -72,43 +72,43 @@ class PreforkedWorker:
                     raise ConnectionResetError
 
     def drop(self) -> None:
-        """End it, which may have happened, and reap it."""
+        """Kill it, if it still runs, and reap it."""
         self.socket.close()
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
 
 
 class Zygote:
-    """Answers one supervisor; ``descriptors`` is where those of new workers come from."""
+    """Answers one supervisor; new workers' descriptors arrive on ``descriptors``."""
 
     def __init__(self, descriptors: socket.socket) -> None:
         self._descriptors = descriptors
         self._title = _title_place()
         self._pid = os.getpid()
-        self._spare: PreforkedWorker | None = None
+        self._preforked: PreforkedWorker | None = None
 
     def serve(self, wire: socket.socket) -> None:
         """Answer requests until the wire ends."""
         rest = b""
-        self._keep_spare()
+        self._prefork_next()
         while received := self._received(wire):
             *lines, rest = (rest + received).split(b"\n")
             for line in lines:
                 wire.sendall(self.answer(line))
-            if not _readable(0, wire):  # else there is something better to do
-                self._keep_spare()
+            if not _readable(0, wire):  # requests come first
+                self._prefork_next()
 
     def _received(self, wire: socket.socket) -> bytes:
-        """What comes next; a spare process that is killed meanwhile is reaped."""
-        while self._spare is not None:
-            if wire.fileno() in _readable(None, wire, self._spare.socket):
+        """Read from the wire; meanwhile reap a preforked worker that is killed."""
+        while self._preforked is not None:
+            if wire.fileno() in _readable(None, wire, self._preforked.socket):
                 break
-            self._spare.drop()
-            self._spare = None
+            self._preforked.drop()
+            self._preforked = None
         return wire.recv(REQUESTS)
 
     def answer(self, line: bytes) -> bytes:
-        """The answer to one request."""
+        """Return the answer to one request."""
         frame = orjson.loads(line)
         answer = {"jsonrpc": "2.0", "id": frame["id"]}
         handlers: dict[str, Callable[[], object]] = {
@@ -126,34 +126,34 @@ class Zygote:
         _, received, _, _ = socket.recv_fds(self._descriptors, 1, 2)
         try:
             wire, start = received
-            pid = self._worker([wire, start])
+            pid = self._fork_worker([wire, start])
         finally:
             for fd in received:
                 os.close(fd)
         return Forked(pid=pid).model_dump()
 
-    def _worker(self, descriptors: list[int]) -> int:
-        kept, self._spare = self._spare, None
-        if kept is not None:
+    def _fork_worker(self, descriptors: list[int]) -> int:
+        preforked, self._preforked = self._preforked, None
+        if preforked is not None:
             with suppress(OSError):
-                return self._told(kept, descriptors)
-        return self._told(self._new(warm=False), descriptors)
+                return self._assign(preforked, descriptors)
+        return self._assign(self._prefork(warm=False), descriptors)
 
-    def _told(self, spare: PreforkedWorker, descriptors: list[int]) -> int:
+    def _assign(self, worker: PreforkedWorker, descriptors: list[int]) -> int:
         try:
-            spare.assign(descriptors)
+            worker.assign(descriptors)
         except OSError:
-            spare.drop()
+            worker.drop()
             raise
-        return spare.pid
+        return worker.pid
 
-    def _keep_spare(self) -> None:
-        """Have one; the system may refuse, and says so again when a worker is wanted."""
-        if self._spare is None:
+    def _prefork_next(self) -> None:
+        """Prefork a worker; if the system refuses, the next fork request reports it."""
+        if self._preforked is None:
             with suppress(OSError):
-                self._spare = self._new(warm=True)
+                self._preforked = self._prefork(warm=True)
 
-    def _new(self, *, warm: bool) -> PreforkedWorker:
+    def _prefork(self, *, warm: bool) -> PreforkedWorker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
@@ -162,33 +162,33 @@ class Zygote:
                 ours.close()
                 raise
             if pid == 0:
-                self._become_worker(theirs.fileno(), warm=warm)
+                self._run_worker(theirs.fileno(), warm=warm)
         return PreforkedWorker(pid, ours, warm)
 
-    def _become_worker(self, told: int, *, warm: bool) -> NoReturn:
-        """Be what a new process would be: own session, environment, descriptors, title."""
+    def _run_worker(self, handover: int, *, warm: bool) -> NoReturn:
+        """Turn this forked process into a worker: session, descriptors, title, then run."""
         code = EXIT_OSERR
         try:
             os.setsid()
             startup.die_with(self._pid)
-            _keep_open(told)
+            _keep_open(handover)
             self._set_title("thinker")
-            code = startup.run(partial(self._work, told, warm=warm))
+            code = startup.run(partial(self._work, handover, warm=warm))
             sys.stdout.flush()
-        except BaseException:  # noqa: BLE001 - this process must never go on as a zygote
+        except BaseException:  # noqa: BLE001 - this process must never continue as a zygote
             traceback.print_exc()
         finally:
             os._exit(code)
 
-    async def _work(self, told: int, *, warm: bool) -> int:
+    async def _work(self, handover: int, *, warm: bool) -> int:
         if warm:
             rehearse_start()
-        with socket.socket(fileno=told) as own:
-            _, received, _, _ = socket.recv_fds(own, 1, 2)  # nothing else can happen before
+        with socket.socket(fileno=handover) as zygote:
+            _, received, _, _ = socket.recv_fds(zygote, 1, 2)  # blocks: nothing else to do
             if not received:  # the zygote has ended
                 return 0
             if warm:
-                own.send(b".")
+                zygote.send(b".")
         wire, start = received
         cwd, env = unpack_start(os.pread(start, os.fstat(start).st_size, 0))
         os.close(start)
@@ -201,7 +201,7 @@ class Zygote:
         return await startup.work(os.environ)
 
     def _set_title(self, title: str) -> None:
-        """What ps and top show: the bytes of our own command line, as long as there are."""
+        """Set what ps and top show, by overwriting this process's command line."""
         start, size = self._title
         text = title.encode()
         startup.LIBC.prctl(PR_SET_NAME, text)
@@ -209,7 +209,7 @@ class Zygote:
 
 
 def _readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:
-    """Which of the descriptors can be read, waited for; not by select, which knows 1024 of them."""
+    """Return the readable descriptors; uses poll, since select is limited to 1024."""
     poll = select.poll()
     for one in sockets:
         poll.register(one, select.POLLIN)
@@ -217,16 +217,17 @@ def _readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:
 
 
 def _fill_gaps() -> None:
-    """Fill the gaps that were left in memory, which is shared as long as nobody writes to it.
+    """Fill free gaps in the heap, whose pages are shared until written.
 
-    What a worker makes then lies together, on few pages of its own. CPython has a kind of page for
-    every 16 bytes of size up to 512 (Objects/obmalloc.c), and bytes have 33 more than they say.
+    New objects of a worker then lie together, on few pages of its own. CPython has one kind of page
+    for every 16 bytes of object size up to 512 (Objects/obmalloc.c); a bytes object has 33 bytes of
+    header.
     """
     _filling.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
 
 
 def _keep_open(fd: int) -> None:
-    """Close all descriptors but this one, the output and the errors; there is no input."""
+    """Close all descriptors except this one, stdout and stderr; stdin is empty."""
     os.closerange(STANDARD, fd)
     os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
     null = os.open(os.devnull, os.O_RDONLY)
@@ -235,7 +236,7 @@ def _keep_open(fd: int) -> None:
 
 
 def _title_place() -> tuple[int, int]:
-    """Address and size of this process's command line."""
+    """Return the address and size of this process's command line."""
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     start, end = int(fields[ARG_START]), int(fields[ARG_END])
     return start, end - start
@@ -250,15 +251,15 @@ def main() -> None:
     """Warm up, then fork workers until the supervisor ends the wire."""
     faulthandler.enable()  # inherited by the workers
     startup.die_with(os.getppid())
-    logs.configure("error")  # the rehearsal is nobody's turn
+    logs.configure("error")  # the rehearsal is not a real turn
     for _ in range(ROUNDS):
         anyio.run(rehearse)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
-        raise SystemExit("the zygote has threads, so that it cannot fork safely")
+        raise SystemExit("the zygote has threads, so it cannot fork safely")
     descriptors = socket.socket(fileno=0)
     wire = socket.socket(fileno=int(os.environ["THINKER_PEER_FD"]))
     zygote = Zygote(descriptors)
-    # What is frozen is not touched by the workers' collections, and so stays shared memory.
+    # Frozen objects are ignored by the workers' collections, so their pages stay shared.
     gc.disable()
     gc.collect()
     _fill_gaps()
