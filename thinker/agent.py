@@ -18,7 +18,7 @@ from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import tool_block
 from thinker.preparation import Preparation
-from thinker.prompt.base_prompt import Applied
+from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.render.output_schema import requested
 from thinker.protocol.background import (
@@ -106,7 +106,7 @@ class Agent:
         model, hooked = HookedModel(self._model, hooks), HookedHost(host, hooks)
         return await Loop(request, model, hooked).run(await replayed(hooks, turn.steps))
 
-    def _hooks(self, turn: TurnRun, applied: Applied) -> Hooks | None:
+    def _hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
         """Return the hooks of a turn; None if it has none or hooks are not allowed."""
         names = self._settings.hooks if applied.hooks is None else applied.hooks
         if self._hook_files is None or not names:

@@ -13,7 +13,7 @@ from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Matcher, Playbook, merged, required_tools
 from thinker.prompt import cached, layers
-from thinker.prompt.base_prompt import Applied, BasePrompts, Source, override
+from thinker.prompt.base_prompt import BasePrompts, Source, TurnPrompt, override
 from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
@@ -35,7 +35,7 @@ class Prepared:
     base: Source
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
-    applied: Applied
+    applied: TurnPrompt
     settings: ModelSettings
 
     def log(self) -> None:
@@ -111,7 +111,7 @@ class Preparation:
         shown = self._shown(turn, past, record, applied.recent_images)
         return Prepared(record, base.source, shown, selection.tools, applied, settings)
 
-    def _model_settings(self, turn: TurnRun, applied: Applied, warmth: float) -> ModelSettings:
+    def _model_settings(self, turn: TurnRun, applied: TurnPrompt, warmth: float) -> ModelSettings:
         requested = turn.asked.temperature
         return ModelSettings(
             model=self._model,
@@ -157,7 +157,7 @@ class Preparation:
         size = len(messages)
         return history.prepare(messages, window=size, keep_exchanges=size, recent_images=recent)
 
-    def _applied(self, turn: TurnRun) -> Applied:
+    def _applied(self, turn: TurnRun) -> TurnPrompt:
         """Return the turn after its prompt definition; unchanged without a valid one."""
         if turn.prompt is not None:
             # Most agents have no definition; importing it here keeps their processes small.
@@ -167,7 +167,7 @@ class Preparation:
                 return applied(turn)
             except DefinitionError as error:
                 self._warn(str(error))
-        return Applied(turn, self._bases.current())
+        return TurnPrompt(turn, self._bases.current())
 
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
         """Rebuild the matcher if a file or a journal record changed."""

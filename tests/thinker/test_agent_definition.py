@@ -159,7 +159,7 @@ def test_variables_are_one_line_each_and_secrets_stay_out() -> None:
     assert base(asked.model_copy(update={"environments": given})) == "a # Safety"
     with capture_logs() as logged:
         assert base(turn([part], variables=[declared | {"type": "secret"}])) == BUILT_IN
-    assert any("WHO may stand in the text only" in str(entry) for entry in logged)
+    assert any("WHO may be used in the text only" in str(entry) for entry in logged)
 
 
 def test_profile_override_wins_over_a_definition() -> None:

@@ -1,6 +1,6 @@
-"""The base prompt: custom file, else persona, else default file, else a built-in sentence.
+"""Choose the base prompt: the custom file, the persona, the default file, or a built-in text.
 
-Profile override replaces whichever was chosen, in every recipe alike (seed 002, suggestion 1).
+A profile's prompt replaces the chosen one in every recipe.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ BUILT_IN = (
 
 @dataclass(frozen=True)
 class BasePrompt:
-    """The chosen text, where it came from, and what was passed over on the way to it."""
+    """The chosen text, its source, and a warning for each unusable file."""
 
     text: str
     source: Source
@@ -34,12 +34,13 @@ class BasePrompt:
 
 
 @dataclass(frozen=True)
-class Applied:
-    """A turn as its prompt definition, if it has one, wants it, and its base prompt.
+class TurnPrompt:
+    """A turn with the settings of its prompt definition applied, and its base prompt.
 
-    ``parallel``: pure tool calls of one response may run at once. ``recent_images``: how many of
-    the newest messages show their pictures, None is the agent's own setting. ``contract``: what the
-    answer must be, None is any text. ``hooks``: which run, None are the agent's own.
+    ``parallel``: whether pure tool calls of one response may run in parallel. ``recent_images``:
+    how many of the newest messages keep their images; None takes the agent's setting.
+    ``contract``: what the answer must be; None accepts any text. ``hooks``: the hooks to run; None
+    takes the agent's.
     """
 
     turn: TurnRun
@@ -52,31 +53,31 @@ class Applied:
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file; a byte order mark is not part of it.
+    """Read a UTF-8 file without its byte order mark.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is not UTF-8, or the path is none.
+        OSError: The file cannot be read.
+        ValueError: The file is not UTF-8, or the path is invalid.
     """
     return path.read_text("utf-8-sig")
 
 
-def remembered(path: Path) -> str:
-    """`read_text`, once for each state of the file: a worker inherits what its zygote has read."""
-    seen = identity(path)
-    return read_text(path) if seen is None else _text_of(path, seen)
+def read_cached(path: Path) -> str:
+    """Read a file like `read_text`, once per version; workers inherit the zygote's cache."""
+    version = identity(path)
+    return read_text(path) if version is None else _read_version(path, version)
 
 
-@lru_cache(maxsize=8)  # an agent has three at most
-def _text_of(path: Path, seen: Identity) -> str:
-    del seen  # it is another text when this is another one
+@lru_cache(maxsize=8)  # an agent has three files at most
+def _read_version(path: Path, version: Identity) -> str:
+    del version  # the cache key of the file's content
     return read_text(path)
 
 
 def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
-    """The first usable prompt; an unreadable or empty file is passed over with a warning.
+    """Return the first usable prompt, with a warning for each unreadable or empty file before it.
 
-    A persona file that does not exist is no fault: most agents have none.
+    A missing persona file gives no warning: most agents have none.
     """
     warnings: list[str] = []
     for source, path in _candidates(settings):
@@ -86,7 +87,9 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
             if source != "persona":
                 warnings.append(f"{path}: the {source} prompt is missing; create the file")
         except (OSError, ValueError) as error:
-            warnings.append(f"{path}: the {source} prompt cannot be read ({error}); mend the file")
+            warnings.append(
+                f"{path}: the {source} prompt cannot be read ({error}); correct the file"
+            )
         else:
             if text.strip():
                 return BasePrompt(text, source, tuple(warnings))
@@ -95,29 +98,29 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
 
 
 def override(base: BasePrompt, profile_prompt: str | None) -> BasePrompt:
-    """The profile's prompt if it has one, else the base prompt."""
+    """Return the profile's prompt, or the base prompt for a profile without one."""
     if profile_prompt is None or not profile_prompt.strip():
         return base
     return BasePrompt(profile_prompt, "profile", base.warnings)
 
 
 class BasePrompts:
-    """The base prompt of one agent, read again only when one of its files changed."""
+    """The base prompt of one agent; its files are read again when one of them changes."""
 
-    def __init__(self, settings: ThinkerSettings, read: Read = remembered) -> None:
+    def __init__(self, settings: ThinkerSettings, read: Read = read_cached) -> None:
         self._settings = settings
         self._read = read
         self._paths = [path for _, path in _candidates(settings)]
-        self._seen: tuple[Identity | None, ...] | None = None
+        self._versions: tuple[Identity | None, ...] | None = None
         self._chosen = BasePrompt(BUILT_IN, "built-in")
 
     def current(self) -> BasePrompt:
-        """The base prompt as the files say now; the same object while they stay the same."""
-        # Looked at before reading: an edit in between shows at the next call.
-        seen = tuple(map(identity, self._paths))
-        if seen != self._seen:
+        """Return the current base prompt; the same object until a file changes."""
+        # Taken before reading, so that an edit in between is noticed by the next call.
+        versions = tuple(map(identity, self._paths))
+        if versions != self._versions:
             self._chosen = choose(self._settings, self._read)
-            self._seen = seen
+            self._versions = versions
         return self._chosen
 
 

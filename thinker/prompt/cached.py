@@ -1,9 +1,8 @@
-"""The cached layout (design §7): what may change between turns goes with the newest message.
+"""The cached layout: layers that change between turns go with the newest message.
 
-System prompt and tools stay as they are, and so does the history: a message is sent again with the
-context that it was sent with first. So each request of a session begins with the whole request
-before it, which providers then read from their caches. A layer that an earlier message already
-says, word for word, is not repeated.
+System prompt, tools and history stay byte-identical: each message keeps the context it was first
+sent with. So every request of a session begins with the whole previous request, which providers
+read from their caches. A layer whose text is already in the history is not repeated.
 """
 
 from collections.abc import Sequence
@@ -14,14 +13,14 @@ from thinker.protocol.prompt_record import PromptRecord
 
 
 class ToolsDigest:
-    """The fingerprint of tools, made anew only when others come."""
+    """Computes the fingerprint of tools, and keeps it while the tools stay the same."""
 
     def __init__(self) -> None:
         self._tools: Sequence[ToolSpec] = ()
         self._digest = digest("")
 
     def of(self, tools: Sequence[ToolSpec]) -> str:
-        """Of these tools, in their order."""
+        """Return the fingerprint of these tools in their order."""
         if tools is not self._tools:
             self._digest = digest("\n".join(tool.model_dump_json() for tool in tools))
             self._tools = tools
@@ -29,7 +28,7 @@ class ToolsDigest:
 
 
 def fingerprinted(record: PromptRecord, tools_digest: str) -> PromptRecord:
-    """The record with the fingerprints of what it shares with other turns, and of the rest."""
+    """Add the fingerprints of the stable layers with the tools, and of the volatile layers."""
     stable = [layer.text for layer in record.layers if not layer.volatile]
     volatile = [layer.text for layer in record.layers if layer.volatile]
     return record.model_copy(
@@ -44,13 +43,13 @@ def fingerprinted(record: PromptRecord, tools_digest: str) -> PromptRecord:
 def arranged(
     record: PromptRecord, past: Sequence[Message], sent: tuple[LayerRecord, ...] | None
 ) -> PromptRecord:
-    """The record in the cached layout, behind a history.
+    """Return the record in the cached layout, to be sent after a history.
 
-    ``sent`` is what a turn that goes on was sent before; it stays as it was.
+    ``sent`` holds the volatile layers of a turn that is resumed; they are kept as they were.
     """
-    told = {layer.name: layer.text for layer in _contexts(past)}
+    known = {layer.name: layer.text for layer in _contexts(past)}
     volatile = (
-        layer.model_copy(update={"standing": told.get(layer.name) == layer.text})
+        layer.model_copy(update={"standing": known.get(layer.name) == layer.text})
         for layer in record.layers
         if layer.volatile
     )
@@ -62,13 +61,13 @@ def arranged(
 def in_context(
     messages: Sequence[UserMessage], context: tuple[LayerRecord, ...]
 ) -> tuple[UserMessage, ...]:
-    """The messages of a turn with the context at the head of the newest."""
+    """Attach the context to the newest message of a turn."""
     *others, newest = messages
     return (*others, newest.model_copy(update={"context": context}))
 
 
 def without_context(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Messages that were sent in the cached layout, as the other one sends them."""
+    """Remove the context from messages that were sent in the cached layout."""
     return tuple(
         message.model_copy(update={"context": ()})
         if isinstance(message, UserMessage) and message.context
@@ -78,7 +77,7 @@ def without_context(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _contexts(past: Sequence[Message]) -> list[LayerRecord]:
-    """Every layer that stands in a history, the newest last."""
+    """Return the layers in the messages of a history, the newest last."""
     return [
         layer for message in past if isinstance(message, UserMessage) for layer in message.context
     ]

@@ -1,4 +1,4 @@
-"""The recipes, and the one function that follows them."""
+"""Compose a system prompt from layers; each kind of turn has its recipe."""
 
 from collections.abc import Callable, Mapping
 
@@ -53,7 +53,7 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
 
 
 def compose(recipe: Recipe, context: TurnContext) -> PromptRecord:
-    """The layers of this recipe that have something to say, in its order."""
+    """Return the layers of a recipe in its order, without empty ones."""
     texts = ((layer, layer(context)) for layer in RECIPES[recipe])
     return PromptRecord(
         layers=tuple(

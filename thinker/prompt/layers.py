@@ -1,7 +1,7 @@
-"""The layers of a system prompt: one pure function each, with the text of seed 002.
+"""The layers of a system prompt, one pure function each.
 
-A layer returns None when it has nothing to say. Facts, names and descriptions become single
-lines, so that none of them can begin a heading of its own.
+An empty layer returns None. Facts, names and descriptions become single lines, so that they cannot
+forge a heading.
 """
 
 import json
@@ -15,9 +15,9 @@ from thinker.playbooks import Playbook
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
 
-MAX_MEMORIES = 5  # seed 002, layer 6
+MAX_MEMORIES = 5
 
-# English whatever the locale: the prompt is English.
+# Names in English for every locale, because the prompt is in English.
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
     "January",
@@ -49,10 +49,11 @@ Your final answer is JSON alone, without any other words, and fits this JSON Sch
 
 @dataclass(frozen=True)
 class TurnContext:
-    """What the layers of one turn are made from.
+    """The input of the layers of one turn.
 
-    ``now`` is aware and shown in ``timezone``; ``playbooks`` are the matched ones in order;
-    ``skills`` are those without keywords; ``instructions`` and ``output_schema`` are a program's.
+    ``now`` has a time zone and is shown in ``timezone``. ``playbooks`` are the matching ones in
+    order, ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from
+    the client of an API request.
     """
 
     base: str
@@ -68,7 +69,7 @@ class TurnContext:
 
 
 def zone(name: str) -> tuple[ZoneInfo, str | None]:
-    """The time zone of this name; UTC and a warning when there is none."""
+    """Return the time zone of this name, or UTC and a warning for an unknown name."""
     try:
         return ZoneInfo(name), None
     except (KeyError, ValueError, OSError):  # OSError: the name of a directory, as "America"
@@ -76,12 +77,12 @@ def zone(name: str) -> tuple[ZoneInfo, str | None]:
 
 
 def base(context: TurnContext) -> str | None:
-    """The base prompt, as it is."""
+    """Return the base prompt unchanged."""
     return context.base
 
 
 def playbooks(context: TurnContext) -> str | None:
-    """The instructions of the playbooks that the message called for."""
+    """Return the instructions of the playbooks that match the message."""
     if not context.playbooks:
         return None
     parts = (
@@ -94,7 +95,7 @@ def playbooks(context: TurnContext) -> str | None:
 
 
 def skills(context: TurnContext) -> str | None:
-    """Names and descriptions of the skills that the model may read."""
+    """Return the names and descriptions of the skills that the model may read."""
     if not context.skills:
         return None
     entries = (
@@ -108,7 +109,7 @@ def skills(context: TurnContext) -> str | None:
 
 
 def date_time(context: TurnContext) -> str | None:
-    """Day, date and time (24 hours) where the user is."""
+    """Return weekday, date and time (24 hours) in the user's time zone."""
     local, _ = zone(context.timezone)
     now = context.now.astimezone(local)
     day = f"{WEEKDAYS[now.weekday()]}, {MONTHS[now.month - 1]} {now.day}, {now.year}"
@@ -116,25 +117,25 @@ def date_time(context: TurnContext) -> str | None:
 
 
 def chat(context: TurnContext) -> str | None:
-    """The chat's id, for tools that ask for one."""
+    """Return the chat's id, which some tools take as an argument."""
     return f"## Current Chat\nchat_id: {_line(context.chat_id)}"
 
 
 def task(context: TurnContext) -> str | None:
-    """Says that no user is waiting; the instructions are the user message."""
+    """Explain that no user is waiting; the task's instructions are the user message."""
     del context
     return TASK
 
 
 def summary(context: TurnContext) -> str | None:
-    """The summary of the part of the session that was compacted."""
+    """Return the summary of the compacted part of the session."""
     if context.summary is None or not context.summary.strip():
         return None
     return f"## Previous Conversation Context\n{context.summary}"
 
 
 def memories(context: TurnContext) -> str | None:
-    """Facts about the user, with their categories."""
+    """Return facts about the user with their categories."""
     lines = tuple(
         f"- {_line(memory.fact)} ({_line(memory.category)})"
         for memory in context.memories[:MAX_MEMORIES]
@@ -143,18 +144,18 @@ def memories(context: TurnContext) -> str | None:
 
 
 def task_memories(context: TurnContext) -> str | None:
-    """Facts about the user for a scheduled task; the seed shows them without categories."""
+    """Return facts about the user for a scheduled task, without categories."""
     lines = tuple(f"- {_line(memory.fact)}" for memory in context.memories[:MAX_MEMORIES])
     return "\n".join(("Relevant memories:", *lines)) if lines else None
 
 
 def instructions(context: TurnContext) -> str | None:
-    """What the program that asks wants of the answer, in its order (seed 003, "Ordering")."""
+    """Return the instructions of an API request in their order."""
     return "\n\n".join(context.instructions) or None
 
 
 def output(context: TurnContext) -> str | None:
-    """The form that the program that asks wants the answer in."""
+    """Return the JSON Schema that an API request sets for the answer."""
     if context.output_schema is None:
         return None
     return OUTPUT.format(schema=json.dumps(context.output_schema, ensure_ascii=False))

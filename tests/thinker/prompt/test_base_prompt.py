@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from thinker.prompt.base_prompt import BUILT_IN, BasePrompts, choose, override, remembered
+from thinker.prompt.base_prompt import BUILT_IN, BasePrompts, choose, override, read_cached
 from thinker.protocol.env import ThinkerSettings
 
 
@@ -107,10 +107,10 @@ def test_text_is_read_once_for_each_state_of_its_file(tmp_path: Path) -> None:
     """A worker has what its zygote has read; an edit shows, a file that is gone is missed."""
     path = tmp_path / "prompt.md"
     path.write_text("You are A.", "utf-8")
-    first = remembered(path)
-    assert remembered(path) is first
+    first = read_cached(path)
+    assert read_cached(path) is first
     path.write_text("You are someone else.", "utf-8")
-    assert remembered(path) == "You are someone else."
+    assert read_cached(path) == "You are someone else."
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        remembered(path)
+        read_cached(path)

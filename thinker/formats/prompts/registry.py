@@ -113,8 +113,8 @@ class Registry:
                     yield DefinitionProblem(
                         ("prompt",),
                         "text_variable",
-                        f"{part.property!r} may be used in the text only when it is declared in "
-                        '"variables" with type "text"',
+                        f'{part.property!r} may be used in the text only when "variables" '
+                        'declares it with type "text"',
                     )
 
     def _tools(self, entries: Sequence[ToolEntry]) -> Iterator[DefinitionProblem]:

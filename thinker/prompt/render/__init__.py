@@ -1,15 +1,15 @@
-"""Rendering prompt definitions: one pipeline for everything that authors can write.
+"""Render prompt definitions: one pipeline for every form that authors can write.
 
-1. `lower` turns what an author wrote into `sections`. There is one front end per form: `parts`
-   (texts and parts with includes), `layered`, `slot_sections`. Slots are collected with their
-   parents' in a `container`, by the rules of `merge`, with `placeholders` filled; `serialize`
-   writes them back.
-2. `bind` gives variables their values.
-3. `attach` makes tables of tools match the tools on offer, joined by `overlay`.
-4. `layouts` turns sections into text: Markdown for agents. The `agently` layouts are other layouts
-   of the same sections.
+1. `lower` turns a definition into `sections`. Each form has a front end: `parts` (texts, and parts
+   with includes), `layered`, and `slot_sections`, which collects slots in a `container`.
+2. `bind` replaces variables by their values.
+3. `attach` makes tool tables match the tools on offer; `overlay` joins tables.
+4. `layouts` turns sections into text, Markdown for agents. `agently` has two more layouts.
 
-`pipeline` runs these steps and `turn_prompt` applies the result to a turn. An answer that must have
-a form is judged by a contract: of the definition (`output_contract`, with `requirement` for how the
-model is told) or of the program that asks (`output_schema`).
+`pipeline` runs these steps, and `turn_prompt` applies the result to a turn. The contract of an
+answer comes from the definition (`output_contract`; `requirement` shows it to the model) or from an
+API request (`output_schema`).
+
+For Python programs: `layered.layered_prompt` builds a layered prompt, `container.Slots` collects
+slots, and `serialize` writes slots as YAML or JSON.
 """

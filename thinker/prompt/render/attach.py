@@ -1,4 +1,4 @@
-"""Step 3, attach tools: what the prompt's table says of them, and what is really offered."""
+"""Step 3, attach tools: make tool tables match the tools that the turn offers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ from thinker.protocol.messages import JsonObject, ToolSpec
 def attach(
     sections: Sequence[Section], definition: PromptDefinition, tools: Sequence[ToolSpec]
 ) -> tuple[Section, ...]:
-    """Sections whose tables tell the truth about ``tools``, everything that the agent may use.
+    """Return the sections with tool tables that match ``tools``, the tools of the agent.
 
-    A layered prompt's table also gets the tools that its definition lists. The approval shown is
-    the one that is enforced, whatever an author wrote.
+    The table of a layered prompt also gets the tools that its definition lists. The approval column
+    shows what is enforced, even if the author wrote otherwise.
     """
     known = {tool.name: tool for tool in tools}
     if isinstance(definition.prompt, LayeredSource):
@@ -25,7 +25,7 @@ def attach(
         rows = (ToolRow(name, known[name].description) for name in listed if name in known)
         sections = with_tools(sections, rows)
     return tuple(
-        replace(section, body=_true(section.body, known))
+        replace(section, body=_matching(section.body, known))
         if isinstance(section.body, ToolTable)
         else section
         for section in sections
@@ -33,21 +33,21 @@ def attach(
 
 
 def offered(definition: PromptDefinition, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """The tools that a definition leaves a turn, in its order; fixed options are not shown."""
+    """Return the tools that a definition offers, in its order and without their fixed options."""
     if definition.tool_choice == "none":
         return ()
     if definition.tools is None:
         return tuple(tools)
     known = {tool.name: tool for tool in tools}
-    named = tuple(
-        _without(known[entry.name], entry.options or {})
+    listed = tuple(
+        _with_fixed(known[entry.name], entry.options or {})
         for entry in definition.tools
         if entry.name in known
     )
-    return (*named, *(known[name] for name in INJECTED if name in known))
+    return (*listed, *(known[name] for name in INJECTED if name in known))
 
 
-def _true(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
+def _matching(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
     return ToolTable(
         tuple(
             replace(
@@ -62,8 +62,8 @@ def _true(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
     )
 
 
-def _without(tool: ToolSpec, options: JsonObject) -> ToolSpec:
-    """The tool as a model sees it that cannot set these arguments."""
+def _with_fixed(tool: ToolSpec, options: JsonObject) -> ToolSpec:
+    """Fix these arguments of a tool and hide them from the model."""
     if not options:
         return tool
     parameters = dict(tool.parameters)

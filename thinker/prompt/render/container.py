@@ -22,17 +22,11 @@ PLACEHOLDER = re.compile(r"\$\{\s*([^}]+?)\s*\}")
 
 
 class Slots:
-    """Slots that are set, appended to and updated, with a parent's slots behind them.
+    """The slots of a prompt, and the slots of a parent that it inherits.
 
-    Keys may be dot paths (``info.user.name``); what is missing on the way is made. With
-    ``mappings``, ``${…}`` in keys and values is filled in first.
-
-        base = Slots({"system": "You are brief."})
-        slots = Slots(parent=base)
-        slots.set("input", "Hello ${name}", {"name": "Bob"})
-        slots.prompt()      # a SlotPrompt: system and input
-
-    ``compat`` takes over the quirks of that release of Agently instead of our rules.
+    Keys may be dot paths (``info.user.name``); missing mappings on the path are created. With
+    ``mappings``, placeholders ``${…}`` in keys and values are replaced first. ``compat`` follows
+    the rules of that release of Agently.
     """
 
     def __init__(
@@ -48,32 +42,32 @@ class Slots:
         self.update(values or {})
 
     def set(self, key: str, value: object, mappings: Mapping[str, object] | None = None) -> "Slots":
-        """Put a value into a slot, merged with what is there as the slot's policy says.
+        """Set a slot, merging the value with an older one as the slot's policy says.
 
-        Text loses its common indentation and the space around it.
+        Text loses its common indentation and surrounding white space.
 
         Raises:
-            TypeError: the path leads through a value that is no mapping.
+            TypeError: The path leads through a value that is not a mapping.
         """
         return self._put(key, self._trimmed(value), mappings)
 
     def update(
         self, values: Mapping[str, object], mappings: Mapping[str, object] | None = None
     ) -> "Slots":
-        """``set`` for several slots at once."""
+        """Set several slots at once."""
         filled = values if mappings is None else substitute(values, mappings)
         for key, value in dict(filled).items():  # type: ignore[call-overload]  # a mapping stays one
             self.set(key, value)
         return self
 
     def put(self, key: str, value: object) -> "Slots":
-        """``set`` that leaves text as it is."""
+        """Set a slot like `set`, but leave text as it is."""
         return self._put(key, value, None)
 
     def append(
         self, key: str, value: object, mappings: Mapping[str, object] | None = None
     ) -> "Slots":
-        """Put a value behind those of a slot, which becomes a list; repeats are kept."""
+        """Append a value to a slot, which becomes a list; duplicates are kept."""
         key, value = self._filled(key, self._trimmed(value), mappings)
         holder, last = self._holder(key)
         current = holder.get(last)
@@ -87,7 +81,7 @@ class Slots:
         return self
 
     def delete(self, key: str) -> "Slots":
-        """Take a slot, or a place in one, away; what is not there is no error."""
+        """Delete a slot, or a value inside one; a missing one is ignored."""
         *path, last = key.split(".")
         holder: object = self._values
         for part in path:
@@ -97,16 +91,16 @@ class Slots:
         return self
 
     def values(self, *, inherited: bool = True) -> Values:
-        """A copy of the slots, with those of the parents or without."""
+        """Return a copy of the slots, with or without those of the parents."""
         if self._parent is None or not inherited:
             return {key: copied(value) for key, value in self._values.items()}
         return inherit(self._values, self._parent.values(), self._compat)
 
     def prompt(self) -> SlotPrompt:
-        """The slots as a checked prompt.
+        """Return the slots as a validated prompt.
 
         Raises:
-            ValidationError: a value that its slot cannot hold.
+            ValidationError: A value does not fit its slot.
         """
         return SlotPrompt.model_validate(self.values())
 
@@ -125,7 +119,7 @@ class Slots:
         return str(substitute(key, mappings)), substitute(value, mappings)
 
     def _holder(self, key: str) -> tuple[dict[str, Any], str]:
-        """The mapping that holds the last name of a path, and that name."""
+        """Return the mapping that holds the last name of a path, and that name."""
         *path, last = key.split(".")
         holder: dict[str, Any] = self._values
         for index, part in enumerate(path):
@@ -145,19 +139,19 @@ class Slots:
 
 
 def substitute(value: object, mappings: Mapping[str, object]) -> object:
-    """The value with its placeholders filled, in mappings, lists, tuples and sets too.
+    """Replace the placeholders ``${name}`` in texts, mappings, lists, tuples and sets.
 
-    A text that is one placeholder becomes the mapped value, type and all; inside a longer text it
-    becomes ``str`` of it. A name without mapping stays as it is. ``${user.name}`` looks up the key
-    ``user.name``. What was filled in is not searched again.
+    A text that is a single placeholder becomes the mapped value with its type; inside a longer text
+    the value becomes ``str``. Unknown names stay as they are. ``${user.name}`` looks up the key
+    ``user.name``. Replaced text is not searched again.
 
     Raises:
-        TypeError: ``mappings`` is no dictionary.
+        TypeError: ``mappings`` is not a dictionary.
     """
     if not isinstance(mappings, dict):
         raise TypeError(f"Variable mappings require a dictionary but got: {mappings}")
     if isinstance(value, str):
-        return _text(value, mappings)
+        return _substitute_text(value, mappings)
     if isinstance(value, Mapping):
         return {
             substitute(key, mappings): substitute(item, mappings) for key, item in value.items()
@@ -167,7 +161,7 @@ def substitute(value: object, mappings: Mapping[str, object]) -> object:
     return value
 
 
-def _text(text: str, mappings: Mapping[str, object]) -> object:
+def _substitute_text(text: str, mappings: Mapping[str, object]) -> object:
     whole = PLACEHOLDER.fullmatch(text)
     if whole:
         return mappings.get(whole[1].strip(), text)
@@ -175,7 +169,7 @@ def _text(text: str, mappings: Mapping[str, object]) -> object:
 
 
 def copied(value: object) -> object:
-    """The value with containers of its own; what they hold is shared."""
+    """Copy containers at every depth; other objects are shared."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list | set | tuple):
@@ -184,7 +178,10 @@ def copied(value: object) -> object:
 
 
 def merge(older: object, newer: object) -> object:
-    """Both values as one: mappings key by key, collections get what they lack, else the newer."""
+    """Merge two values: mappings key by key, collections by adding missing items.
+
+    Any other pair becomes the newer value.
+    """
     if isinstance(older, dict) and isinstance(newer, Mapping):
         merged = {key: copied(item) for key, item in older.items()}
         for key, item in newer.items():
@@ -199,23 +196,23 @@ def merge(older: object, newer: object) -> object:
 
 
 def inherit(child: Values, parent: Values, compat: Compat | None = None) -> Values:
-    """What a child shows with its parent behind it; neither is changed.
+    """Return the values of a child with those it inherits; neither mapping is changed.
 
-    A child's value stands, an explicit None too. Mappings are merged, and a child's list gets the
-    parent's items that it lacks, behind its own; of ``prepend_parent`` slots all of the parent's
-    items come first.
+    The child's value wins, even an explicit None. Mappings are merged. A child's list gets the
+    parent's missing items at its end; in a ``prepend_parent`` slot all of the parent's items come
+    first.
     """
-    shown = {key: copied(value) for key, value in parent.items()}
+    values = {key: copied(value) for key, value in parent.items()}
     for key, value in child.items():
         if key not in parent:
-            shown[key] = copied(value)
+            values[key] = copied(value)
         elif compat is None and policy(key) is Merge.PREPEND_PARENT:
-            shown[key] = [*listed(copied(parent[key])), *listed(copied(value))]
+            values[key] = [*listed(copied(parent[key])), *listed(copied(value))]
         elif compat is None and policy(key) is Merge.REPLACE:
-            shown[key] = copied(value)
+            values[key] = copied(value)
         else:
-            shown[key] = _inherited(value, parent[key])
-    return shown
+            values[key] = _inherited(value, parent[key])
+    return values
 
 
 def _inherited(child: object, parent: object) -> object:

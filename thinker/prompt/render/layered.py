@@ -1,4 +1,4 @@
-"""Front end of layered prompts (seed 004), and their Python API.
+"""The front end of layered prompts, and their Python API.
 
 ::
 
@@ -9,6 +9,7 @@
         safety=["Never execute without approval."],
     )
     prompt.text, prompt.cache_key
+    definition = PromptDefinition(prompt=prompt.source, ...)
 """
 
 import json
@@ -43,7 +44,7 @@ from thinker.prompt.render.sections import (
 )
 from thinker.protocol.messages import ToolSpec
 
-Words: TypeAlias = str | Sequence[str] | None
+TextOrLines: TypeAlias = str | Sequence[str] | None
 Tool: TypeAlias = ToolSpec | ToolRow | str | Mapping[str, object]
 
 TITLES = {name: name.replace("_", " ").title() for name in Layers.model_fields}
@@ -51,31 +52,31 @@ TITLES = {name: name.replace("_", " ").title() for name in Layers.model_fields}
 
 @dataclass(frozen=True)
 class LayeredPrompt:
-    """A layered prompt: its sections, and what is computed from them."""
+    """A layered prompt: its layers, and their sections with all rows of tools."""
 
     layers: Layers
     sections: tuple[Section, ...]
 
     @property
     def text(self) -> str:
-        """The prompt as the model reads it."""
+        """The prompt as Markdown, as the model reads it."""
         return markdown(self.sections)
 
     @property
     def cache_key(self) -> str:
-        """SHA-256 of the text: equal for equal prompts, whatever the order of keys was."""
+        """The SHA-256 of the text; the order of keys in structured values does not matter."""
         return digest(self.text)
 
     @property
     def source(self) -> LayeredSource:
-        """What a `PromptDefinition` takes as its ``prompt``."""
+        """The value for the ``prompt`` of a `PromptDefinition`."""
         return LayeredSource(layered=self.layers)
 
     def with_tools(self, tools: Iterable[Tool]) -> "LayeredPrompt":
-        """This prompt with more rows in its table; a row that it has by that name stays.
+        """Return this prompt with more tools in its table; existing rows win over new ones.
 
         Raises:
-            DefinitionError: they are no tools, or one has no name.
+            DefinitionError: A value is not a tool, or a tool has no name.
         """
         return replace(self, sections=with_tools(self.sections, _rows(tools)))
 
@@ -83,18 +84,20 @@ class LayeredPrompt:
 def layered_prompt(
     *,
     identity: str,
-    communication: Words = None,
-    operational_rules: Words = None,
+    communication: TextOrLines = None,
+    operational_rules: TextOrLines = None,
     tools: Iterable[Tool] | None = None,
     domain_knowledge: object = None,
-    safety: Words = None,
+    safety: TextOrLines = None,
     output_format: object = None,
     examples: object = None,
 ) -> LayeredPrompt:
-    """A layered prompt of these sections; the structured three take any JSON or pydantic value.
+    """Build a layered prompt from its sections.
+
+    ``domain_knowledge``, ``output_format`` and ``examples`` take any JSON value or pydantic model.
 
     Raises:
-        DefinitionError: a section is of a type that it does not take, or identity is empty.
+        DefinitionError: A section has the wrong type, or identity is empty.
     """
     try:
         layers = Layers.model_validate(
@@ -116,12 +119,12 @@ def layered_prompt(
 
 
 def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
-    """The system prompt that an agent is given, and its cache key; a plain string has none."""
+    """Return the system prompt as text, and its cache key; None for a plain string."""
     return (prompt, None) if isinstance(prompt, str) else (prompt.text, prompt.cache_key)
 
 
 def lower_layers(name: str, layers: Layers, sizes: Sizes) -> tuple[Section, ...]:
-    """The sections that have something to say, in the seed's order."""
+    """Return the sections of the layers that are not empty, in their fixed order."""
     sections: list[Section] = []
     for layer, title in TITLES.items():
         value = getattr(layers, layer)
@@ -136,7 +139,7 @@ def lower_layers(name: str, layers: Layers, sizes: Sizes) -> tuple[Section, ...]
 
 
 def with_tools(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple[Section, ...]:
-    """Sections whose table has these rows too; a row that stands there by that name stays."""
+    """Add rows to the tool table of the sections; existing rows win over new ones."""
     table = ToolTable(unique(rows))
     if not table.rows:
         return tuple(sections)
@@ -145,7 +148,7 @@ def with_tools(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple[Se
 
 
 def _parts(value: object) -> Iterator[Part]:
-    """A layer in which something is inserted, as parts; nothing for any other."""
+    """Yield a layer that contains includes or variables as parts; nothing for other layers."""
     if isinstance(value, TextPart | IncludePart | EnvPart):
         yield value
     elif isinstance(value, tuple) and any(not isinstance(x, str | ToolNote) for x in value):
@@ -157,13 +160,13 @@ def _parts(value: object) -> Iterator[Part]:
 
 
 def _body(value: object) -> Body | None:
-    """What a layer holds, None when that is nothing."""
+    """Return the body of a layer; None for an empty one."""
     if isinstance(value, str):
         return Text(value.strip()) if value.strip() else None
     if value is None or value in ((), [], {}):
         return None
     if not isinstance(value, tuple):
-        return Structured(cast("JsonValue", value))  # as Layers holds it
+        return Structured(cast("JsonValue", value))  # validated by Layers
     if isinstance(value[0], ToolNote):
         return ToolTable(unique(ToolRow(n.name, n.description, n.approval) for n in value))
     lines = tuple(line.strip() for line in value if line.strip())
@@ -171,9 +174,9 @@ def _body(value: object) -> Body | None:
 
 
 def _rows(tools: Iterable[Tool]) -> list[ToolRow]:
-    # A lone name is iterable, too, letter by letter.
+    # A string and a mapping are iterable too, but never a list of tools.
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
-        raise DefinitionError(f"the tools of the prompt are a list: {tools!r:.80}")
+        raise DefinitionError(f"the tools of the prompt must be a list, not {tools!r:.80}")
     return [_row(tool) for tool in tools]
 
 
@@ -185,7 +188,7 @@ def _row(tool: Tool) -> ToolRow:
     elif isinstance(tool, str):
         row = ToolRow(tool)
     elif not isinstance(tool, Mapping):
-        raise DefinitionError(f"a tool of the prompt is a name or has one: {tool!r:.80}")
+        raise DefinitionError(f"a tool must be a name or an object with a name, not {tool!r:.80}")
     else:
         cells = (tool.get(cell) for cell in ("name", "description", "approval"))
         row = ToolRow(*("" if cell is None else str(cell) for cell in cells))
@@ -199,10 +202,10 @@ def _note(row: ToolRow) -> ToolNote:
 
 
 def _plain(value: object) -> object:
-    """A structured section as plain JSON; pydantic models, also inner ones, as their fields.
+    """Turn a structured section into plain JSON; pydantic models become their fields.
 
     Raises:
-        DefinitionError: it is no JSON.
+        DefinitionError: The value cannot be written as JSON.
     """
     try:
         return json.loads(json.dumps(value, default=_fields, allow_nan=False))
@@ -213,4 +216,4 @@ def _plain(value: object) -> object:
 def _fields(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
-    raise TypeError(f"{type(value).__name__} is no JSON; use lists, mappings and scalars")
+    raise TypeError(f"{type(value).__name__} is not JSON; use lists, mappings and scalars")

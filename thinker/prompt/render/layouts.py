@@ -1,4 +1,4 @@
-"""Step 4, a layout: sections as text."""
+"""Step 4, layouts: turn sections into text."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ Layout: TypeAlias = Callable[[Sequence[Section]], str]
 
 
 def markdown(sections: Sequence[Section]) -> str:
-    """Sections under their headings, a blank line between them: how an agent's prompt is sent."""
+    """Write sections under their headings, separated by blank lines; agents get this layout."""
     return "".join(
         _separator(number, section) + _heading(section) + written(section.body)
         for number, section in enumerate(sections)
@@ -33,7 +33,7 @@ def markdown(sections: Sequence[Section]) -> str:
 
 
 def plain(sections: Sequence[Section]) -> str:
-    """The same without headings."""
+    """Write sections without headings, separated by blank lines."""
     return "".join(
         _separator(number, section) + written(section.body)
         for number, section in enumerate(sections)
@@ -41,7 +41,7 @@ def plain(sections: Sequence[Section]) -> str:
 
 
 def written(body: Body) -> str:
-    """A body as text; JSON has sorted keys, so that equal values are equal text."""
+    """Return a body as text; JSON has sorted keys, so that equal values give equal text."""
     match body:
         case Text(text):
             return text
@@ -87,5 +87,5 @@ def _table(table: ToolTable) -> str:
 
 
 def _cell(text: str) -> str:
-    """One cell: a row stays one row, whatever a description holds."""
+    """Escape a cell, so that a row stays one row."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")

@@ -1,6 +1,6 @@
-"""Step 1, lower: what an author wrote becomes sections, with everything that it includes.
+"""Step 1, lower: turn a definition and everything it includes into sections.
 
-Each dialect is one front end; no later step knows which it was.
+Each form of definition has a front end; later steps see sections only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,19 +13,21 @@ from thinker.prompt.render import layered, parts, slot_sections
 from thinker.prompt.render.parts import Sizes
 from thinker.prompt.render.sections import Included, Role, Section, Text
 
-# More than any model reads; twenty definitions that each include the next one twice would make a
-# million copies of the last.
+# More than any model reads. Twenty definitions that each include the next one twice would make a
+# million copies of the last one.
 MAX_CHARS = 1_000_000
 MAX_SECTIONS = 10_000
 
 
 def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
-    """The sections of the definition ``root``. Costs what is written and what comes out, no more.
+    """Return the sections of the definition ``root`` with its includes in their places.
+
+    The cost grows with the size of the sources and of the result.
 
     Raises:
-        CircularIncludeError: includes go in a circle.
-        UnknownPromptError: a definition is included that ``sources`` does not have.
-        PromptTooLargeError: what is included multiplies beyond all use.
+        CircularIncludeError: Definitions include each other.
+        UnknownPromptError: ``sources`` lacks a definition.
+        PromptTooLargeError: The result exceeds ``MAX_CHARS`` or ``MAX_SECTIONS``.
     """
     lowered: dict[str, tuple[Section, ...]] = {}
     sizes: dict[str, int] = {}
@@ -36,10 +38,10 @@ def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
         chars[name] = sum(_size(section, chars, _chars(section)) for section in lowered[name])
         if chars[name] > MAX_CHARS or sizes[name] > MAX_SECTIONS:
             raise PromptTooLargeError(
-                f"prompt '{name}' has more than {MAX_CHARS} characters or {MAX_SECTIONS} pieces "
-                "with what it includes; include less"
+                f"prompt '{name}' with its includes has more than {MAX_CHARS} characters or "
+                f"{MAX_SECTIONS} sections; include less"
             )
-    return tuple(_flat(lowered, root))
+    return tuple(_expanded(lowered, root))
 
 
 def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
@@ -53,8 +55,8 @@ def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[
     return parts.lower_parts(name, source, sizes)
 
 
-def _size(section: Section, known: Mapping[str, int], own: int) -> int:
-    return known[section.body.name] if isinstance(section.body, Included) else own
+def _size(section: Section, sizes: Mapping[str, int], own_size: int) -> int:
+    return sizes[section.body.name] if isinstance(section.body, Included) else own_size
 
 
 def _chars(section: Section) -> int:
@@ -63,15 +65,18 @@ def _chars(section: Section) -> int:
 
 @dataclass
 class _Place:
-    """Where the sections of a definition are put: what the first of them follows, their role."""
+    """A definition being expanded: its remaining sections, and what its include overrides.
+
+    ``attached`` replaces that of the first section, ``role`` the role of all of them.
+    """
 
     rest: Iterator[Section]
     attached: bool | None = None
     role: Role | None = None
 
 
-def _flat(lowered: Mapping[str, tuple[Section, ...]], root: str) -> Iterator[Section]:
-    """The sections of ``root`` with those of everything that it includes in their places."""
+def _expanded(lowered: Mapping[str, tuple[Section, ...]], root: str) -> Iterator[Section]:
+    """Yield the sections of ``root`` with every include replaced by its sections."""
     places = [_Place(iter(lowered[root]))]
     while places:
         place = places[-1]

@@ -1,4 +1,4 @@
-"""The output grammar as a pydantic model, against which an answer is checked."""
+"""Turn the output grammar into a pydantic model and a contract for the answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
@@ -18,14 +18,14 @@ NAME = "AgentlyOutput"
 
 
 def output_model(output: object, compat: Compat | None = None) -> type[BaseModel]:
-    """The model of a structured output; a list at the root is its field ``list``.
+    """Return the pydantic model of a structured output; a list at the root is its field ``list``.
 
-    A field is required unless the grammar gives it a default. One value where a list is asked for
-    becomes a list of it. ``compat`` makes everything optional, as upstream does.
+    Fields without a default are required. A single value in the place of a list becomes a list.
+    ``compat`` makes every field optional, as upstream does.
 
     Raises:
-        TypeError: the output is no structure.
-        OutputSchemaError: a type that no answer can be checked against.
+        TypeError: The output is not a structure.
+        OutputSchemaError: JSON has no values of a type in the output.
     """
     if isinstance(output, str) or not isinstance(output, Mapping | Sequence | set):
         if not is_model(output):
@@ -45,20 +45,20 @@ def output_model(output: object, compat: Compat | None = None) -> type[BaseModel
 
 
 def answer_contract(sections: Iterable[Section]) -> AnswerContract | None:
-    """What the answer to a prompt of these sections is checked against; None is any text.
+    """Return the contract for the answer to these sections; None accepts any text.
 
     Raises:
-        DefinitionError: the output cannot be checked.
+        DefinitionError: The output cannot be checked.
     """
     bodies = (section.body for section in sections)
-    asked = next((b for b in bodies if isinstance(b, Contract) and b.format == "json"), None)
-    if asked is None:
+    contract = next((b for b in bodies if isinstance(b, Contract) and b.format == "json"), None)
+    if contract is None:
         return None
     try:
-        model = output_model(asked.output)
+        model = output_model(contract.output)
     except (OutputSchemaError, TypeError) as error:
         raise DefinitionError(str(error)) from error
-    return AnswerContract(model, asked.ensure_keys, max_retries=asked.max_retries)
+    return AnswerContract(model, contract.ensure_keys, max_retries=contract.max_retries)
 
 
 def _model(name: str, group: Group) -> type[BaseModel]:
@@ -71,7 +71,7 @@ def _model(name: str, group: Group) -> type[BaseModel]:
             _type(f"{name}_{key.capitalize()}", entry),
             Field(
                 entry.default[0] if entry.default else ...,
-                description=entry.description or _words(entry),
+                description=entry.description or _text(entry),
                 alias=None if safe else key,
             ),
         )
@@ -93,8 +93,8 @@ def _type(name: str, entry: Entry) -> Any:  # noqa: ANN401 - a type made at run 
     return Any
 
 
-def _words(entry: Entry) -> str | None:
-    """Words in the place of a type say what the field is."""
+def _text(entry: Entry) -> str | None:
+    """Return the text in the place of a type; it describes the field."""
     node = entry.node
     return str(node.type) if isinstance(node, Leaf) and not is_type(node.type) else None
 

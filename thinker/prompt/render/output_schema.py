@@ -1,9 +1,9 @@
-"""A JSON Schema, as programs that ask over HTTP send one, as the contract of an answer."""
+"""Check an answer against the JSON Schema of an API request."""
 
 from dataclasses import dataclass
 
 from thinker.answers.parse import parse
-from thinker.answers.verdict import AnswerAccepted, AnswerRejected
+from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
 from thinker.formats.prompts.slots import MAX_RETRIES
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import RequestOptions
@@ -12,25 +12,28 @@ from thinker.toolcalls.arguments import validate
 
 @dataclass(frozen=True)
 class SchemaContract:
-    """The schema of a JSON object, which the answer has to fit."""
+    """The JSON Schema of an object that the answer must fit."""
 
     schema: JsonObject
     max_retries: int = MAX_RETRIES
 
     def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
-        """The answer in this text, or what is wrong with it; half of an answer is none."""
+        """Return the answer in this text, or the problems with it.
+
+        ``whole`` is false for a text that the provider cut off: a truncated answer is rejected.
+        """
         properties = self.schema.get("properties")
         answer = parse(text, tuple(properties) if isinstance(properties, dict) else ())
         if not isinstance(answer.value, dict):
             return AnswerRejected(("it holds no JSON object",))
         if answer.repair == "truncated" and not whole:
-            return AnswerRejected(("it was cut off at the length limit; make it shorter",))
+            return CUT_OFF
         problem = validate(answer.value, self.schema)
         if problem is not None:
             return AnswerRejected(tuple(problem.split("; ")))
         return AnswerAccepted(answer.value, answer.repaired)
 
 
-def requested(asked: RequestOptions) -> SchemaContract | None:
-    """What a program wants the answer to be, which comes before what the definition wants."""
-    return None if asked.output_schema is None else SchemaContract(asked.output_schema)
+def requested(options: RequestOptions) -> SchemaContract | None:
+    """Return the contract of an API request, which replaces the definition's; None without one."""
+    return None if options.output_schema is None else SchemaContract(options.output_schema)

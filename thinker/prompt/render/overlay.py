@@ -1,7 +1,7 @@
-"""Overlay, for step 3: sections from several places laid over each other by id.
+"""Combine sections by id, for step 3.
 
-What stands above replaces what has its id below; tables of tools are joined instead, and a row
-that stands below stays, because its author wrote it by hand.
+A section above replaces the section below with the same id. Tool tables are joined instead; the
+rows below win, because their author wrote them by hand.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from thinker.prompt.render.sections import Section, ToolRow, ToolTable
 def overlay(
     below: Sequence[Section], above: Iterable[Section], order: Sequence[str] = ()
 ) -> tuple[Section, ...]:
-    """``below`` with ``above`` laid over it; a new id goes where ``order`` puts it, else last."""
+    """Combine two sequences of sections; ``order`` places new ids, by default at the end."""
     sections = list(below)
     for section in above:
         at = next((i for i, old in enumerate(sections) if old.id == section.id), None)
@@ -25,7 +25,7 @@ def overlay(
 
 
 def unique(rows: Iterable[ToolRow]) -> tuple[ToolRow, ...]:
-    """The rows in their order, of each name the first."""
+    """Return the first row of each name, in order."""
     found: dict[str, ToolRow] = {}
     for row in rows:
         found.setdefault(row.name, row)
@@ -44,7 +44,7 @@ def _place(sections: Sequence[Section], name: str, order: Sequence[str]) -> int:
 
 
 def _end(sections: Sequence[Section], at: int) -> int:
-    """Where the section at this place ends, with what is attached to it."""
+    """Return the index after the section at ``at`` and the sections attached to it."""
     end = at + 1
     while end < len(sections) and sections[end].attached:
         end += 1

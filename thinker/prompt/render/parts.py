@@ -1,4 +1,4 @@
-"""Front end of plain text and of parts with includes (seed 000)."""
+"""The front end of plain text and of parts with includes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -6,16 +6,16 @@ from dataclasses import replace
 from thinker.formats.prompts.sources import IncludePart, Part, TextPart
 from thinker.prompt.render.sections import Included, Role, Section, Text, VariablePart
 
-Sizes = Mapping[str, int]  # of what can be included, in sections; complete when a front end asks
+Sizes = Mapping[str, int]  # number of sections of each definition that can be included
 
 
 def lower_text(name: str, text: str) -> tuple[Section, ...]:
-    """A plain string: one section, or none when it is empty."""
+    """Return one section for a text, none for an empty one."""
     return (Section("text", Text(text), name),) if text else ()
 
 
 def lower_parts(name: str, parts: Iterable[Part], sizes: Sizes) -> tuple[Section, ...]:
-    """Parts one after the other, with nothing between them."""
+    """Return the sections of parts that follow each other without a separator."""
     sections: list[Section] = []
     for part in parts:
         for section in lower_part(name, part, sizes):
@@ -24,7 +24,7 @@ def lower_parts(name: str, parts: Iterable[Part], sizes: Sizes) -> tuple[Section
 
 
 def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
-    """One part: its words, the place of what it includes or of a variable; none when empty."""
+    """Return a section for a text, an include or a variable; none when it is empty."""
     if isinstance(part, TextPart):
         return lower_text(name, part.content)
     if isinstance(part, IncludePart):
@@ -33,7 +33,7 @@ def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
 
 
 def in_role(section: Section, role: Role) -> Section:
-    """A section said in another role; of an include, all sections of it."""
+    """Return the section in another role; an include passes the role to its sections."""
     if isinstance(section.body, Included):
         return replace(section, body=replace(section.body, role=role))
     return replace(section, role=role)

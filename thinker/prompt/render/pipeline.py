@@ -1,8 +1,7 @@
-"""The whole way of a prompt definition, from what its author wrote to what a turn is made with.
+"""Render a prompt definition: lower → bind → attach → layout.
 
-lower → bind → attach → a layout → fingerprint. Each step is a pure function on typed values in the
-module of its name, and every dialect takes the same steps: a plain string, parts with includes,
-layered sections, slots. A dialect is a front end of `lower`, a way to write is a layout.
+Each step is a pure function in the module of its name. Every form of definition (a string, parts
+with includes, layered sections, slots) takes the same steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,7 @@ def _agently_text(sections: Sequence[Section]) -> str:
 
 
 def _agently_messages(sections: Sequence[Section]) -> str:
-    """Each message as a line of JSON."""
+    """Write each message as a line of JSON."""
     try:
         messages = agently_messages(sections, rich_content=True).messages
     except EmptyPromptError as error:
@@ -51,14 +50,14 @@ LAYOUTS: Mapping[str, Layout] = {
 
 @dataclass(frozen=True)
 class Rendered:
-    """A prompt as text, what it was made of, and the fingerprint of the text."""
+    """A prompt as text, and the sections it comes from."""
 
     text: str
     sections: tuple[Section, ...]
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the text."""
+        """The SHA-256 of the text."""
         return digest(self.text)
 
 
@@ -68,13 +67,13 @@ def render(
     tools: Sequence[ToolSpec],
     layout: str = "markdown",
 ) -> Rendered:
-    """The base prompt that a definition is for an agent with these variables and tools.
+    """Render the definition of a bundle for an agent with these variables and tools.
 
     Raises:
-        DefinitionError: the definition cannot be used; `Registry.check` says so earlier.
+        DefinitionError: The definition cannot be used; `Registry.check` finds most causes earlier.
     """
     if layout not in LAYOUTS:
-        raise DefinitionError(f"there is no layout {layout!r}; use one of: {', '.join(LAYOUTS)}")
+        raise DefinitionError(f"unknown layout {layout!r}; use one of: {', '.join(LAYOUTS)}")
     root = bundle.root
     sections = lower(bundle.sources(), bundle.name)
     declared = [variable for found in bundle.included() for variable in found.variables]

@@ -1,4 +1,4 @@
-"""The output grammar as text: the shape of the answer, as it is shown to the model."""
+"""Write the output grammar as text, which shows the model the structure of its answer."""
 
 import json
 
@@ -10,9 +10,9 @@ STEP = "  "
 
 
 def requirement(entry: Entry, compat: Compat | None = None) -> str:
-    """The structure with ``<type>`` in the place of values and descriptions behind ``//``.
+    """Return the structure with ``<type>`` for each value and descriptions after ``//``.
 
-    ``compat`` writes keys and descriptions unescaped, and what a tuple wraps a level too deep.
+    ``compat`` does not escape keys and descriptions, and indents the content of tuples too far.
     """
     return _node(entry.node, 0, compat)
 

@@ -1,8 +1,7 @@
-"""The one intermediate form of every prompt: a list of typed sections.
+"""The intermediate form of every prompt: a list of typed sections.
 
-Whatever an author writes (a plain string, parts with includes, layered sections, slots) is lowered
-to sections; every later step takes sections and gives sections; a layout turns them into text or
-messages. A dialect is therefore a front end (``lower``) or a layout, never a second system.
+`lower` turns every form of definition into sections, the later steps transform sections, and a
+layout turns them into text or messages.
 """
 
 from dataclasses import dataclass
@@ -17,21 +16,21 @@ Role = Literal["system", "developer", "user"]
 
 @dataclass(frozen=True)
 class Text:
-    """Words, shown as they are."""
+    """Text that is shown as it is."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class VariablePart:
-    """The value of a variable, not yet known; `bind` turns it into text."""
+    """A variable, until `bind` replaces it by its value."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Included:
-    """All sections of another definition, until `lower` has put them here; a role is for each."""
+    """Another definition, until `lower` inserts its sections, in ``role`` if that is set."""
 
     name: str
     role: Role | None = None
@@ -39,23 +38,23 @@ class Included:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Rules or guardrails, one line each."""
+    """A list of lines."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Structured:
-    """Any JSON value; a layout decides how it is written."""
+    """A JSON value, which each layout writes in its own way."""
 
     value: JsonValue
 
 
 @dataclass(frozen=True)
 class ToolRow:
-    """What a prompt says of one tool; what is not known of it is empty.
+    """A tool as a prompt describes it; unknown cells are empty.
 
-    ``arguments`` and ``returns`` are text in the output grammar (``requirement.py``).
+    ``arguments`` and ``returns`` are text from `requirement`.
     """
 
     name: str
@@ -67,30 +66,30 @@ class ToolRow:
 
 @dataclass(frozen=True)
 class ToolTable:
-    """The tools that a prompt speaks of; the executable ones travel beside the prompt."""
+    """The tools that a prompt describes; the callable tools are separate."""
 
     rows: tuple[ToolRow, ...]
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Messages of the conversation so far, which a layout may send as messages of their own."""
+    """The messages of the conversation so far; a layout may send them as separate messages."""
 
     messages: tuple[ChatMessage, ...]
 
 
 @dataclass(frozen=True)
 class ContentParts:
-    """What comes with the user's message: text, pictures, files."""
+    """Attachments of the user's message: text, images, files."""
 
     items: tuple[MessageContent, ...]
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What the answer must look like: a schema in the output grammar, and its format.
+    """The required structure of the answer in the output grammar, and its format.
 
-    ``ensure_keys`` are paths that must lead somewhere; an answer that does not fit is asked for
+    ``ensure_keys`` are paths that the answer must contain. An answer that does not fit is requested
     again at most ``max_retries`` times.
     """
 
@@ -115,14 +114,12 @@ Body: TypeAlias = (
 
 @dataclass(frozen=True)
 class Section:
-    """One piece of a prompt.
+    """A piece of a prompt.
 
-    ``id`` names what it is (identity, safety, instruct, tools, base, memories …): overlays replace
-    and layouts order by it. ``source`` is where it came from, for people: a definition's name, or
-    a layer. ``title`` is the heading that a layout with headings writes; empty is none. ``trust``
-    is ``data`` for what people or tools said. ``volatile`` sections change between turns. An
-    ``attached`` section follows the one before it with nothing between them, as the parts of one
-    text do.
+    ``id`` names its kind (identity, safety, instruct, tools …); overlays match by it. ``source`` is
+    the definition it comes from. ``title`` is its heading in layouts with headings; empty means no
+    heading. ``trust`` is ``data`` for values that authors did not write. An ``attached`` section
+    follows the one before without a separator, like the parts of one text.
     """
 
     id: str
@@ -131,5 +128,4 @@ class Section:
     role: Role = "system"
     title: str = ""
     trust: Literal["author", "data"] = "author"
-    volatile: bool = False
     attached: bool = False

@@ -1,4 +1,4 @@
-"""Front end of prompts written as slots (seed 001): sections in their fixed order."""
+"""The front end of prompts written as slots."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,10 +33,10 @@ ROLES: dict[str, Role] = {"system": "system", "developer": "developer"}
 
 
 def lower_slots(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
-    """A definition's slots as sections, with its parents' behind them.
+    """Return the slots of a definition and of its parents as sections.
 
     Raises:
-        DefinitionError: a parent is not written as slots, or does not go with its child.
+        DefinitionError: A parent is not written as slots, or does not fit its child.
     """
     try:
         return lower(_collected(name, sources).prompt(), name, sizes)
@@ -49,9 +49,9 @@ def lower_slots(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple
 
 
 def lower(prompt: SlotPrompt, source: str, sizes: Sizes | None = None) -> tuple[Section, ...]:
-    """A section for every slot that was given; extra slots stand between info and instruct.
+    """Return a section for every slot that is set; extra slots come between info and instruct.
 
-    A slot that was given as 0 or False has a section too: it counts, though nothing is shown.
+    A slot set to 0 or False has a section too, although layouts show nothing for it.
     """
     slots = [
         *((name, getattr(prompt, name)) for name in BEFORE_EXTRAS),
@@ -83,7 +83,7 @@ def _collected(name: str, sources: Mapping[str, Source]) -> Slots:
 
 
 def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Section, ...]:
-    """The section; one that is a part of another form, with what that part stands for."""
+    """Return the section; an include or a variable becomes a heading and its content."""
     part = as_part(value)
     if part is None:
         return (section,)
@@ -94,7 +94,7 @@ def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Secti
 
 
 def is_empty(value: object) -> bool:
-    """Whether a slot was not given: nothing, empty text or an empty collection; 0 was given."""
+    """Return whether a slot is not set: None, empty text or an empty collection, but not 0."""
     return value is None or value in ("", [], {})
 
 

@@ -1,10 +1,10 @@
-"""What a prompt definition makes of a turn: base prompt, tools, what it sees of the past."""
+"""Apply a prompt definition to a turn: base prompt, tools, history and answer contract."""
 
 from thinker import history
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.prompt.base_prompt import Applied, BasePrompt
+from thinker.prompt.base_prompt import BasePrompt, TurnPrompt
 from thinker.prompt.render.attach import offered
 from thinker.prompt.render.layouts import written
 from thinker.prompt.render.output_contract import answer_contract
@@ -14,26 +14,26 @@ from thinker.protocol.methods import TurnRun
 from thinker.protocol.rendering import PromptRender, PromptRendered, SectionRecord
 
 
-def applied(turn: TurnRun) -> Applied:
-    """The turn with the base prompt, the tools and the history of its definition.
+def applied(turn: TurnRun) -> TurnPrompt:
+    """Return the turn with the base prompt, tools and history of its definition.
 
     Raises:
-        DefinitionError: the definition cannot be used.
+        DefinitionError: The definition cannot be used.
     """
     bundle = PromptBundle.model_validate(turn.prompt)
     definition = bundle.root
-    own = tuple(tool for tool in turn.tools if not tool.handed_back)
-    rendered = render(bundle, turn.environments, own)
+    tools = tuple(tool for tool in turn.tools if not tool.handed_back)
+    rendered = render(bundle, turn.environments, tools)
     changed = turn.model_copy(
         update={
-            "tools": (*offered(definition, own), *(t for t in turn.tools if t.handed_back)),
+            "tools": (*offered(definition, tools), *(t for t in turn.tools if t.handed_back)),
             "history": _past(turn, definition),
             "summary": turn.summary if definition.include_chat else None,
             "tool_choice": _choice(turn, definition),
         }
     )
     base = BasePrompt(rendered.text, "definition")
-    return Applied(
+    return TurnPrompt(
         changed,
         base,
         definition.parallel_tool_calls,
@@ -45,7 +45,7 @@ def applied(turn: TurnRun) -> Applied:
 
 
 def shown(request: PromptRender) -> PromptRendered:
-    """A definition by itself, in a layout of the asker's choice."""
+    """Render a definition without a turn, in the requested layout."""
     try:
         bundle = PromptBundle.model_validate(request.prompt)
         rendered = render(bundle, request.environments, request.tools, request.layout)
@@ -62,21 +62,21 @@ def shown(request: PromptRender) -> PromptRendered:
 
 
 def _choice(turn: TurnRun, definition: PromptDefinition) -> ToolChoice:
-    """What the turn asks for, when that is anything; else what the definition does."""
+    """Return the turn's tool choice, or the definition's if the turn has none."""
     if turn.tool_choice != AUTO:
         return turn.tool_choice
     return ToolChoice(mode=definition.tool_choice)
 
 
 def _reasoning(definition: PromptDefinition) -> Reasoning | None:
-    wanted = definition.reasoning
-    return None if wanted is None else Reasoning.model_validate(wanted.model_dump())
+    settings = definition.reasoning
+    return None if settings is None else Reasoning.model_validate(settings.model_dump())
 
 
 def _past(turn: TurnRun, definition: PromptDefinition) -> tuple[Message, ...]:
-    """The history that the definition includes; a program's is what it sent.
+    """Return the history that the definition includes; ``include_chat`` applies to chats only.
 
-    What a subagent did before is no chat.
+    API requests bring their own history, and a subagent keeps its earlier work.
     """
     if turn.recipe == "request":
         return turn.history

@@ -95,6 +95,6 @@ def test_what_cannot_be_shown_is_refused_with_what_can(tmp_path: Path) -> None:
     unknown = command(tmp_path, "prompt", "show", "nobody")
     assert "there is no prompt 'nobody'; see: orchestrator prompt list" in unknown.stderr
     layout = command(tmp_path, "prompt", "show", "who", "--layout", "haiku")
-    assert "there is no layout 'haiku'; use one of: markdown, plain" in layout.stderr
+    assert "unknown layout 'haiku'; use one of: markdown, plain" in layout.stderr
     empty = command(tmp_path, "prompt", "show", "who", "--layout", "agently_text")
     assert empty.exit_code == ExitCode.CONFIG

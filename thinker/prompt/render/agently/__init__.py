@@ -1,1 +1,1 @@
-"""The layouts and the output model of Agently 4.0.7, for prompts that move over from there."""
+"""The layouts and the output model of Agently 4.0.7, for prompts written for it."""

@@ -1,4 +1,4 @@
-"""Sections as titled blocks of text: what both layouts of seed 001, §4, are made of."""
+"""Write sections as titled blocks of text, which both layouts of Agently use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,15 +31,15 @@ NOT_ASKING = {"tools", "action_results", "examples"}
 
 
 class EmptyPromptError(KeyError):
-    """Nothing in the prompt asks for anything."""
+    """The prompt has no input, info, instruct, output, attachment or extra slot."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How the layouts name things: titles by section id, the model API's roles by ours.
+    """The names in a layout: titles by section id, and roles of the model API by our roles.
 
-    ``roles["_"]`` takes every role that is not named. ``output`` titles the last line, under which
-    the model writes. ``compat`` takes over the quirks of that release of Agently.
+    ``roles["_"]`` is for all other roles. ``output`` is the title of the last line, after which the
+    model writes. ``compat`` follows the rules of that release of Agently.
     """
 
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -48,40 +48,39 @@ class Style:
     compat: Compat | None = None
 
     def role(self, name: str) -> str:
-        """The model API's name of a role of the conversation."""
+        """Return the model API's name for a role of the conversation."""
         return self.roles.get(name, self.roles.get("_", name))
 
     def own_role(self, name: str) -> str:
-        """The model API's name of a role that the layout itself speaks in."""
+        """Return the model API's name for a role that the layout itself uses."""
         return self.roles.get(name, name)
 
     def title(self, section: Section) -> str:
-        """The title of a section's block."""
+        """Return the title of a section's block."""
         return self.titles.get(section.id, section.title or section.id)
 
 
 def joined(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """The sections, with what is attached to one as part of its text."""
+    """Join each section with the sections attached to it."""
     whole: list[Section] = []
     for section in sections:
         if section.attached and whole:
-            words = text(whole[-1]) + text(section)
-            whole[-1] = replace(whole[-1], body=Text(words))
+            whole[-1] = replace(whole[-1], body=Text(text(whole[-1]) + text(section)))
         else:
             whole.append(section)
     return tuple(whole)
 
 
 def is_main(section: Section) -> bool:
-    """Whether a section belongs to the user's message: no system, developer or conversation."""
+    """Return whether a section belongs to the user's message."""
     return section.role == "user" and not isinstance(section.body, Conversation)
 
 
 def check_asks(sections: Sequence[Section]) -> None:
-    """Refuse a prompt that asks for nothing: no input, info, instruct, output or extra slot.
+    """Check that a prompt asks for something.
 
     Raises:
-        EmptyPromptError: it is such a prompt.
+        EmptyPromptError: The prompt has no input, info, instruct, output, attachment or extra slot.
     """
     if not any(is_main(section) and section.id not in NOT_ASKING for section in sections):
         raise EmptyPromptError(
@@ -91,7 +90,7 @@ def check_asks(sections: Sequence[Section]) -> None:
 
 
 def main_block(sections: Sequence[Section], style: Style) -> str:
-    """Everything but system, developer and conversation, and the line that the answer follows."""
+    """Return the blocks of the user's message, and the line after which the model writes."""
     lines: list[str] = []
     for section in sections:
         if is_main(section) and shown(section):
@@ -100,7 +99,7 @@ def main_block(sections: Sequence[Section], style: Style) -> str:
 
 
 def block(section: Section, style: Style) -> list[str]:
-    """The lines of a section: its title, its body, and mostly an empty line."""
+    """Return the lines of a section: its title, its body, and usually an empty line."""
     title = f"[{style.title(section)}]:"
     match section.body:
         case ToolTable():
@@ -114,7 +113,7 @@ def block(section: Section, style: Style) -> list[str]:
 
 
 def text(section: Section) -> str:
-    """The body of a section: words as they are, anything else as YAML."""
+    """Return the body of a section: text as it is, structured values as YAML."""
     match section.body:
         case Structured(None | bool() | int() | float() as value):
             return str(value)
@@ -124,7 +123,7 @@ def text(section: Section) -> str:
 
 
 def facts(section: Section) -> str:
-    """The body of ``info``: one line for each entry."""
+    """Return the body of ``info`` with one line for each entry."""
     match section.body:
         case Structured(dict() as value):
             return "\n".join(f"- {key}: {item}" for key, item in value.items())
@@ -134,7 +133,7 @@ def facts(section: Section) -> str:
 
 
 def shown(section: Section) -> bool:
-    """Whether a section has something to show; an extra slot always has."""
+    """Return whether a section is shown: it is not empty, or it is an extra slot."""
     body = section.body
     empty = (isinstance(body, Structured) and not body.value) or (
         isinstance(body, Contract) and not body.output
@@ -157,7 +156,7 @@ def _contract(title: str, contract: Contract, compat: Compat | None) -> list[str
         return [title, "Data Format: markdown text"]
     if contract.format != "json":
         return []
-    # Upstream pours the output into a dict, whatever it is.
+    # Upstream converts any output to a dict.
     output = dict(contract.output) if compat else contract.output  # type: ignore[call-overload]  # as upstream
     shape = requirement(read(output), compat)
     return [title, "Data Format: JSON", "Data Structure:", shape, ""]

@@ -1,9 +1,8 @@
-"""The layout ``agently_messages``: system, developer, conversation, one user message (seed 001).
+"""The layout ``agently_messages``: system, developer, conversation, and one user message.
 
-Strict role orders, as upstream really has them: neighbours of one role become one message, the
-conversation begins with the user (``[CHAT HISTORY]``) and ends with the assistant
-(``[User continue input]``), so that the user message that follows keeps the alternation. The seed
-speaks of an empty user message at both ends, which providers refuse.
+With strict role orders, adjacent messages of one role are merged. The conversation begins with the
+user (``[CHAT HISTORY]``) and ends with the assistant (``[User continue input]``), so that roles
+alternate up to the user message that follows.
 """
 
 from collections.abc import Sequence
@@ -30,14 +29,16 @@ CONTINUE = "[User continue input]"
 
 @dataclass(frozen=True)
 class MessagePrompt:
-    """Messages in the shape of the chat completions API, and what could not be sent."""
+    """Messages of the chat completions API, and a warning for each part left out."""
 
     messages: tuple[JsonObject, ...]
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Spoken:
+class _RoleParts:
+    """The content parts of one or more messages of a role."""
+
     role: str
     parts: list[JsonValue]
 
@@ -49,10 +50,12 @@ def agently_messages(
     rich_content: bool = False,
     strict_role_orders: bool = True,
 ) -> MessagePrompt:
-    """The sections as messages. Without ``rich_content`` only text is sent; the rest is warned of.
+    """Return the sections as messages.
+
+    Without ``rich_content`` only text is sent, with a warning for each other part.
 
     Raises:
-        EmptyPromptError: the prompt asks for nothing.
+        EmptyPromptError: The prompt asks for nothing.
     """
     style = style or Style()
     sections = joined(sections)
@@ -65,42 +68,42 @@ def agently_messages(
     warnings: list[str] = []
     for section in sections:
         if isinstance(section.body, Conversation):
-            spoken = [_spoken(message, style) for message in section.body.messages]
+            conversation = [_role_parts(message, style) for message in section.body.messages]
             if strict_role_orders:
-                spoken = _in_strict_order(spoken, style, style.title(section))
-            for item in spoken:
+                conversation = _in_strict_order(conversation, style, style.title(section))
+            for item in conversation:
                 content, skipped = (item.parts, []) if rich_content else _flattened(item.parts)
                 messages.append({"role": item.role, "content": content})
                 warnings += skipped
-    asked, skipped = _asked(sections, style, rich_content=rich_content)
-    return MessagePrompt((*messages, *asked), (*warnings, *skipped))
+    last, skipped = _user_messages(sections, style, rich_content=rich_content)
+    return MessagePrompt((*messages, *last), (*warnings, *skipped))
 
 
-def _spoken(message: ChatMessage, style: Style) -> _Spoken:
+def _role_parts(message: ChatMessage, style: Style) -> _RoleParts:
     if isinstance(message.content, str):
         parts: list[JsonValue] = [{"type": "text", "text": message.content}]
     else:
         parts = [CONTENT.validate_python(item).model_dump() for item in message.content]
-    return _Spoken(style.role(message.role), parts)
+    return _RoleParts(style.role(message.role), parts)
 
 
-def _in_strict_order(spoken: list[_Spoken], style: Style, title: str) -> list[_Spoken]:
+def _in_strict_order(conversation: list[_RoleParts], style: Style, title: str) -> list[_RoleParts]:
     user, assistant = ("user", "assistant")
-    if style.compat is None:  # upstream looks for its own names after they were mapped away
+    if style.compat is None:  # upstream compares mapped roles with its own names
         user, assistant = style.own_role(user), style.own_role(assistant)
     ordered = [
-        _Spoken(role, [part for item in group for part in item.parts])
-        for role, group in groupby(spoken, lambda item: item.role)
+        _RoleParts(role, [part for item in group for part in item.parts])
+        for role, group in groupby(conversation, lambda item: item.role)
     ]
     if ordered[0].role != user:
-        ordered.insert(0, _Spoken(user, [{"type": "text", "text": f"[{title}]"}]))
+        ordered.insert(0, _RoleParts(user, [{"type": "text", "text": f"[{title}]"}]))
     if ordered[-1].role != assistant:
-        ordered.append(_Spoken(assistant, [{"type": "text", "text": CONTINUE}]))
+        ordered.append(_RoleParts(assistant, [{"type": "text", "text": CONTINUE}]))
     return ordered
 
 
 def _flattened(parts: Sequence[JsonValue]) -> tuple[str, list[str]]:
-    """The text of the parts, with an empty line between; a warning for each other part."""
+    """Return the text parts, separated by empty lines, and a warning for each other part."""
     texts, warnings = [], []
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
@@ -111,10 +114,10 @@ def _flattened(parts: Sequence[JsonValue]) -> tuple[str, list[str]]:
     return "\n\n".join(texts), warnings
 
 
-def _asked(
+def _user_messages(
     sections: Sequence[Section], style: Style, *, rich_content: bool
 ) -> tuple[list[JsonObject], list[str]]:
-    """The user's messages: the input alone as it is, attachments alone, or the main block."""
+    """Return the user's messages: only the input, only attachments, or the main block."""
     role = style.own_role("user")
     parts = [p for s in sections if isinstance(s.body, ContentParts) for p in s.body.items]
     main = [s for s in sections if not isinstance(s.body, ContentParts) and _counts(s, style)]
@@ -132,14 +135,14 @@ def _asked(
 
 
 def _counts(section: Section, style: Style) -> bool:
-    """Whether a section is part of the main block; upstream forgets examples here."""
-    forgotten = {"examples"} if style.compat else set()
-    return is_main(section) and section.id not in forgotten and shown(section)
+    """Return whether a section is part of the main block; upstream ignores examples here."""
+    ignored = {"examples"} if style.compat else set()
+    return is_main(section) and section.id not in ignored and shown(section)
 
 
 def _bare(section: Section, style: Style) -> JsonValue:
     if style.compat and isinstance(section.body, Structured):
-        return section.body.value  # upstream sends a mapping as it is
+        return section.body.value  # upstream sends a mapping, which providers refuse
     return text(section)
 
 

@@ -1,6 +1,6 @@
-"""The output model as Agently 4.0.7 builds it: every field optional, list items cast one by one.
+"""Build the output model like Agently 4.0.7: every field optional, list items cast one by one.
 
-Kept for prompts that move over from there; our own rules are in ``output_contract``.
+Agents use the rules of ``output_contract`` instead.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from thinker.formats.prompts.plain import is_type, plain
 
 
 def output_model(name: str, schema: Mapping[str, object]) -> type[BaseModel]:
-    """The model of an object in the output grammar."""
+    """Return the pydantic model of an object in the output grammar."""
     return _model(name, cast(Mapping[str, object], plain(schema, keep_types=True)))
 
 
@@ -25,7 +25,7 @@ def _model(name: str, schema: Mapping[str, object]) -> type[BaseModel]:
 
 
 def _field(name: str, value: object) -> tuple[Any, object, str | None]:
-    """Type, default and description of a field."""
+    """Return type, default and description of a field."""
     if isinstance(value, tuple):
         kind, description, default = (*value, *(Any, "", None)[len(value) :])[:3]
         if is_type(kind):

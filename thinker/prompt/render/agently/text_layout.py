@@ -1,4 +1,4 @@
-"""The layout ``agently_text``: one text of titled blocks, conversation included (seed 001, §4)."""
+"""The layout ``agently_text``: one text of titled blocks that includes the conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from thinker.prompt.render.sections import Conversation, Section
 
 @dataclass(frozen=True)
 class TextPrompt:
-    """The text, and what of the conversation could not be shown in it."""
+    """The text, and a warning for each part of the conversation left out."""
 
     text: str
     warnings: tuple[str, ...] = ()
 
 
 def agently_text(sections: Sequence[Section], style: Style | None = None) -> TextPrompt:
-    """All sections as one text between the user's and the assistant's role.
+    """Return all sections as one text between the user's and the assistant's role.
 
-    Attachments are not shown, nor what is not text in the conversation, with a warning each.
+    Attachments are left out, and so are other parts of the conversation than text, with a warning.
 
     Raises:
-        EmptyPromptError: the prompt asks for nothing.
+        EmptyPromptError: The prompt asks for nothing.
     """
     style = style or Style()
     sections = joined(sections)
@@ -33,8 +33,8 @@ def agently_text(sections: Sequence[Section], style: Style | None = None) -> Tex
         if isinstance(section.body, Conversation):
             lines.append(f"[{style.title(section)}]:")
             for message in section.body.messages:
-                shown_parts, skipped = _spoken(message, style)
-                lines += shown_parts
+                written, skipped = _message_lines(message, style)
+                lines += written
                 warnings += skipped
             lines.append("")
         elif section.role != "user" and shown(section):
@@ -43,8 +43,8 @@ def agently_text(sections: Sequence[Section], style: Style | None = None) -> Tex
     return TextPrompt(text, tuple(warnings))
 
 
-def _spoken(message: ChatMessage, style: Style) -> tuple[list[str], list[str]]:
-    """The lines of a message, and a warning for each part that is not text."""
+def _message_lines(message: ChatMessage, style: Style) -> tuple[list[str], list[str]]:
+    """Return the lines of a message, and a warning for each part that is not text."""
     role = style.role(message.role)
     if isinstance(message.content, str):
         return [f"[{role}]:{message.content}"], []
