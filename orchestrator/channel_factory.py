@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control.console import Console
-from orchestrator.http_api.legacy import AgentPorts
+from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
 

@@ -30,7 +30,7 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import ConfigError
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_context import ApiContext
-from orchestrator.http_api.service import ApiService
+from orchestrator.http_api.api_service import ApiService
 from orchestrator.inbound.commands import Commands
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.inbound.scheduler import Scheduler

@@ -1,5 +1,6 @@
 """The OpenAI-compatible endpoints, and the older interface of agents' ports.
 
-Each call is stored as a request in the journal; the turn's outcome becomes its response. A web
-server is loaded only while there is a token.
+A call passes `endpoints`, `parsed_request`, `pending_response` and `response_formatters`: its body
+is parsed and stored in the journal as a request, and the turn's outcome becomes its response.
+`agent_ports` is the older interface. A web server is loaded only where there is a token or a port.
 """

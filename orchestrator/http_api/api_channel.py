@@ -1,8 +1,8 @@
 """The channel ``api``: hands answers to the requests that wait for them.
 
-A reply is in the journal before anybody reads it, and has thereby arrived if its client waits. One
-whose client has gone away counts as not delivered. Whoever asks again with the same Idempotency-Key
-gets it, also where the answer was lost on its way.
+A reply is stored in the journal first, and counts as delivered if its client waits. A reply whose
+client went away counts as undelivered; the client gets it by repeating the request with the same
+Idempotency-Key.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -20,13 +20,15 @@ from orchestrator.journal.turns import api_requests, pauses
 from orchestrator.journal.turns.api_requests import CHANNEL, Outcome, Progress
 from orchestrator.wakeup import Wakeup
 
-GONE = "the program went away before its answer came; with its Idempotency-Key it can ask again"
-AGAIN = "ask again with the same Idempotency-Key to get the answer"
-PATIENCE = 3600.0  # seconds that one request waits for its answer
+GONE = (
+    "the client disconnected before its answer was ready; with its Idempotency-Key it can ask again"
+)
+RETRY_HINT = "repeat it with the same Idempotency-Key to get the answer"
+ANSWER_TIMEOUT = 3600.0  # seconds that one request waits for its answer
 
 
 class Listener(Wakeup):
-    """One client that waits; ``text`` is the answer so far (whole)."""
+    """A waiting client; ``text`` is the whole answer so far."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +36,7 @@ class Listener(Wakeup):
 
 
 class ApiChannel(JournalChannel):
-    """The `Adapter`; the chats of this channel are its requests."""
+    """The `Adapter` whose chats are the requests of the endpoints."""
 
     name = CHANNEL
 
@@ -44,19 +46,19 @@ class ApiChannel(JournalChannel):
         self._closing = False
 
     async def run(self, intake: Intake) -> None:
-        """Nothing to listen to: the server runs by itself, until every answer is out."""
+        """Do nothing: the server receives requests, and runs longer than the channels."""
         del intake
         await anyio.sleep_forever()
 
     def delivered_when_stored(self, chat_id: str) -> bool:
-        """Whether somebody waits for it."""
+        """Return whether a client waits for the reply."""
         return chat_id in self._listeners
 
     async def send(self, part: OutboundPart) -> str:
-        """Wake whoever waits for the answer.
+        """Wake the clients that wait for the reply.
 
         Raises:
-            SendError: nobody does.
+            SendError: no client waits.
         """
         if part.chat_id not in self._listeners:
             raise SendError(GONE, SendOutcome.PERMANENT)
@@ -64,12 +66,12 @@ class ApiChannel(JournalChannel):
         return "journal"
 
     def replied(self, chat_id: str) -> None:
-        """Wake whoever waits for the answer."""
+        """Wake the clients that wait for the reply."""
         for listener in self._listeners.get(chat_id, ()):
             listener.wake()
 
     def view(self, chat_id: str, text: str) -> None:
-        """Show the answer so far."""
+        """Pass the answer so far to the clients that wait for it."""
         for listener in self._listeners.get(chat_id, ()):
             listener.text = text
             listener.wake()
@@ -78,7 +80,7 @@ class ApiChannel(JournalChannel):
 
     @contextmanager
     def listening(self, request_id: str) -> Iterator[Listener]:
-        """A client waits for this request, which need not be stored yet."""
+        """Register a client for a request, which may be stored later."""
         listener = Listener()
         self._listeners.setdefault(request_id, set()).add(listener)
         try:
@@ -91,46 +93,47 @@ class ApiChannel(JournalChannel):
     async def follow(
         self, request_id: str, agent_id: str, listener: Listener
     ) -> AsyncIterator[str | Outcome]:
-        """The answer so far, at every change and every second, and then what it came to.
+        """Yield the answer so far, at every change and every second, and at last the outcome.
 
         Raises:
-            Problem: there will be no answer here and now.
+            ApiProblem: the answer cannot be given now.
         """
-        give_up = anyio.current_time() + PATIENCE
+        give_up = anyio.current_time() + ANSWER_TIMEOUT
         while True:
             changed = listener.changed
             progress, pause = self._store.read(_look, request_id, agent_id)
             if progress.outcome is not None:
                 yield progress.outcome
                 return
-            self._check(progress, pause, anyio.current_time() > give_up)
+            self._check(progress, pause)
+            if anyio.current_time() > give_up:
+                message = f"there is no answer yet; the request is kept: {RETRY_HINT}"
+                raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, message, code="timeout")
             yield listener.text
             with anyio.move_on_after(POLL):
                 await changed.wait()
 
     def interrupt(self, *, closing: bool) -> None:
-        """Let everybody go who waits: the daemon stops, or the token is another one."""
+        """Wake all clients; with ``closing``, their requests end with status 503."""
         self._closing = closing
         for listeners in self._listeners.values():
             for listener in listeners:
                 listener.wake()
 
-    def _check(self, progress: Progress, pause: str | None, late: bool) -> None:  # noqa: FBT001 - private, and named at its only call
+    def _check(self, progress: Progress, pause: str | None) -> None:
         if progress.state not in ("new", "claimed"):
-            reason = progress.error or "it was cancelled"
+            reason = progress.error or "the request was canceled"
             raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, reason, code="cancelled")
         if pause is not None:
-            told = f"the agent is paused: {pause}; the request is kept, {AGAIN}"
-            raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, told, code="agent_paused")
+            message = f"the agent is paused: {pause}; the request is kept: {RETRY_HINT}"
+            raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
         if self._closing:
-            told = f"the daemon stops; the request is kept, {AGAIN}"
-            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, told, code="stopping")
-        if late:
-            raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, f"no answer yet; {AGAIN}", code="timeout")
+            message = f"the daemon is stopping; the request is kept: {RETRY_HINT}"
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, code="stopping")
 
 
 def _look(db: apsw.Connection, request_id: str, agent_id: str) -> tuple[Progress, str | None]:
-    """How far a request is, and the pause of its agent because of which it waits."""
+    """Return a request's progress, and the reason of the pause that holds it."""
     progress = api_requests.progress(db, request_id)
     if progress.state == "new" or progress.wait == "budget":
         pause = pauses.find(db, agent_id)

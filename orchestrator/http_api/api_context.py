@@ -1,4 +1,4 @@
-"""What the endpoints need of the daemon."""
+"""The daemon as the endpoints see it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from orchestrator.turns.dispatcher import Dispatcher
 
 @dataclass(frozen=True)
 class ApiContext:
-    """The daemon as the endpoints see it; ``configured`` returns when agents.json has changed."""
+    """What the endpoints need.
+
+    ``configured`` returns when the configuration has changed; ``clock`` returns milliseconds since
+    the epoch.
+    """
 
     store: Store
     settings: Settings

@@ -1,21 +1,22 @@
-"""What a client is told when its request fails, in OpenAI's shape."""
+"""The error of a failed request, in OpenAI's shape."""
 
 from http import HTTPStatus
 
 from orchestrator.errors import OrchestratorError
 from thinker.protocol.messages import JsonObject
 
-KINDS = {
+TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
     HTTPStatus.FORBIDDEN: "permission_error",
     HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
 }
 
 
-class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; an answer, not a fault
-    """A request that fails with this status; ``retry`` is when to ask again, in seconds.
+class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; a response, not a fault
+    """A request that fails with this status.
 
-    Without ``retry`` OpenAI's own clients are told not to ask again by themselves.
+    ``retry`` is the number of seconds after which a client should repeat the request. Without it
+    OpenAI's own clients do not retry.
     """
 
     def __init__(
@@ -34,21 +35,21 @@ class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; an 
         self.retry = retry
 
     def document(self) -> JsonObject:
-        """The error object."""
-        refused = self.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        kind = KINDS.get(self.status, "invalid_request_error" if refused else "server_error")
+        """Return the JSON of the error."""
+        client_error = self.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        kind = TYPES.get(self.status, "invalid_request_error" if client_error else "server_error")
         return {
             "error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}
         }
 
     def headers(self) -> dict[str, str]:
-        """Whether and when to ask again."""
+        """Return the headers that say whether and when to retry."""
         if self.retry is None:
             return {"x-should-retry": "false"}
         return {"x-should-retry": "true", "retry-after": str(self.retry)}
 
 
 def invalid(param: str | None, message: str) -> ApiProblem:
-    """A body that is not what it should be; ``param`` is the field at fault."""
+    """Return the problem of a malformed request; ``param`` names the field at fault."""
     code = "invalid_request_error"
     return ApiProblem(HTTPStatus.BAD_REQUEST, message, code=code, param=param)

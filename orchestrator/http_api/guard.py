@@ -1,6 +1,6 @@
-"""Who may ask: programs on this machine that hold the token (reference/reliability.md S8 to S13).
+"""Admit programs on this machine that hold the token.
 
-Everything here is decided from the head of a request, before anything of its body is read.
+Everything here is decided from the head of a request, before any of its body is read.
 """
 
 import time
@@ -16,13 +16,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.token import TokenFile
 
-NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-OPEN = frozenset({"/healthz", "/readyz"})  # say nothing that only the token's holder may know
-FAILURES, WINDOW = 30, 60.0  # wrong tokens in so many seconds, after which all others wait
+HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+PUBLIC = frozenset({"/healthz", "/readyz"})  # reveal nothing that needs the token
+FAILURES, WINDOW = 30, 60.0  # wrong tokens within so many seconds, after which others must wait
 
 
 class Guard:
-    """Passes on what may be asked."""
+    """ASGI middleware that refuses requests without the token or from other sites."""
 
     def __init__(
         self, app: ASGIApp, token: TokenFile, clock: Callable[[], float] = time.monotonic
@@ -33,24 +33,24 @@ class Guard:
         self._failures: deque[float] = deque(maxlen=FAILURES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Refuse a request, or pass it on."""
         problem = self._problem(scope) if scope["type"] == "http" else None
-        if problem is not None:
-            await refusal(problem)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        app = self._app if problem is None else refusal(problem)
+        await app(scope, receive, send)
 
     def _problem(self, scope: Scope) -> ApiProblem | None:
         headers = Headers(scope=scope)
-        # A page that was rebound to this address sends its own name as Host, and no Origin.
-        if not _ours(f"//{headers.get('host', '')}"):
-            return ApiProblem(HTTPStatus.FORBIDDEN, "ask by the name localhost or 127.0.0.1")
-        if "origin" in headers and not _ours(headers["origin"]):
-            return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites may not ask here")
-        if scope["path"] in OPEN:
+        # A page whose name was rebound to this address sends that name as Host, and no Origin.
+        if not _is_local(f"//{headers.get('host', '')}"):
+            return ApiProblem(
+                HTTPStatus.FORBIDDEN, "the Host header must be localhost or 127.0.0.1"
+            )
+        if "origin" in headers and not _is_local(headers["origin"]):
+            return ApiProblem(HTTPStatus.FORBIDDEN, "pages of other sites have no access")
+        if scope["path"] in PUBLIC:
             return None
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._token.accepts(token.strip()):
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._token.accepts(token.strip()):
             return None
         now = self._clock()
         if len(self._failures) == FAILURES and now - self._failures[0] < WINDOW:
@@ -66,12 +66,12 @@ class Guard:
 
 
 def refusal(problem: ApiProblem) -> JSONResponse:
-    """A problem as an answer."""
+    """Return the response of a problem."""
     return JSONResponse(problem.document(), problem.status, problem.headers())
 
 
-def _ours(address: str) -> bool:
+def _is_local(address: str) -> bool:
     try:
-        return urlsplit(address).hostname in NAMES
+        return urlsplit(address).hostname in HOSTS
     except ValueError:
         return False

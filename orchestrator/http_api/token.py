@@ -1,4 +1,4 @@
-"""The token of the endpoints: shown once, kept as a digest; without it they do not exist."""
+"""The token of the endpoints. It is shown once; only its digest is stored."""
 
 import hashlib
 import secrets
@@ -8,30 +8,30 @@ from pathlib import Path
 
 from orchestrator.files import write_private
 
-PREFIX = "orc_"  # so that scanners and people know what they have found
-BYTES = 32  # of randomness (reference/reliability.md S9)
+PREFIX = "orc_"  # lets secret scanners and people recognize it
+BYTES = 32  # of randomness: 256 bits, which cannot be guessed however many are tried
 
 
 @dataclass(frozen=True)
 class TokenFile:
-    """Where the digest of the one valid token is."""
+    """The file with the digest of the one valid token."""
 
     path: Path
 
     def make(self) -> str:
-        """A new token; an earlier one is worth nothing from now on."""
+        """Return a new token, and invalidate the earlier one."""
         token = PREFIX + secrets.token_urlsafe(BYTES)
         write_private(self.path, _digest(token).encode())
         return token
 
     def revoke(self) -> bool:
-        """Have no token any more; whether there was one."""
+        """Delete the token, and return whether there was one."""
         existed = self.path.exists()
         self.path.unlink(missing_ok=True)
         return existed
 
     def digest(self) -> str | None:
-        """The digest of the valid token; None while there is none."""
+        """Return the digest of the valid token; None if there is no token."""
         try:
             state = self.path.stat()
             return _read(self.path, state.st_ino, state.st_ctime_ns, state.st_size)
@@ -39,12 +39,12 @@ class TokenFile:
             return None
 
     def accepts(self, token: str) -> bool:
-        """Whether this is the token; takes as long for a wrong one."""
+        """Return whether ``token`` is valid, in the same time for every token."""
         digest = self.digest()
         return digest is not None and secrets.compare_digest(_digest(token), digest)
 
 
-@lru_cache(maxsize=1)  # every request looks
+@lru_cache(maxsize=1)  # every request reads it
 def _read(path: Path, *_state: int) -> str | None:
     return path.read_text("ascii").strip() or None
 

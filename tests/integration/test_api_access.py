@@ -15,7 +15,7 @@ from fakes.held_model import HeldModel, agent
 from orchestrator.cli import api as command
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
-from orchestrator.http_api.app import MAX_BODY
+from orchestrator.http_api.endpoints import MAX_BODY
 
 pytestmark = pytest.mark.process
 

@@ -87,7 +87,7 @@ async def test_answer_whose_client_went_away_stays_in_the_journal(tmp_path: Path
         found = trace.find(db, f"api:{done.id.removeprefix('resp_')}")
         assert violations(db) == []
     assert [e.state for e in found.events if e.kind == "outbox"][-1] == "failed_permanent"
-    assert any("went away" in event.detail for event in found.events)
+    assert any("client disconnected" in event.detail for event in found.events)
 
 
 async def test_answer_whose_client_waits_is_delivered_as_it_is_stored(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from vector_runner.area import Area
 from vector_runner.cases import Case
 from vector_runner.upstream_events import upstream
 
+from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
-from orchestrator.http_api.responses_items import RequestError
-from orchestrator.http_api.responses_request import normalise
+from orchestrator.http_api.responses_request import normalize
 from orchestrator.journal.turns.api_requests import HandedCall
 from thinker.protocol.messages import ToolChoice, Usage
 from thinker.toolcalls.text.inject import block, developer_instructions
@@ -30,9 +30,9 @@ OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the 
 def injection(body: dict[str, Any]) -> dict[str, Any]:
     """What is put before the model's instructions, and the tool choice."""
     try:
-        request = normalise(body)
-    except RequestError as error:
-        return {"ok": False, "error": error.document()}
+        request = normalize(body)
+    except ApiProblem as problem:
+        return {"ok": False, **problem.document()}
     told = block(request.tools, request.tool_choice)
     return {
         "ok": True,
@@ -101,7 +101,7 @@ def _error(event: ToolCallProblem) -> dict[str, Any]:
 def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
     """The events that a client of the request would be sent."""
     asked = given["request"]
-    request = normalise(asked)
+    request = normalize(asked)
     stream = ResponseStream(ResponseHead(asked["id"], asked["model"], 0, {}))
     on = bool(request.tools) and (request.tool_choice or ToolChoice()).mode != "none"
     reader = TextCallParser(rules(request.tools, request.tool_choice)) if on else None
@@ -151,7 +151,7 @@ def _as_written(case: Case, got: Any) -> bool:
 
 def _nameless(case: Case, _: Any) -> bool:
     """A tool says nothing of its parameters."""
-    return any(not tool.parameters for tool in normalise(case.given).tools)
+    return any(not tool.parameters for tool in normalize(case.given).tools)
 
 
 def _deep(schema: Any) -> int:
@@ -175,10 +175,10 @@ AREAS = {
         rules={
             "no-parameters": _nameless,
             "fitting-example": lambda case, _: any(
-                _deep(tool.parameters) > DEEPEST for tool in normalise(case.given).tools
+                _deep(tool.parameters) > DEEPEST for tool in normalize(case.given).tools
             ),
             "escaped-name": lambda case, _: any(
-                set(tool.name) & set('"\\') for tool in normalise(case.given).tools
+                set(tool.name) & set('"\\') for tool in normalize(case.given).tools
             ),
         },
     ),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from orchestrator.http_api.responses_items import RequestError
-from orchestrator.http_api.responses_request import normalise
+from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.responses_request import normalize
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -37,8 +37,8 @@ WORDS = st.sampled_from(("function", "message", "user", "system", "input_text", 
 )
 def test_any_body_is_read_or_refused(body: JsonObject) -> None:
     """With our error, and no other."""
-    with suppress(RequestError):
-        normalise(body)
+    with suppress(ApiProblem):
+        normalize(body)
 
 
 def test_conversation_is_made_of_messages_calls_and_outputs() -> None:
@@ -51,7 +51,7 @@ def test_conversation_is_made_of_messages_calls_and_outputs() -> None:
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "2"}]},
         {"type": "input_text", "text": "thanks"},
     ]
-    assert normalise({"input": items}).messages == (
+    assert normalize({"input": items}).messages == (
         UserMessage(content="add"),
         AssistantMessage(tool_calls=(ToolCall(id="c1", name="add", arguments={"a": 1}),)),
         ToolResult(call_id="c1", name="add", content="2"),
@@ -64,7 +64,7 @@ def test_arguments_that_are_no_object_stay_as_they_were() -> None:
     """The model shall see its own mistake."""
     for text in ("{", '{"a": ' + "[" * 100 + "]" * 100 + "}"):
         item: JsonObject = {"type": "function_call", "call_id": "c", "name": "add"}
-        (message,) = normalise({"input": [{**item, "arguments": text}]}).messages
+        (message,) = normalize({"input": [{**item, "arguments": text}]}).messages
         call = ToolCall(id="c", name="add", malformed=text)
         assert message == AssistantMessage(tool_calls=(call,))
 
@@ -76,7 +76,7 @@ def test_images_are_taken_from_the_request_and_never_fetched() -> None:
         {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
         {"type": "input_image", "image_url": {"url": "http://host/a.png"}},
     ]
-    (message,) = normalise({"input": [{"role": "user", "content": parts}]}).messages
+    (message,) = normalize({"input": [{"role": "user", "content": parts}]}).messages
     assert message == UserMessage(
         content="look\n[image_url] http://host/a.png",
         images=(Image(media_type="image/png", data="AAAA"),),
@@ -103,9 +103,9 @@ def test_images_are_taken_from_the_request_and_never_fetched() -> None:
 )
 def test_what_is_wrong_is_named(body: JsonObject, param: str) -> None:
     """As OpenAI's clients expect an error."""
-    with pytest.raises(RequestError) as caught:
-        normalise(body)
-    assert caught.value.document() == {
+    with pytest.raises(ApiProblem) as caught:
+        normalize(body)
+    assert caught.value.document()["error"] == {
         "message": str(caught.value),
         "type": "invalid_request_error",
         "param": param,

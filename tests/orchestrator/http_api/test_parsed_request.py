@@ -1,4 +1,4 @@
-"""Bodies of requests: what they mean to us, and what is refused."""
+"""Bodies of requests: how they are parsed, and which are refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.http_api.error_response import ApiProblem
-from orchestrator.http_api.request_body import ParsedRequest, read_chat, read_responses
+from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
 from thinker.protocol.messages import AssistantMessage, Image, ToolResult, UserMessage
 
 HELLO: Any = [{"role": "user", "content": "hello"}]
@@ -46,7 +46,7 @@ def attempt(read: Callable[[Any], ParsedRequest], body: Any) -> ParsedRequest | 
 @given(st.dictionaries(FIELDS, JSON), st.lists(st.dictionaries(FIELDS, JSON), max_size=4))
 def test_any_body_is_read_or_refused(body: dict[str, Any], items: list[Any]) -> None:
     """Nothing but our own error comes out, and it is one of the client's."""
-    for read in (read_chat, read_responses):
+    for read in (parse_chat, parse_responses):
         for given_body in (body, {**body, "model": "work", "messages": items, "input": items}):
             outcome = attempt(read, given_body)
             if isinstance(outcome, ApiProblem):
@@ -59,7 +59,7 @@ def test_chat_becomes_the_conversation_that_it_is() -> None:
     """An answer and its calls are one message; pictures are taken from data addresses alone."""
     picture: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     call: Any = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
-    question = read_chat(
+    question = parse_chat(
         {
             "model": "work",
             "messages": [
@@ -85,7 +85,7 @@ def test_tools_are_the_clients_to_run() -> None:
         {"type": "function", "function": {"name": "f", "strict": True}},
         {"type": "other"},
     ]
-    (tool,) = read_chat({"model": "work", "messages": HELLO, "tools": tools}).body.tools
+    (tool,) = parse_chat({"model": "work", "messages": HELLO, "tools": tools}).body.tools
     assert (tool.handed_back, tool.always, tool.strict) == (True, True, True)
     assert tool.parameters == {"type": "object", "properties": {}}
 
@@ -112,7 +112,7 @@ def test_tools_are_the_clients_to_run() -> None:
 def test_what_is_wrong_is_named_as_the_client_wrote_it(fields: Any, param: str) -> None:
     """Messages by their own numbers."""
     with pytest.raises(ApiProblem) as refused:
-        read_chat({"model": "work", "messages": HELLO, **fields})
+        parse_chat({"model": "work", "messages": HELLO, **fields})
     assert refused.value.param == param
 
 
@@ -120,7 +120,7 @@ def test_response_goes_on_from_one_thing_alone() -> None:
     """A conversation by its name or as an object; another response by its id."""
 
     def read(**fields: Any) -> ParsedRequest:
-        return read_responses({"model": "work", "input": "hello", **fields})
+        return parse_responses({"model": "work", "input": "hello", **fields})
 
     assert read(conversation={"id": "trip"}).conversation == "trip"
     assert read(previous_response_id="resp_1").previous_id == "1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.http_api.answers import AnswerDelta
+from orchestrator.http_api.response_formatters import AnswerDelta
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,5 @@ from orchestrator.http_api.answers import AnswerDelta
 )
 def test_what_is_new_is_sent_once(texts: tuple[str, ...], news: list[tuple[str, bool]]) -> None:
     """The rest of the same text, or another one, said after a tool call."""
-    growth = AnswerDelta()
-    assert [growth.more(text) for text in texts] == news
+    delta = AnswerDelta()
+    assert [delta.advance(text) for text in texts] == news

@@ -1,0 +1,158 @@
+"""The older HTTP interface: an agent with a ``port`` takes messages there, for existing clients.
+
+The supervisor listens, not the worker: a message goes through the inbox like any other, so it is
+answered once however often it is sent, and it starts an agent that is not running.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+
+import anyio
+import apsw
+import structlog
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.channel_api import InboundMessage, Intake
+from orchestrator.channels.stored_replies import Ended, JournalChannel
+from orchestrator.errors import JournalError
+from orchestrator.files import write_private
+from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
+from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import steps
+
+ANSWER_TIMEOUT = 120.0  # seconds that a client waits, as in the system whose clients these are
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class AgentPort:
+    """Where an agent is reached."""
+
+    number: int
+    agent_id: str
+
+
+@dataclass(frozen=True)
+class PortServer:
+    """The serving of one port: cancel ``scope`` to end it, then wait until it is ``closed``."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    closed: anyio.Event = field(default_factory=anyio.Event)
+
+
+class AgentPorts(JournalChannel):
+    """The `Adapter` of all agents' ports.
+
+    Args:
+        store: the journal.
+        token_file: where the clients' token is; written when the first port opens.
+        agents: returns the configuration in force.
+        configured: returns when the configuration has changed.
+    """
+
+    name = "http"
+
+    def __init__(
+        self,
+        store: Store,
+        token_file: Path,
+        agents: Callable[[], AgentsFile],
+        configured: Callable[[], Awaitable[None]],
+    ) -> None:
+        super().__init__(store)
+        self._token_file = token_file
+        self._agents = agents
+        self._configured = configured
+
+    async def run(self, intake: Intake) -> None:
+        """Serve the ports of the configuration in force until cancelled."""
+        servers: dict[AgentPort, PortServer] = {}
+        async with anyio.create_task_group() as tasks:
+            while True:
+                file = self._agents()
+                configured = {
+                    AgentPort(agent.port, agent.agent_id)
+                    for agent in file.agents
+                    if agent.port is not None and agent.agent_id in file.usable()
+                }
+                closing = [servers.pop(port) for port in servers.keys() - configured]
+                for server in closing:
+                    server.scope.cancel()
+                for server in closing:  # another agent may take the same number
+                    await server.closed.wait()
+                for port in configured - servers.keys():
+                    servers[port] = PortServer()
+                    tasks.start_soon(self._serve, port, servers[port], intake)
+                await self._configured()
+
+    async def _serve(self, port: AgentPort, server: PortServer, intake: Intake) -> None:
+        # Most daemons have no agent with a port, and do without a web server.
+        from orchestrator.http_api.agent_port_endpoints import AgentPortApi  # noqa: PLC0415 - see above
+
+        answer = partial(self._answer, port.agent_id, intake)
+        with server.scope:
+            try:
+                self._token()  # a client finds it as soon as the agent can be reached
+                async with AgentPortApi(port.agent_id, self._token, answer).served(
+                    port.number
+                ) as number:
+                    self.status.state, self.status.detail = "ok", ""
+                    log.info("agent_port", agent_id=port.agent_id, port=number)
+                    await anyio.sleep_forever()
+            except OSError as error:
+                self.status.state = "degraded"
+                self.status.detail = f"port {port.number} of {port.agent_id!r}: {error.strerror}"
+                log.error("agent_port_failed", agent_id=port.agent_id, problem=self.status.detail)
+        server.closed.set()
+
+    async def _answer(
+        self, agent_id: str, intake: Intake, request: AgentPortMessage
+    ) -> AgentPortAnswer | None:
+        """Store a message and wait for its answer; None when there is none in time.
+
+        Raises:
+            ApiProblem: the journal takes no message now.
+        """
+        message = InboundMessage(
+            channel=self.name,
+            bot_id=agent_id,
+            chat_id=request.chat_id,
+            message_id=f"{agent_id}/{request.channel}/{request.chat_id}/{request.id}",
+            sender_id=request.sender_id,
+            text=request.text,
+            target=agent_id,
+            skip=None if request.text.strip() else "no text",
+        )
+        try:
+            await intake.accept([message])
+        except JournalError as error:
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+        ended = await self._ended(message.message_id, request.chat_id, ANSWER_TIMEOUT)
+        return None if ended is None else await self._store.transact(_outcome, ended)
+
+    def _token(self) -> str:
+        """Return the clients' token; write it if there is none."""
+        try:
+            return self._token_file.read_text("utf-8").strip()
+        except FileNotFoundError:
+            token = secrets.token_urlsafe(32)
+            write_private(self._token_file, token.encode())
+            return token
+
+
+def _outcome(db: apsw.Connection, ended: Ended) -> AgentPortAnswer:
+    row = ended.row
+    done = row.state == "done"
+    text = "\n\n".join(ended.texts)
+    return AgentPortAnswer(
+        success=done,
+        response=text if done else None,
+        error=None if done else row.error or text or "not answered",
+        tools_used=steps.tools_of(db, row.turn_id) if row.turn_id else (),
+        total_steps=steps.model_calls(db, row.turn_id) if row.turn_id else 0,
+    )

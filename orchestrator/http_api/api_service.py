@@ -1,0 +1,93 @@
+"""Serve the endpoints for as long as there is a token."""
+
+import socket
+
+import anyio
+import structlog
+
+from orchestrator.http_api.api_context import ApiContext
+from orchestrator.http_api.token import TokenFile
+from orchestrator.wakeup import Wakeup
+
+OFF = "off; 'orchestrator api token' opens it"
+log = structlog.get_logger()
+
+
+class ApiService(Wakeup):
+    """The server of the endpoints. Wake it when the token may have changed."""
+
+    def __init__(self, context: ApiContext) -> None:
+        super().__init__()
+        self._context = context
+        settings = self._settings = context.settings
+        self._token = TokenFile(settings.paths.api_token)
+        self._stopped = anyio.Event()
+
+    async def run(self) -> None:
+        """Serve whenever there is a token, until `stop`."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch)
+            while not self._closed:
+                changed = self.changed
+                wanted = self._wanted()
+                if wanted is None:
+                    self._report("ok", OFF)
+                elif (listener := self._listen(wanted[1])) is not None:
+                    with listener:
+                        await self._serve(listener, wanted)
+                    continue
+                await changed.wait()
+            tasks.cancel_scope.cancel()
+        self._stopped.set()
+
+    async def stop(self) -> None:
+        """End all waiting requests, and return when their responses are out."""
+        self.close()
+        await self._stopped.wait()
+
+    async def _watch(self) -> None:
+        while True:
+            await self._context.configured()
+            self.wake()
+
+    def _listen(self, port: int) -> socket.socket | None:
+        # Most daemons have no token, and do without a web server.
+        from orchestrator.http_api.http_server import listen  # noqa: PLC0415 - see above
+
+        try:
+            listener = listen(port)
+        except OSError as error:
+            problem = f"port {port}: {error.strerror}"
+            self._report("degraded", problem)
+            log.error("api_port_failed", problem=problem)
+            return None
+        self._report("ok", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+        return listener
+
+    async def _serve(self, listener: socket.socket, wanted: tuple[str, int]) -> None:
+        """Serve until the token or the port changes."""
+        from orchestrator.http_api.endpoints import serve_api  # noqa: PLC0415 - as in `_listen`
+
+        channel, port = self._context.channel, listener.getsockname()[1]
+        async with serve_api(listener, self._context, self._token):
+            log.info("api_listening", address=channel.status.detail, port=port)
+            while not self._closed:
+                changed = self.changed
+                if self._wanted() != wanted:
+                    break
+                await changed.wait()
+            channel.interrupt(closing=True)
+        channel.interrupt(closing=self._closed)
+        log.info("api_closed", port=port)
+
+    def _wanted(self) -> tuple[str, int] | None:
+        """Return the token's digest and the port; None when there is nothing to serve."""
+        digest, port = self._token.digest(), self._settings.api_port
+        api = self._context.agents().channels.api
+        if digest is None or not api.enabled:
+            return None
+        return digest, api.port if port is None else port
+
+    def _report(self, state: str, detail: str) -> None:
+        status = self._context.channel.status
+        status.state, status.detail = state, detail

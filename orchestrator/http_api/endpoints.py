@@ -1,0 +1,152 @@
+"""OpenAI-compatible endpoints.
+
+Each call is stored as a request in the journal; its outcome becomes the response.
+"""
+
+import hashlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from uuid import uuid4
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from orchestrator.http_api.api_context import ApiContext
+from orchestrator.http_api.app import build_app
+from orchestrator.http_api.error_response import ApiProblem, invalid
+from orchestrator.http_api.guard import Guard, refusal
+from orchestrator.http_api.http_server import served
+from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
+from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
+from orchestrator.http_api.request_body import read_body
+from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
+from orchestrator.http_api.token import TokenFile
+from orchestrator.journal.turns import pauses
+from orchestrator.journal.turns.api_requests import NewRequest
+from thinker.protocol.messages import MAX_DEPTH, JsonObject, too_deep
+
+MAX_BODY = 8 * 1024 * 1024  # bytes; a frame to a worker has 16 MiB
+BODY_TIMEOUT = 30.0  # seconds for a body to arrive
+MAX_KEY = 255  # characters of an Idempotency-Key
+MAX_CONNECTIONS = 200
+Parser = Callable[[JsonObject], ParsedRequest]
+
+
+@asynccontextmanager
+async def serve_api(
+    listener: socket.socket, context: ApiContext, token: TokenFile
+) -> AsyncIterator[None]:
+    """Serve the endpoints on a listening socket while the block runs."""
+    app = Guard(Endpoints(context).app(), token)
+    async with served(listener, app, connections=MAX_CONNECTIONS):
+        yield
+
+
+class Endpoints:
+    """The handlers of one daemon."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._context = context
+
+    def app(self) -> ASGIApp:
+        """Return the application of all routes."""
+        routes = [
+            Route("/healthz", self.healthz),
+            Route("/readyz", self.readyz),
+            Route("/v1/models", self.models),
+            Route("/v1/models/{name}", self.model),
+            Route("/v1/chat/completions", self.chat, methods=["POST"]),
+            Route("/v1/responses", self.responses, methods=["POST"]),
+        ]
+        return build_app(routes, refusal)
+
+    async def healthz(self, _: Request) -> Response:
+        """Say that the daemon is alive."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(self, _: Request) -> Response:
+        """Say whether messages are received, stored and answered."""
+        report = await self._context.health()
+        status = HTTPStatus.OK if report.ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return JSONResponse({"ready": report.ready, "reasons": list(report.reasons)}, status)
+
+    async def models(self, _: Request) -> Response:
+        """List the agents that take requests now."""
+        names = sorted(self._context.agents().usable())
+        return JSONResponse({"object": "list", "data": [_model(name) for name in names]})
+
+    async def model(self, request: Request) -> Response:
+        """Describe one agent."""
+        return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
+
+    async def chat(self, request: Request) -> PendingResponse:
+        """Answer ``POST /v1/chat/completions``."""
+        return await self._respond(request, parse_chat, ChatFormatter)
+
+    async def responses(self, request: Request) -> PendingResponse:
+        """Answer ``POST /v1/responses``."""
+        return await self._respond(request, parse_responses, ResponsesFormatter)
+
+    async def _respond(
+        self, request: Request, parse: Parser, formatter: FormatterFactory
+    ) -> PendingResponse:
+        raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
+        parsed = parse(_json_object(raw))
+        agent_id = self._agent(parsed.fields.model)
+        self._require_admission(agent_id)
+        new = NewRequest(
+            id=uuid4().hex,
+            agent_id=agent_id,
+            body=parsed.body,
+            digest=hashlib.sha256(request.url.path.encode() + b"\0" + raw).hexdigest(),
+            user=parsed.fields.user or "",
+            idem_key=_idempotency_key(request),
+            previous_id=parsed.previous_id,
+            conversation=parsed.conversation,
+        )
+        return PendingResponse(self._context, parsed, new, formatter)
+
+    def _agent(self, name: str) -> str:
+        if name not in self._context.agents().usable():
+            message = f"there is no agent {name!r}; GET /v1/models lists the agents"
+            raise ApiProblem(HTTPStatus.NOT_FOUND, message, code="model_not_found", param="model")
+        return name
+
+    def _require_admission(self, agent_id: str) -> None:
+        """Raise an `ApiProblem` when no request can be taken now."""
+        if not self._context.dispatcher.admitting:
+            message = "the daemon is stopping; try again in a moment"
+            raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY)
+        pause = self._context.store.read(pauses.find, agent_id)
+        if pause is not None:
+            message = f"the agent is paused: {pause.reason}"
+            raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
+
+
+def _json_object(raw: bytes) -> JsonObject:
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise invalid(None, f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise invalid(None, "the body must be a JSON object")
+    if too_deep(body):
+        raise invalid(None, f"the body is nested deeper than {MAX_DEPTH} levels")
+    return body
+
+
+def _idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        message = f"an Idempotency-Key has 1 to {MAX_KEY} printable ASCII characters"
+        raise invalid("Idempotency-Key", message)
+    return key
+
+
+def _model(name: str) -> JsonObject:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "orchestrator"}

@@ -1,0 +1,221 @@
+"""Parse the bodies of both endpoints into one form."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, ValidationError
+
+from orchestrator.http_api.chat_items import chat_items
+from orchestrator.http_api.error_response import ApiProblem, invalid
+from orchestrator.http_api.responses_request import ResponsesRequest, normalize
+from orchestrator.journal.turns.api_requests import Body
+from thinker.protocol.messages import AUTO, AssistantMessage, JsonObject, Message, ToolSpec
+from thinker.protocol.methods import RequestOptions
+
+MAX_TOOLS = 128  # OpenAI's limit
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider takes
+ITEM = re.compile(r"input\[(\d+)\]")
+Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.:@/-]+$")]
+
+
+class RequestFields(BaseModel):
+    """The fields of both endpoints; unknown ones are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    model: Name
+    stream: StrictBool | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
+    tools: JsonValue = None
+    tool_choice: JsonValue = None
+    parallel_tool_calls: StrictBool | None = None
+    user: str | None = Field(None, max_length=256)
+    metadata: JsonObject | None = None
+
+
+class StreamOptions(BaseModel):
+    """Whether a stream ends with the usage of its answer."""
+
+    include_usage: bool = False
+
+
+class ChatFields(RequestFields):
+    """The body of ``POST /v1/chat/completions``."""
+
+    messages: list[JsonObject] = Field(min_length=1)
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    response_format: JsonObject | None = None
+    n: Literal[1] | None = None
+    logprobs: Literal[False] | None = None
+
+
+class RequestConversation(BaseModel):
+    """A conversation by its id."""
+
+    id: Name
+
+
+class ResponsesFields(RequestFields):
+    """The body of ``POST /v1/responses``."""
+
+    instructions: str | None = None
+    input: str | list[JsonValue] | None = None
+    max_output_tokens: int | None = Field(None, ge=1)
+    text: JsonObject | None = None
+    store: StrictBool | None = None
+    previous_response_id: Name | None = None
+    conversation: Name | RequestConversation | None = None
+    background: Literal[False] | None = None
+
+
+@dataclass(frozen=True)
+class ParsedRequest:
+    """The fields of a request as the client sent them, and what the agent is asked to do."""
+
+    fields: ChatFields | ResponsesFields
+    body: Body
+    previous_id: str | None = None
+    conversation: str | None = None
+
+
+FieldsT = TypeVar("FieldsT", bound=RequestFields)
+
+
+def parse_chat(body: JsonObject) -> ParsedRequest:
+    """Parse a request for a chat completion, which brings its whole history.
+
+    Raises:
+        ApiProblem: the body does not follow the format.
+    """
+    fields = _validated(ChatFields, body)
+    items, origins = chat_items(fields.messages)
+    tools: JsonObject = {key: body[key] for key in ("tools", "tool_choice") if key in body}
+    try:
+        request = normalize({**tools, "input": items})
+    except ApiProblem as problem:
+        # The client knows messages, not the items made of them.
+        param = ITEM.sub(lambda item: f"messages[{origins[int(item[1])]}]", problem.param or "")
+        raise invalid(param, str(problem)) from None
+    response_format = fields.response_format or {}
+    inner = response_format.get("json_schema")
+    schema = inner.get("schema") if isinstance(inner, dict) else None
+    options = RequestOptions(
+        instructions=request.instructions,
+        output_schema=_output_schema("response_format", response_format.get("type"), schema),
+        temperature=fields.temperature,
+        max_output_tokens=fields.max_completion_tokens or fields.max_tokens,
+        one_call=fields.parallel_tool_calls is False,
+    )
+    return ParsedRequest(fields, _body(request, options, stream=bool(fields.stream), store=False))
+
+
+def parse_responses(body: JsonObject) -> ParsedRequest:
+    """Parse a request for a response, which may continue an earlier one.
+
+    Raises:
+        ApiProblem: the body does not follow the format.
+    """
+    fields = _validated(ResponsesFields, body)
+    conversation, previous = fields.conversation, fields.previous_response_id
+    if conversation is not None and previous is not None:
+        raise invalid("conversation", "send either conversation or previous_response_id")
+    request = normalize(body)
+    text_format = (fields.text or {}).get("format")
+    text_format = text_format if isinstance(text_format, dict) else {}
+    options = RequestOptions(
+        instructions=request.instructions,
+        output_schema=_output_schema(
+            "text.format", text_format.get("type"), text_format.get("schema")
+        ),
+        temperature=fields.temperature,
+        max_output_tokens=fields.max_output_tokens,
+        one_call=fields.parallel_tool_calls is False,
+    )
+    store = fields.store is not False
+    return ParsedRequest(
+        fields,
+        _body(request, options, stream=bool(fields.stream), store=store),
+        previous and previous.removeprefix("resp_"),
+        conversation.id if isinstance(conversation, RequestConversation) else conversation,
+    )
+
+
+def _validated(model: type[FieldsT], body: JsonObject) -> FieldsT:
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        param = ".".join(map(str, detail["loc"]))
+        raise invalid(param, f"{param}: {detail['msg']}") from None
+
+
+def _body(request: ResponsesRequest, options: RequestOptions, *, stream: bool, store: bool) -> Body:
+    if not request.messages:
+        raise invalid("input", "send at least one message of a user or result of a tool")
+    if len(request.tools) > MAX_TOOLS:
+        raise invalid("tools", f"send at most {MAX_TOOLS} tools")
+    return Body(
+        messages=tuple(_joined(request.messages)),
+        tools=tuple(map(_client_tool, request.tools)),
+        tool_choice=request.tool_choice or AUTO if request.tools else AUTO,
+        asked=options,
+        stream=stream,
+        store=store,
+    )
+
+
+def _client_tool(tool: ToolSpec) -> ToolSpec:
+    if not TOOL_NAME.fullmatch(tool.name):
+        raise invalid(
+            "tools",
+            f"the tool name {tool.name!r} is not allowed; use at most 64 letters, digits,"
+            " underscores and hyphens",
+        )
+    parameters: JsonObject = tool.parameters or {"type": "object", "properties": {}}
+    update = {"parameters": parameters, "handed_back": True, "always": True}
+    return tool.model_copy(update=update)
+
+
+def _output_schema(param: str, kind: JsonValue, schema: JsonValue) -> JsonObject | None:
+    """Return the schema of the answer; None when any text will do."""
+    if kind in (None, "text"):
+        return None
+    if kind == "json_object":
+        return {"type": "object"}
+    if kind != "json_schema" or not isinstance(schema, dict):
+        raise invalid(param, f"{param} must be text, json_object, or json_schema with its schema")
+    if schema.get("type", "object") != "object":
+        raise invalid(
+            param, "the schema must describe an object; put other types into a field of it"
+        )
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        reason = error.message if isinstance(error, SchemaError) else "it is nested too deeply"
+        raise invalid(param, f"the schema cannot be used: {reason}"[:500]) from None
+    return schema
+
+
+def _joined(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the messages; an answer and its calls arrive as several items and become one."""
+    last: AssistantMessage | None = None
+    for message in messages:
+        if not isinstance(message, AssistantMessage):
+            if last is not None:
+                yield last
+            last = None
+            yield message
+        elif last is None:
+            last = message
+        else:
+            text = "\n".join(filter(None, (last.content, message.content)))
+            calls = (*last.tool_calls, *message.tool_calls)
+            last = AssistantMessage(content=text, tool_calls=calls)
+    if last is not None:
+        yield last

@@ -1,0 +1,214 @@
+"""Format an outcome as a response, whole or as a stream: one formatter for each endpoint."""
+
+from typing import Protocol
+
+import orjson
+
+from orchestrator.http_api.error_response import ApiProblem
+from orchestrator.http_api.parsed_request import ChatFields, ParsedRequest, ResponsesFields
+from orchestrator.http_api.response_events import Events, ResponseHead, ResponseStream
+from orchestrator.journal.turns.api_requests import HandedCall, Outcome
+from thinker.protocol.messages import JsonObject, Usage
+from thinker.protocol.methods import StopReason
+
+FINISH_REASONS = {
+    StopReason.HANDED_BACK: "tool_calls",
+    StopReason.LENGTH: "length",
+    StopReason.MAX_TOKENS: "length",
+    StopReason.REFUSED: "content_filter",
+}
+REPAIRED: JsonObject = {"repaired": "true"}  # metadata of an answer that was cut or not JSON
+DONE = b"data: [DONE]\n\n"
+
+
+class ResponseFormatter(Protocol):
+    """The response to one request; methods that return bytes make its stream."""
+
+    def begin(self) -> bytes:
+        """Return the first events."""
+
+    def grow(self, text: str) -> bytes:
+        """Return what is new in the whole answer so far; nothing if it has not grown."""
+
+    def end(self, outcome: Outcome) -> bytes:
+        """Return the rest of the stream."""
+
+    def fail(self, problem: ApiProblem) -> bytes:
+        """Return the end of a stream whose answer cannot be given."""
+
+    def document(self, outcome: Outcome) -> JsonObject:
+        """Return the whole response."""
+
+
+class AnswerDelta:
+    """Finds what is new in an answer that grows, or is replaced after a tool call."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def advance(self, text: str) -> tuple[str, bool]:
+        """Return what is new in ``text``, and whether it begins another answer."""
+        before, trimmed = self._text, text.strip()
+        if trimmed and before.strip().startswith(trimmed):
+            return "", False
+        self._text = text
+        if text.startswith(before):
+            return text[len(before) :], False
+        return text, bool(before.strip())
+
+
+class ChatFormatter:
+    """A chat completion."""
+
+    def __init__(self, request_id: str, created: int, request: ParsedRequest) -> None:
+        fields = request.fields
+        options = fields.stream_options if isinstance(fields, ChatFields) else None
+        self._include_usage = options is not None and options.include_usage
+        self._delta = AnswerDelta()
+        self._head: JsonObject = {
+            "id": f"chatcmpl-{request_id}",
+            "created": created,
+            "model": fields.model,
+        }
+
+    def begin(self) -> bytes:
+        """Return the role."""
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def grow(self, text: str) -> bytes:
+        """Return more of the content."""
+        more, another = self._delta.advance(text)
+        return self._chunk({"content": "\n\n" * another + more}) if more else b""
+
+    def end(self, outcome: Outcome) -> bytes:
+        """Return the rest of the text, the calls, the finish reason, the usage if requested."""
+        chunks = [self.grow(outcome.text)]
+        for index, call in enumerate(outcome.calls):
+            chunks.append(self._chunk({"tool_calls": [{"index": index, **_call(call)}]}))
+        reason = FINISH_REASONS.get(outcome.stop_reason, "stop")
+        chunks.append(self._chunk({}, reason, _metadata(outcome)))
+        if self._include_usage:
+            counted: JsonObject = {"choices": [], "usage": _usage(outcome.usage)}
+            chunks.append(_data({**self._head, "object": "chat.completion.chunk", **counted}))
+        return b"".join((*chunks, DONE))
+
+    def fail(self, problem: ApiProblem) -> bytes:
+        """Return the error, which OpenAI's clients raise."""
+        return _data(problem.document()) + DONE
+
+    def document(self, outcome: Outcome) -> JsonObject:
+        """Return the whole completion; it has ``metadata`` only if that is not empty."""
+        message: JsonObject = {"role": "assistant", "content": outcome.text or None}
+        if outcome.calls:
+            message["tool_calls"] = [_call(call) for call in outcome.calls]
+        choice: JsonObject = {
+            "index": 0,
+            "message": {**message, "refusal": None},
+            "logprobs": None,
+            "finish_reason": FINISH_REASONS.get(outcome.stop_reason, "stop"),
+        }
+        return {
+            **self._head,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": _usage(outcome.usage),
+            **_metadata(outcome),
+        }
+
+    def _chunk(
+        self, delta: JsonObject, finish: str | None = None, metadata: JsonObject | None = None
+    ) -> bytes:
+        choice: JsonObject = {"index": 0, "delta": delta, "finish_reason": finish}
+        chunk: JsonObject = {"object": "chat.completion.chunk", "choices": [choice]}
+        return _data({**self._head, **chunk, **(metadata or {})})
+
+
+class ResponsesFormatter:
+    """A response of ``/v1/responses``."""
+
+    def __init__(self, request_id: str, created: int, request: ParsedRequest) -> None:
+        fields = request.fields
+        echoed: JsonObject = {
+            "metadata": fields.metadata or {},
+            "parallel_tool_calls": fields.parallel_tool_calls is not False,
+            "temperature": fields.temperature,
+            "top_p": None,
+            "tools": fields.tools or [],
+            "tool_choice": fields.tool_choice or "auto",
+            "store": request.body.store,
+            "previous_response_id": request.previous_id and f"resp_{request.previous_id}",
+            "user": fields.user,
+        }
+        if isinstance(fields, ResponsesFields):
+            echoed["instructions"] = fields.instructions
+            echoed["max_output_tokens"] = fields.max_output_tokens
+            echoed["text"] = fields.text or {"format": {"type": "text"}}
+        if request.conversation is not None:
+            echoed["conversation"] = {"id": request.conversation}
+        head = ResponseHead(f"resp_{request_id}", fields.model, created, echoed)
+        self._stream = ResponseStream(head)
+        self._delta = AnswerDelta()
+
+    def begin(self) -> bytes:
+        """Return the response, in progress."""
+        return _encoded(self._stream.begin())
+
+    def grow(self, text: str) -> bytes:
+        """Return more of the text, or the beginning of another."""
+        more, another = self._delta.advance(text)
+        closed = self._stream.close_text() if another else ()
+        return _encoded((*closed, *self._stream.text(more)))
+
+    def end(self, outcome: Outcome) -> bytes:
+        """Return the rest of the text, the calls and the whole response."""
+        rest = self.grow(outcome.text)
+        return rest + _encoded((*self._finish(outcome), *self._stream.complete()))
+
+    def fail(self, problem: ApiProblem) -> bytes:
+        """Return the failed response."""
+        return _encoded(self._stream.fail(str(problem), problem.code or "server_error"))
+
+    def document(self, outcome: Outcome) -> JsonObject:
+        """Return the whole response."""
+        self.grow(outcome.text)
+        self._finish(outcome)
+        self._stream.close_text()
+        return self._stream.response()
+
+    def _finish(self, outcome: Outcome) -> Events:
+        events = [event for call in outcome.calls for event in self._stream.call(call)]
+        self._stream.finished(FINISH_REASONS.get(outcome.stop_reason, "stop"))
+        self._stream.usage(outcome.usage)
+        if outcome.repaired:
+            self._stream.add_metadata(REPAIRED)
+        return tuple(events)
+
+
+def _encoded(events: Events) -> bytes:
+    lines = []
+    for event in events:
+        text = event.data if isinstance(event.data, str) else orjson.dumps(event.data).decode()
+        lines.append(f"event: {event.event}\ndata: {text}\n\n")
+    return "".join(lines).encode()
+
+
+def _data(document: JsonObject) -> bytes:
+    return b"data: " + orjson.dumps(document) + b"\n\n"
+
+
+def _metadata(outcome: Outcome) -> JsonObject:
+    return {"metadata": REPAIRED} if outcome.repaired else {}
+
+
+def _call(call: HandedCall) -> JsonObject:
+    function: JsonObject = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _usage(usage: Usage) -> JsonObject:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+    }

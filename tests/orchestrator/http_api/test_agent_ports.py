@@ -1,0 +1,115 @@
+"""The ports of the configuration in force are served, and no others."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import httpx
+from fakes.commands import NoQueues, command_desk
+from fakes.time_limit import time_limit
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.http_api.agent_ports import AgentPorts
+from orchestrator.inbound.intake import JournalIntake
+from orchestrator.journal.db.store import Store
+from orchestrator.wakeup import Wakeup
+
+
+def free_port() -> int:
+    """A number that a daemon can listen on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        number: int = listener.getsockname()[1]
+    return number
+
+
+@dataclass
+class Edited(Wakeup):
+    """agents.json, in which agents have ports."""
+
+    def __init__(self, **ports: int) -> None:
+        super().__init__()
+        self.edit(**ports)
+
+    def edit(self, **ports: int) -> None:
+        """Give these ports to these agents."""
+        agents = [
+            {"agentId": agent_id, "llmProvider": "demo", "port": port}
+            for agent_id, port in ports.items()
+        ]
+        self.file = AgentsFile.model_validate({"agents": agents})
+        self.wake()
+
+    async def edited(self) -> None:
+        """Wait for the next edit."""
+        await self.changed.wait()
+
+
+@asynccontextmanager
+async def serving(folder: Path, edited: Edited) -> AsyncIterator[AgentPorts]:
+    """The ports of a configuration."""
+    store = Store(folder / "journal.db")
+    commands = command_desk(store, lambda: edited.file)
+    intake = JournalIntake(store, lambda: edited.file, {}, NoQueues(), lambda: None, commands)
+    ports = AgentPorts(store, folder / "http-token", lambda: edited.file, edited.edited)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ports.run, intake)
+            with time_limit():
+                yield ports
+            tasks.cancel_scope.cancel()
+    finally:
+        store.close()
+
+
+async def health(folder: Path, port: int) -> Sequence[str]:
+    """The agent that answers on a port, as soon as one does; the token was written before."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        while True:
+            try:
+                token = (folder / "http-token").read_text("utf-8")
+                response = await client.get("/health", headers={"authorization": f"Bearer {token}"})
+            except (OSError, httpx.TransportError):
+                await anyio.lowlevel.checkpoint()
+            else:
+                return str(response.json()["agentId"])
+
+
+async def test_port_of_another_agent_is_served_after_an_edit(tmp_path: Path) -> None:
+    """The first one's server has let go of the number before it is taken again."""
+    port = free_port()
+    edited = Edited(work=port)
+    async with serving(tmp_path, edited) as ports:
+        assert await health(tmp_path, port) == "work"
+        edited.edit(home=port)
+        while await health(tmp_path, port) != "home":
+            pass
+        assert ports.status.state == "ok"
+        assert (tmp_path / "http-token").stat().st_mode & 0o777 == 0o600
+
+
+async def test_taken_port_is_reported_and_others_are_served(tmp_path: Path) -> None:
+    """As a degraded channel."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number, port = taken.getsockname()[1], free_port()
+        edited = Edited(work=number)
+        async with serving(tmp_path, edited) as ports:
+            while ports.status.state == "ok":
+                await anyio.lowlevel.checkpoint()
+            assert ports.status.state == "degraded"
+            assert f"port {number} of 'work': Address already in use" in ports.status.detail
+            edited.edit(work=number, home=port)
+            assert await health(tmp_path, port) == "home"
+
+
+def test_daemon_without_ports_and_token_loads_no_web_server() -> None:
+    """Its memory is for agents."""
+    code = (
+        "import sys, orchestrator.daemon; print({'starlette', 'uvicorn', 'h11'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert found.stdout == "set()\n"
