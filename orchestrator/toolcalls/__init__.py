@@ -1,5 +1,5 @@
 """Tool calls: the one path from a planned call to its recorded result.
 
-`authorization` applies policy and approvals and runs calls whose effect is in the journal;
-`executor` runs the others (T4, effect, T5); `approvals` waits for an operator's decision.
+`authorization` applies policy and approvals, and runs calls whose effect is in the journal;
+`executor` runs the others (T4, effect, T5); `approvals` asks the operator for decisions.
 """

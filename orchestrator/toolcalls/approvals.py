@@ -1,8 +1,8 @@
-"""A person's word before a call: asked once, waited for, used once.
+"""Ask the operator to approve a call: each question is asked once and used once.
 
-A call needs it when the agent's ``approvals`` name its tool, or when the very same call was
-dispatched in this chat within a day and nobody knows what it did (the model tends to ask again
-with fresh eyes). No tool can grant one: answers come from the operator alone.
+A call needs approval if the agent's ``approvals`` match its tool, or if the same call was made in
+this chat within a day and its outcome is unknown, since models tend to repeat such calls. No tool
+can grant approval: only the operator can.
 """
 
 import secrets
@@ -21,12 +21,12 @@ from orchestrator.tools import policy
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import SideEffect
 
-SHOWN = 500  # characters of the arguments that the question shows
-REPEATS = 3  # of a question of which nobody knows whether it arrived
+SHOWN = 500  # characters of the arguments in a question
+REPEATS = 3  # of a question whose delivery is uncertain
 
 
 class ApprovalQueue(Wakeup):
-    """Where questions lie and answers are given; it is woken when some were, or have gone."""
+    """The open questions to the operator. It wakes its waiters after each decision."""
 
     def __init__(
         self,
@@ -42,19 +42,20 @@ class ApprovalQueue(Wakeup):
     def check(
         self, db: apsw.Connection, call: Call, definition: AgentDefinition, address: Address
     ) -> str | Approval | None:
-        """Inside T4: None when the call may run, its approval, if it needs one, being used up.
+        """Return None if the call may run, inside T4, which uses up its approval.
 
-        Otherwise the question that waits (the chat has been told of it), or why it was refused.
+        Otherwise return the open question, which the chat is sent once, or the reason for a
+        refusal.
         """
         now = self._clock()
         reason = self._reason(db, call, definition, now)
         if reason is None or approvals.use(db, call, now):
             return None
         if approvals.used(db, call):
-            return None  # dispatched before a process died, and planned again as it may be repeated
+            return None  # repeatable, and planned again because a process died during the call
         question, new = approvals.ask(db, call, reason, self._new_code(), now)
         if question.state != "pending" or question.expires <= now:
-            return f"not approved: the operator said no, or nothing in time ({reason})"
+            return f"not approved: denied or expired ({reason})"
         if new:
             text = chat_texts.APPROVAL.format(
                 tool=question.tool,
@@ -62,24 +63,24 @@ class ApprovalQueue(Wakeup):
                 reason=reason,
                 code=question.code,
             )
-            # Somebody must see it, and its code counts once however often it is shown.
+            # An operator must see the question; a code counts once, however often it is shown.
             outbox.add_notice(db, address, text, now, again=REPEATS)
         return question
 
     async def answered(self, question: Approval) -> None:
         """Wait until the question is answered, has expired, or the daemon stops."""
 
-        async def gone() -> bool:
+        async def closed() -> bool:
             return question.id not in {item.id for item in await self.waiting()}
 
-        await self.until(gone, (question.expires - self._clock()) / 1000)
+        await self.until(closed, (question.expires - self._clock()) / 1000)
 
     async def waiting(self) -> list[Approval]:
-        """The questions that nobody has answered."""
+        """Return the open questions, oldest first."""
         return await self._store.transact(approvals.waiting, self._clock())
 
     async def decide(self, code: str, by: str, *, granted: bool) -> Approval | None:
-        """Answer a question; None when none with this code waits."""
+        """Answer the question with this code; return None if it is not open."""
 
         def decide(db: apsw.Connection) -> Approval | None:
             return approvals.decide(db, code, by, self._clock(), granted=granted)
@@ -93,9 +94,9 @@ class ApprovalQueue(Wakeup):
         db: apsw.Connection, call: Call, definition: AgentDefinition, now: int
     ) -> str | None:
         if policy.needs_approval(call.name, definition.approvals):
-            return "the configuration wants a person's word for this tool"
+            return "the configuration requires approval for this tool"
         if call.side_effect is SideEffect.NON_IDEMPOTENT and approvals.repeats_unknown(
             db, call, now
         ):
-            return "the same call was made lately and it is not known whether it happened"
+            return "the same call was made recently and its outcome is unknown"
         return None

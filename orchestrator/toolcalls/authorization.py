@@ -1,7 +1,7 @@
-"""The way of a tool call through the journal: policy, T4, and T5 where nothing else is needed.
+"""Authorize tool calls by policy and approvals, and run those whose effect is in the journal.
 
-The one place where policy is enforced (design §12). All of it is inside transactions; what has an
-effect outside of them is in `orchestrator.toolcalls.executor`.
+Policy is enforced here and nowhere else. Everything runs inside journal transactions; effects
+outside the journal are in `orchestrator.toolcalls.executor`.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,68 +38,68 @@ from thinker.protocol.messages import ToolResult
 
 @dataclass(frozen=True)
 class CallContext:
-    """Who makes a call: the agent as its turn has it, and the epoch of the process that runs it."""
+    """The agent that makes a call, as its turn sees it, and the epoch of the daemon."""
 
     definition: AgentDefinition
     context: ToolContext
     epoch: int
-    handed_back: frozenset[str] = frozenset()  # tools that whoever asked runs
+    handed_back: frozenset[str] = frozenset()  # tools that the API client runs
 
 
 @dataclass(frozen=True)
 class StartedCall:
-    """A call whose tool is outside the journal, past T4; without a tool nothing has begun."""
+    """A call past T4 whose tool runs outside the journal; without a tool, T4 was not made."""
 
     call: Call
     tool: PlainTool | McpTool | None
 
 
 class CallAuthorizer:
-    """Decides of each call, by policy and approvals, whether it may begin."""
+    """Decides whether a call may run, and begins it."""
 
     def __init__(
         self,
         servers: McpServers,
         prompts: PromptLibrary,
-        desk: ApprovalQueue,
+        approvals: ApprovalQueue,
         clock: Callable[[], int],
     ) -> None:
         self._servers = servers
         self._prompts = prompts
-        self._approvals = desk
+        self._approvals = approvals
         self._clock = clock
 
     def run_local(
         self, db: apsw.Connection, caller: CallContext, seqs: Sequence[int]
     ) -> dict[int, ToolResult]:
-        """Inside T3: T4 and T5 of its first calls, as long as they need nothing but the journal.
+        """Run the first calls of a step inside T3, as long as they need only the journal.
 
-        It saves them a way to the worker and back, and a transaction each.
+        It saves a round trip to the worker and a transaction for each call.
         """
         results: dict[int, ToolResult] = {}
         for seq in seqs:
             call = _load(db, caller, seq)
             if call.result is not None:  # the worker rejected it
                 continue
-            foreign = call.name in caller.handed_back
-            if foreign or not isinstance(TOOLS.get(call.name), JournalTool):
+            handed_back = call.name in caller.handed_back
+            if handed_back or not isinstance(TOOLS.get(call.name), JournalTool):
                 break
-            made = None
-            with savepoint_or_rollback(
-                db
-            ):  # a fault in one tool is told when the worker asks for it
-                made = self._decide(db, caller, call)
-            if not isinstance(made, ToolResult):
+            result = None
+            with savepoint_or_rollback(db):  # the worker's request for the call reports a fault
+                result = self._decide(db, caller, call)
+            if not isinstance(result, ToolResult):
                 break
-            results[seq] = made
+            results[seq] = result
         return results
 
     def begin(
         self, db: apsw.Connection, caller: CallContext, seq: int
     ) -> ToolResult | Approval | StartedCall | None:
-        """Policy and T4; T5 as well of a call that changes, or reads, nothing but the journal.
+        """Begin a call (T4); also end it (T5) if its effect is in the journal.
 
-        What waits is an approval, or None: work that goes on elsewhere.
+        Returns:
+            The result, the approval that the call waits for, the started call, or None while a
+            subagent works on it.
         """
         call = _load(db, caller, seq)
         return self._decide(db, caller, call) if call.result is None else call.result
@@ -129,7 +129,7 @@ class CallAuthorizer:
         tool: JournalTool | PlainTool | McpTool,
         caller: CallContext,
     ) -> ToolResult | StartedCall:
-        """T4, with what only the operator sets in the call, which the journal does not hold."""
+        """Begin a call with the options of the prompt's entry, which the journal does not hold."""
         known = caller.context.environments
         try:
             call, tool = self._prompts.configured(caller.definition, known, call, tool)
@@ -144,10 +144,10 @@ class CallAuthorizer:
     def _delegate(
         self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: CallContext
     ) -> ToolResult | Approval | None:
-        """T4 with the beginning of the work, T5 once it has an outcome; None in between."""
-        word = None if tool.begun(db, call) else self._require_approval(db, call, tool, caller)
-        if word is not None:
-            return word
+        """Begin the work and return None; return the result once the work has an outcome."""
+        held = None if tool.begun(db, call) else self._require_approval(db, call, tool, caller)
+        if held is not None:
+            return held
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
         try:
             text = tool.outcome(db, caller.context, call)
@@ -161,20 +161,20 @@ class CallAuthorizer:
     def _require_approval(
         self, db: apsw.Connection, call: Call, tool: HostTool | McpTool, caller: CallContext
     ) -> ToolResult | Approval | None:
-        """Why a call may not run now: its refusal, or the question that waits; None if it may.
+        """Return the refusal of a call or the approval that it waits for; None if it may run.
 
-        The arguments of built-in tools are checked here, where every kind of call comes by: of
-        models with and without native tool calls, of tasks without a model, of the daemon itself.
+        The arguments of built-in tools are checked here, because every call passes through: from
+        models with and without native tool calls, tasks without a model, and the daemon itself.
         """
         if not isinstance(tool, McpTool) and (call.name in TOOLS or call.name in INJECTED):
             problem = unknown_arguments(tool, call.arguments)
             if problem is not None:
                 return self.refuse(db, call, problem)
-        word = self._approvals.check(db, call, caller.definition, caller.context.address)
-        return self.refuse(db, call, word) if isinstance(word, str) else word
+        checked = self._approvals.check(db, call, caller.definition, caller.context.address)
+        return self.refuse(db, call, checked) if isinstance(checked, str) else checked
 
     def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
-        """T5 of a call that does not run."""
+        """End a call that does not run (T5)."""
         return steps.finish(db, call, failed_result(call, reason), self._clock())
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
@@ -204,5 +204,5 @@ def _effect(
 
 
 def failed_result(call: Call, text: str) -> ToolResult:
-    """A result that tells the model what went wrong."""
+    """Return an error result for the model."""
     return ToolResult(call_id=call.call_id, name=call.name, content=text, is_error=True)

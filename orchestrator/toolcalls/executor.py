@@ -1,8 +1,7 @@
-"""Running tool calls, and their effects outside the journal.
+"""Run tool calls that are already planned in the journal.
 
-A call is already in the journal when it gets here. It runs in a task of the supervisor's own, so
-the death of the worker that asked for it neither stops nor repeats it: the next worker asks for
-the same call and gets the same result.
+A call runs in a task of the supervisor, so the death of the worker that requested it neither stops
+nor repeats it: the next worker requests the same call and gets the same result.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +36,7 @@ from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 from thinker.protocol.methods import StepCommit, StepCommitted
 
-TOOL_TIMEOUT = 60.0  # seconds; reliability.md §4.6
+TOOL_TIMEOUT = 60.0  # seconds that a built-in tool may take
 log = structlog.get_logger()
 
 
@@ -54,7 +53,7 @@ class ApprovalNeeded:
 
 @dataclass(frozen=True)
 class ToolPending:
-    """The subagent that the call started has not ended; the call is asked for again later."""
+    """The subagent that the call started has not ended; the call is requested again later."""
 
     seq: int
 
@@ -82,9 +81,10 @@ class _Pending:
 
 
 class ToolExecutor:
-    """Runs each committed call at most once at a time, whoever asks.
+    """Runs planned calls, each once for all concurrent requests.
 
-    ``changed`` is called when a call may have put something into a line, the outbox or the plan.
+    ``epoch`` is this daemon's. ``changed`` is called when a call may have added messages,
+    deliveries or scheduled tasks.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ToolExecutor:
         servers: McpServers,
         prompts: PromptLibrary,
         tasks: TaskGroup,
-        desk: ApprovalQueue,
+        approvals: ApprovalQueue,
         epoch: int,
         clock: Callable[[], int],
         changed: Callable[[], None],
@@ -102,24 +102,24 @@ class ToolExecutor:
         self.epoch = epoch
         self._servers = servers
         self._prompts = prompts
-        self.authorizer = CallAuthorizer(servers, prompts, desk, clock)
+        self.authorizer = CallAuthorizer(servers, prompts, approvals, clock)
         self._tasks = tasks
         self._clock = clock
         self._changed = changed
         self._pending: dict[tuple[str, int], _Pending] = {}
 
     async def wait_ready(self) -> None:
-        """Wait a moment for MCP servers that have just been added, so that a turn has its tools."""
+        """Wait a moment for the tools of MCP servers that have just been configured."""
         await self._servers.wait_ready()
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
-        """The tools that an agent's allow and deny globs leave it."""
+        """Return the tools that an agent's allow and deny globs permit."""
         served = [tool.spec for tool in self._servers.tools.values()]
         prompts = [tool.spec for tool in self._prompts.tools(definition).values()]
         return offered(definition) + policy.offer((*served, *prompts), definition)
 
     def classes(self) -> Mapping[str, SideEffect]:
-        """The side-effect class of every tool that there is now."""
+        """Return the side-effect class of every current tool."""
         served = {name: tool.spec.side_effect for name, tool in self._servers.tools.items()}
         return {**self._prompts.classes(), **served, **CLASSES}
 
@@ -129,7 +129,7 @@ class ToolExecutor:
         return frozenset(seq for turn, seq in pending if turn == turn_id)
 
     def report_results(self, results: Mapping[int, ToolResult]) -> None:
-        """After T3: what has been made may have changed something."""
+        """Log calls that have ended, and report changes unless all of them are pure."""
         for seq, result in results.items():
             log.info("tool_call", tool=result.name, seq=seq)
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
@@ -158,7 +158,7 @@ class ToolExecutor:
     async def _run(self, pending: _Pending, caller: CallContext, seq: int) -> None:
         context = caller.context
         try:
-            with bound(  # the request came by the wire, whose tasks know nothing of this turn
+            with bound(  # this task does not have the turn's log context
                 turn_id=context.turn_id,
                 agent_id=context.agent_id,
                 chat_id=context.address.chat_key,
@@ -166,7 +166,7 @@ class ToolExecutor:
                 pending.outcome = await self._execute(caller, seq)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
-        except Exception:  # a fault in one tool must not end the daemon; its turn is told
+        except Exception:  # a fault in one tool must not end the daemon
             log.exception("tool_call_broke", seq=seq)
         finally:
             del self._pending[(context.turn_id, seq)]
@@ -175,7 +175,7 @@ class ToolExecutor:
     async def _execute(self, caller: CallContext, seq: int) -> CallOutcome:
         begun = await self._store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
-            await self._servers.wait_ready()  # its server may just be starting
+            await self._servers.wait_ready()  # its server may be starting
             begun = await self._store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall):
             return await self._outside(begun, caller)
@@ -191,11 +191,11 @@ class ToolExecutor:
         return ApprovalNeeded(begun)
 
     async def _outside(self, begun: StartedCall, caller: CallContext) -> ToolResult:
-        """The effect in the outside world, and T5."""
+        """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
         if tool is None:
-            why = self._servers.why_missing(call.name)
-            return await self._store.transact(self.authorizer.refuse, call, why)
+            reason = self._servers.why_missing(call.name)
+            return await self._store.transact(self.authorizer.refuse, call, reason)
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
         result = (
