@@ -1,7 +1,7 @@
-"""agents.json while the daemon runs: read, refuse or apply; the last good copy is kept.
+"""agents.json while the daemon runs: read it, refuse or apply it, keep the last good copy.
 
-An edit with any error is refused whole and reported; the configuration in force goes on. At boot a
-broken file falls back to the last good copy, so that a bad edit cannot brick the daemon.
+An edit with an error is refused as a whole and reported; the configuration in force stays. At boot
+a broken file is replaced by the last good copy, so that a bad edit cannot stop the daemon.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -24,16 +24,17 @@ from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.mcp.servers import McpServers
+from orchestrator.wakeup import Wakeup
 from thinker.formats.skill_file import scan
 from thinker.protocol.providers import PROVIDERS
 
-DEBOUNCE = 400  # milliseconds at most until an edit is told
-STEP = 100  # milliseconds of silence after which it is: an editor writes a file in several steps
+DEBOUNCE = 400  # longest delay of a reported edit, in milliseconds
+STEP = 100  # milliseconds without a change that end an edit: editors write a file in several steps
 log = structlog.get_logger()
 
 
 class Configuration:
-    """The configuration in force, and what is wrong with the file on disk."""
+    """The configuration in force, and the problems of the file on disk."""
 
     def __init__(
         self,
@@ -51,10 +52,10 @@ class Configuration:
         self.skill_problems: tuple[str, ...] = ()
         self.fallen_back = False
         self._version: tuple[int, ...] = ()
-        self._applied = anyio.Event()
+        self._applied = Wakeup()
 
     def boot(self) -> None:
-        """Read the file, or the last good copy of it.
+        """Read the file, or its last good copy.
 
         Raises:
             ConfigError: neither can be used.
@@ -78,7 +79,7 @@ class Configuration:
         self._read_prompts()
 
     def read(self) -> bool:
-        """Read the file and the prompts again; True when the file is good and now in force."""
+        """Read the file and the prompts again; return whether the file is valid and in force."""
         good = self._read_file()
         self._read_prompts()
         return good
@@ -102,42 +103,41 @@ class Configuration:
         return True
 
     async def apply(self, supervisor: Supervisor, servers: McpServers) -> None:
-        """Bring agents and MCP servers to the configuration; unchanged ones keep their process."""
+        """Apply the configuration to agents and MCP servers; unchanged ones keep their process."""
         servers.define(self.file.mcp_servers)
-        self._applied.set()
-        self._applied = anyio.Event()
-        local = await self._local() if self._asks_for_local() else ()
+        self._applied.wake()
+        local = await self._local() if self._needs_local() else ()
         usable = self.file.usable()
         for agent_id, slot in list(supervisor.slots().items()):
             if agent_id not in usable and slot.spec.parent is None:
                 supervisor.remove(agent_id)
         for definition in self.file.agents:
             if definition.agent_id in usable:
-                modelled = self.prompts.with_model(definition, self.file)
-                endpoint = resolve(modelled, self._environ, local)
-                spec = prepare(modelled, self._settings, endpoint, self._environ)
+                with_model = self.prompts.with_model(definition, self.file)
+                endpoint = resolve(with_model, self._environ, local)
+                spec = prepare(with_model, self._settings, endpoint, self._environ)
                 supervisor.define(spec, definition.idle_timeout_minutes)
 
     async def changed(self) -> None:
-        """Return when the next configuration is in force."""
-        await self._applied.wait()
+        """Wait until another configuration is in force."""
+        await self._applied.changed.wait()
 
     async def watch(
         self, on_change: Callable[[], Awaitable[None]], on_skill: Callable[[], None]
     ) -> None:
-        """Call ``on_change`` after each edit of the file or a prompt, ``on_skill`` after a skill's.
+        """Call ``on_change`` after each edit of the file or a prompt, ``on_skill`` of a skill.
 
-        What is wrong with an edited skill is logged.
+        Problems of edited skills are logged.
         """
         self._scan_skills()
         stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_set_at_the_end, stopped)
+            tasks.start_soon(_set_when_canceled, stopped)
             tasks.start_soon(self._watch_file, on_change, stopped, tasks)
             tasks.start_soon(self._watch_skills, on_skill, stopped)
 
     async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[None]]) -> None:
-        """An edit between the reading of the file and the watching of it."""
+        """Report an edit between the last read of the file and the start of the watch."""
         if _version(self.path) != self._version:
             await on_change()
 
@@ -146,10 +146,10 @@ class Configuration:
     ) -> None:
         prompts = self._settings.paths.prompts
         changed = True
-        while changed:  # there may be another file in its place, which nobody watches
+        while changed:  # another file may have replaced it, which is not watched yet
             changed = False
             files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
-            # Tasks begin in order, and a watcher watches before it first waits.
+            # Tasks start in order, and the watcher below watches before it first waits.
             tasks.start_soon(self._notice_earlier_edit, on_change)
             edits = _edits(partial(_places, prompts, files), stopped, recursive=False)
             async with aclosing(edits):
@@ -162,7 +162,7 @@ class Configuration:
 
     async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
         folders = {self._settings.paths.skills, self._settings.paths.personas}
-        # Any edit: a file in a new folder may be written before the folder is watched.
+        # React to any path: a file in a new folder may be written before the folder is watched.
         async for _ in _edits(lambda: folders, stopped, recursive=True):
             self._scan_skills()
             on_skill()
@@ -174,10 +174,10 @@ class Configuration:
                 log.warning("skill_problem", problem=problem)
         self.skill_problems = problems
 
-    def _asks_for_local(self) -> bool:
+    def _needs_local(self) -> bool:
         keys = [provider.key_var for provider in PROVIDERS.values() if provider.key_var]
-        wanted = any(definition.llm_provider == "auto" for definition in self.file.agents)
-        return wanted and not any(self._environ.get(key) for key in keys)
+        automatic = any(definition.llm_provider == "auto" for definition in self.file.agents)
+        return automatic and not any(self._environ.get(key) for key in keys)
 
     def _read_prompts(self) -> None:
         before = self.prompts.problems
@@ -195,7 +195,7 @@ class Configuration:
 
     def _keep(self) -> None:
         if self.path.parent == bundled("config"):
-            return  # it cannot get lost, and a new version brings a new one
+            return  # the bundled file cannot get lost, and each version has its own
         try:
             write_private(self._settings.paths.last_good, self.path.read_bytes())
         except OSError as error:
@@ -203,20 +203,21 @@ class Configuration:
 
 
 def _places(prompts: Path, files: set[Path]) -> set[Path]:
-    """What is watched for edits of the prompts and the file."""
+    """Return the paths to watch for edits of the prompts and the file."""
     return {prompts, *map(_watched, files)}
 
 
 def _watched(file: Path) -> Path:
-    """What is watched to hear of a file's edits: itself, as its folder may be the journal's, too.
+    """Return the path to watch for a file's edits.
 
-    The kernel would tell of the journal's every write, dozens for a message.
+    It is the file itself where possible: its folder may hold the journal, and the kernel would
+    report each of the journal's writes, dozens for a message.
     """
     return file if file.is_file() and not file.is_symlink() else file.parent
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """What changes with every edit of a file; empty when there is none."""
+    """Return a value that changes with every edit of a file; empty if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -224,8 +225,8 @@ def _version(path: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-async def _set_at_the_end(stopped: anyio.Event) -> None:
-    """Set the event when the daemon stops: the watcher's thread looks at nothing else."""
+async def _set_when_canceled(stopped: anyio.Event) -> None:
+    """Set the event when the daemon stops; only the event ends the watcher's thread."""
     try:
         await anyio.sleep_forever()
     finally:
@@ -235,7 +236,7 @@ async def _set_at_the_end(stopped: anyio.Event) -> None:
 async def _edits(
     find: Callable[[], set[Path]], stopped: anyio.Event, *, recursive: bool
 ) -> AsyncGenerator[set[Path]]:
-    """The paths that changed, edit by edit."""
+    """Yield the paths that each edit changed."""
     while True:
         places = find()
         edits = awatch(
@@ -245,8 +246,8 @@ async def _edits(
             async with aclosing(edits):
                 async for changes in edits:
                     yield {Path(path) for _, path in changes}
-        except OSError as error:  # a place is gone, or the kernel's limit of watches is reached
-            await anyio.sleep(STEP / 1000)  # an editor may just be putting another file there
+        except OSError as error:  # a path is gone, or the kernel's limit of watches is reached
+            await anyio.sleep(STEP / 1000)  # an editor may be replacing the file right now
             if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, find())):
                 log.error(
                     "edits_not_noticed",
@@ -254,5 +255,5 @@ async def _edits(
                 )
                 return
             yield places
-        else:  # we stop
+        else:  # the daemon stops
             return

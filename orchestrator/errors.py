@@ -9,15 +9,15 @@
     + WorkerLostError      its process died or was ended while it had work
     + QuarantinedError     it failed too often; its messages wait
   - ToolUnavailableError a tool call that certainly never reached its server
-  - ToolLostError        a tool call of which nobody knows whether it ran
-  - UnknownAgentError    a name that stands in no agents.json           exit 64 (EX_USAGE)
+  - ToolLostError        a tool call that may have run or not
+  - UnknownAgentError    a name that is not in agents.json              exit 64 (EX_USAGE)
 """
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What each exit status of ``orchestrator`` means (sysexits.h where it has a word for it)."""
+    """The exit codes of ``orchestrator``, from sysexits.h where it has a fitting one."""
 
     OK = 0
     FAILED = 1
@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
 
 
 class OrchestratorError(Exception):
-    """Base of every error that we raise on purpose; the message says what to do."""
+    """Base of every error that the program raises on purpose; the message says what to do."""
 
     exit_code = ExitCode.FAILED
 
@@ -71,9 +71,9 @@ class WorkerLostError(WorkerError):
 
 
 class QuarantinedError(WorkerError):
-    """A worker failed too often; it is probed later and its messages wait.
+    """A worker failed too often; it is tried again later and its messages wait.
 
-    ``final``: its configuration is wrong, so that only a change can help.
+    ``final`` says that its configuration is wrong, so that only a change can help.
     """
 
     def __init__(self, message: str, *, final: bool) -> None:
@@ -86,10 +86,10 @@ class ToolUnavailableError(OrchestratorError):
 
 
 class ToolLostError(OrchestratorError):
-    """A tool call was sent and not answered: it may have run, or not."""
+    """A tool call was sent and not answered: it may have run or not."""
 
 
 class UnknownAgentError(OrchestratorError):
-    """A name that stands in no agents.json."""
+    """A name is not in agents.json."""
 
     exit_code = ExitCode.USAGE

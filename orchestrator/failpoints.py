@@ -1,11 +1,11 @@
-"""Where the daemon can be made to die, for `orchestrator selftest crash`.
+"""Failpoints: places where `orchestrator selftest crash` can kill the daemon or its workers.
 
-Every transaction of the journal and every call to the outside world passes a boundary before and
-after it. ``ORCHESTRATOR_CRASH_AT`` is a list such as ``supervisor@plan:before#2,worker@…``: at the
-second time that the boundary ``plan:before`` is reached, the process kills itself (or all its
-workers) with SIGKILL. ``ORCHESTRATOR_CRASH_LOG`` names a file to which each boundary reached is
-appended with the number of living workers, and with the processes that were killed there, so that
-the test can show that none was missed. Without these variables a boundary costs one comparison.
+Every transaction of the journal and every call to the outside world has a failpoint before and
+after it. ``ORCHESTRATOR_CRASH_AT`` is a list such as ``supervisor@plan:before#2,worker@…``: the
+second time that ``plan:before`` is reached, the process kills itself (or all its workers) with
+SIGKILL. ``ORCHESTRATOR_CRASH_LOG`` is a file to which each failpoint appends its name, the number
+of living workers and the ids of the killed processes, so that the test can show that none was
+missed. Without these variables a failpoint costs one comparison.
 """
 
 import os
@@ -20,11 +20,11 @@ WORKER = "worker"
 
 
 class FailpointInjector:
-    """Counts boundaries by name and kills at those asked for."""
+    """Counts failpoints by name and kills at those that the environment names."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         points = environ.get("ORCHESTRATOR_CRASH_AT", "").split(",")
-        self._victims = {place: who for who, _, place in (p.partition("@") for p in points)}
+        self._victims = {place: victim for victim, _, place in (p.partition("@") for p in points)}
         log = environ.get("ORCHESTRATOR_CRASH_LOG")
         self._log = Path(log) if log else None
         self._counts: Counter[str] = Counter()
@@ -33,27 +33,27 @@ class FailpointInjector:
 
     @property
     def armed(self) -> bool:
-        """Whether boundaries are counted at all."""
+        """Whether failpoints are counted at all."""
         return self._log is not None
 
     def reach(self, name: str) -> None:
-        """Pass a boundary; called from the event loop and from the journal's thread."""
+        """Pass a failpoint; called from the event loop and from the journal's thread."""
         with self._lock:
             self._counts[name] += 1
             place = f"{name}#{self._counts[name]}"
             workers = self.workers()
             victim = self._victims.get(place)
-            own = [os.getpid()] if victim not in {None, WORKER} else []
-            killed = [pid for pid in workers if _kill(pid)] if victim == WORKER else own
+            this_process = [os.getpid()] if victim not in {None, WORKER} else []
+            killed = [pid for pid in workers if _kill(pid)] if victim == WORKER else this_process
             if self._log is not None:
                 with self._log.open("a", encoding="utf-8") as file:
                     file.write(" ".join([place, str(len(workers)), *map(str, killed)]) + "\n")
-            for pid in own:
+            for pid in this_process:
                 _kill(pid)
 
 
 def _kill(pid: int) -> bool:
-    """Whether there was still a process to kill: a worker may just have ended."""
+    """Kill a process; return False if it had ended already."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -61,16 +61,16 @@ def _kill(pid: int) -> bool:
     return True
 
 
-_crasher = FailpointInjector(os.environ)
-ARMED = _crasher.armed
+_injector = FailpointInjector(os.environ)
+ARMED = _injector.armed
 
 
 def failpoint(name: str) -> None:
-    """Pass a boundary."""
+    """Pass the failpoint ``name``, where a self-test may kill this process."""
     if ARMED:
-        _crasher.reach(name)
+        _injector.reach(name)
 
 
 def watch_workers(pids: Callable[[], list[int]]) -> None:
-    """Say which processes are the workers."""
-    _crasher.workers = pids
+    """Set the function that returns the process ids of the living workers."""
+    _injector.workers = pids

@@ -1,4 +1,4 @@
-"""Files that only this user can read, replaced whole."""
+"""Write files that only this user can read."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from uuid import uuid4
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Replace a file whole: a reader sees the old or the new text, nobody else reads it."""
+    """Replace a file atomically: readers see the old or the new data; only this user may read."""
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         fresh.touch(mode=0o600, exist_ok=False)

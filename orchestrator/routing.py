@@ -1,7 +1,7 @@
-"""Which agent answers a message: bindings first, then what the journal knows of handoffs.
+"""Choose the agent that answers a message: by the bindings, then by handoffs in the journal.
 
-The most specific binding wins (thread, then chat, then ``*``), among equals the first. An agent
-that is named but cannot take messages refuses: another one must not read what was not for it.
+The most specific binding wins (thread, then chat, then ``*``), among equals the first. A message
+for an agent that cannot take it is refused: another agent must not read it.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ THREAD, CHAT, ANY_CHAT, NO_MATCH = 3, 2, 1, 0
 
 
 class Place(Protocol):
-    """Where a message comes from."""
+    """The origin of a message."""
 
     @property
     def channel(self) -> str:
@@ -39,19 +39,19 @@ def resolve(
     agents: frozenset[str],
     fallback: str | None,
 ) -> str | None:
-    """The agent that answers ``message``; ``agents`` are those that can, None means refuse."""
+    """Return the agent of ``agents`` that answers ``message``; None refuses it."""
     chosen = _named(match(bindings, message), message, fallback)
     return chosen if chosen in agents else None
 
 
 def match(bindings: Sequence[Binding], message: Place) -> Binding | None:
-    """The binding that applies to the chat of ``message``."""
+    """Return the binding that applies to the chat of ``message``."""
     best = max(bindings, key=lambda binding: specificity(binding, message), default=None)
     return best if best is not None and specificity(best, message) else None
 
 
 def specificity(binding: Binding, message: Place) -> int:
-    """How closely ``binding`` names the place of ``message``; 0 when it does not."""
+    """Return how specifically ``binding`` matches the origin of ``message``; 0 if it does not."""
     if binding.channel != message.channel:
         return NO_MATCH
     if binding.thread_id is not None:
@@ -68,14 +68,14 @@ def explain(
     agents: frozenset[str],
     fallback: str | None,
 ) -> list[str]:
-    """The same decision in lines for a person: each binding, then the outcome."""
+    """Describe the decision of `resolve` in lines: each binding, then the outcome."""
     winner = match(bindings, message)
     words = {THREAD: "names the thread", CHAT: "names the chat", ANY_CHAT: "any chat"}
     lines = []
     for binding in bindings:
-        how = words.get(specificity(binding, message), "does not match")
-        taken = ", applies" if binding is winner and not message.target else ""
-        lines.append(f"binding {binding.place} -> {binding.agent_id}: {how}{taken}")
+        relation = words.get(specificity(binding, message), "does not match")
+        applies = ", applies" if binding is winner and not message.target else ""
+        lines.append(f"binding {binding.place} -> {binding.agent_id}: {relation}{applies}")
     if message.target:
         lines.append(f"the message names agent '{message.target}' itself")
     elif winner is None:

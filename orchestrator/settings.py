@@ -1,7 +1,7 @@
-"""The daemon's own settings, from its environment, and where its files are.
+"""The daemon's settings, from its environment, and the paths of its files.
 
-``.env`` files are never read: whoever can write to the working directory could change the
-daemon (reference/reliability.md §7, S17).
+``.env`` files are never read: anyone who can write to the working directory could change the
+daemon with one.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from orchestrator.errors import ConfigError
 
 PREFIX = "ORCHESTRATOR_"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
-CREDENTIAL = "telegram-token"  # its name in the unit's LoadCredential=
+CREDENTIAL = "telegram-token"  # name of the token's file in the unit's LoadCredential=
 PACKAGE = Path(__file__).parent
 
 
@@ -32,7 +32,7 @@ WholePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 class Settings(BaseSettings):
-    """What the environment decides; agents.json decides the rest."""
+    """Settings from the environment; agents.json has the rest."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
@@ -66,17 +66,17 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments alone: `read` looks into the environment that it is given."""
+        """Use the arguments alone; `read` takes them from a given environment."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Settings":
-        """The settings that ``environ`` holds; an empty variable counts as not set.
+        """Read the settings from ``environ``; an empty variable counts as not set.
 
         Raises:
-            ConfigError: a variable has a value that cannot be used, or the token file that
-                systemd announces cannot be read.
+            ConfigError: a variable has an invalid value, or the token file that systemd passes
+                cannot be read.
         """
         source = EnvSettingsSource(cls, env_prefix=PREFIX)
         source.env_vars = {key.lower(): value for key, value in environ.items() if value}
@@ -91,17 +91,17 @@ class Settings(BaseSettings):
 
     @property
     def paths(self) -> "Paths":
-        """Where the daemon's files are."""
+        """The paths of the daemon's files."""
         return Paths(self.home)
 
     def agents_file(self) -> Path:
-        """ORCHESTRATOR_CONFIG, else ``<home>/agents.json``, else the bundled file.
+        """Return ORCHESTRATOR_CONFIG, by default ``<home>/agents.json``, or else the bundled file.
 
-        A home that has had a file of its own does not turn to the bundled one when it is lost.
+        A home that ever had a file never uses the bundled one, even if its file was lost.
         """
-        own = self.home / "agents.json"
-        ours = own.exists() or self.paths.last_good.exists()
-        return self.config or (own if ours else bundled("config") / "agents.json")
+        in_home = self.home / "agents.json"
+        used = in_home.exists() or self.paths.last_good.exists()
+        return self.config or (in_home if used else bundled("config") / "agents.json")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Paths:
 
     @property
     def lock(self) -> Path:
-        """The file whose lock says that a daemon runs here."""
+        """The file that a running daemon holds locked."""
         return self.home / "lock"
 
     @property
@@ -138,32 +138,32 @@ class Paths:
 
     @property
     def http_token(self) -> Path:
-        """The token of agents' ports, readable by this user alone."""
+        """The token of agents' ports; only this user can read it."""
         return self.home / "http-token"
 
     @property
     def api_token(self) -> Path:
-        """The digest of the token of the OpenAI-compatible endpoints, which exist with it."""
+        """The digest of the token that opens the OpenAI-compatible endpoints."""
         return self.home / "api-token"
 
     @property
     def last_good(self) -> Path:
-        """Copy of the last agents.json that was used without an error."""
+        """Copy of the last valid agents.json."""
         return self.home / "agents.last-good.json"
 
     @property
     def prompts_last_good(self) -> Path:
-        """Copy of the last prompt definitions that could be used."""
+        """Copy of the last valid prompt definitions."""
         return self.home / "prompts.last-good.json"
 
     @property
     def agent_prompts(self) -> Path:
-        """``<agentId>.txt`` with the systemPrompt of each agent that has one."""
+        """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
         return self.home / "agent-prompts"
 
     @property
     def personas(self) -> Path:
-        """``<agentId>/instructions.md`` of each agent that has one."""
+        """Directory of ``<agentId>/instructions.md``, the agents' personas."""
         return self.home / "agents"
 
     @property
@@ -182,14 +182,14 @@ class Paths:
 
     @property
     def hooks(self) -> Path:
-        """``<id>.py`` of each hook."""
+        """Directory of ``<id>.py`` of each hook."""
         return self.home / "hooks"
 
     def prepare(self) -> None:
-        """Create the directories, readable by this user alone.
+        """Create the directories with access for this user only.
 
         Raises:
-            ConfigError: a directory cannot be made, or the path is too long for the socket.
+            ConfigError: a directory cannot be created, or the path is too long for the socket.
         """
         run = self.control_socket.parent
         folders = (self.home, run, self.agent_prompts, self.personas, self.skills, self.prompts)
@@ -205,13 +205,13 @@ class Paths:
 
 
 def bundled(name: str) -> Path:
-    """A data directory that ships with the program: ``config``, ``prompts`` or ``skills``."""
+    """Return a data directory of the program: ``config``, ``prompts`` or ``skills``."""
     installed = PACKAGE / "_data" / name
     return installed if installed.exists() else PACKAGE.parent / name
 
 
 def _credential(environ: Mapping[str, str]) -> str | None:
-    """The token that systemd hands over in a file."""
+    """Read the token that systemd passes in a file; None if it passes none."""
     directory = environ.get("CREDENTIALS_DIRECTORY")
     if not directory:
         return None

@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 
 def host_timezone(environ: Mapping[str, str]) -> str:
-    """USER_TIMEZONE, else TZ, else the time zone of this machine, else UTC."""
-    named = environ.get("USER_TIMEZONE") or environ.get("TZ", "").lstrip(":")
-    if named:
-        return named
+    """Return the first of USER_TIMEZONE, TZ, the time zone of this machine, and UTC."""
+    configured = environ.get("USER_TIMEZONE") or environ.get("TZ", "").lstrip(":")
+    if configured:
+        return configured
     try:
         target = Path("/etc/localtime").readlink()
     except OSError:
@@ -19,7 +19,7 @@ def host_timezone(environ: Mapping[str, str]) -> str:
 
 
 def zone_or_utc(name: str | None, environ: Mapping[str, str]) -> ZoneInfo:
-    """An agent's time zone, else the machine's; UTC when that is unknown."""
+    """Return the time zone ``name``, by default the machine's; UTC if it is unknown."""
     try:
         return ZoneInfo(name or host_timezone(environ))
     except (KeyError, ValueError, OSError):

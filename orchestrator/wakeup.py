@@ -1,4 +1,4 @@
-"""Waiting until something that others change has come to be so."""
+"""Wait for a condition that other tasks change."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,10 +6,10 @@ import anyio
 
 
 class Wakeup:
-    """Whoever changes it wakes; whoever waits looks again after each change.
+    """Writers call `wake()`; waiters re-check their condition after every wake.
 
-    ``changed`` is set, and replaced, at every change: take it before you look, and wait for it
-    afterwards.
+    Every wake sets ``changed`` and replaces it. Take it before checking the condition and wait for
+    it afterwards, so that no change is missed.
     """
 
     def __init__(self) -> None:
@@ -17,19 +17,19 @@ class Wakeup:
         self._closed = False
 
     def wake(self) -> None:
-        """Something has changed."""
+        """Wake all waiters: something has changed."""
         self.changed.set()
         self.changed = anyio.Event()
 
     def close(self) -> None:
-        """The daemon stops: let everybody who waits go."""
+        """End all waits, now and later: the daemon stops."""
         self._closed = True
         self.wake()
 
     async def until(
         self, reached: Callable[[], Awaitable[bool]], seconds: float | None = None
     ) -> None:
-        """Wait until it is so, or the daemon stops, or so many seconds are over."""
+        """Wait until ``reached`` returns True, `close` is called or ``seconds`` have passed."""
         with anyio.move_on_after(seconds):
             while not self._closed:
                 changed = self.changed
