@@ -25,10 +25,11 @@ from orchestrator.selftest.scenario import Scenario, config
 from orchestrator.selftest.world import TOKEN, World, open_world
 
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
-SETTLED_WITHIN = 45.0  # seconds; a worker that is killed often waits before it starts again
-STOPPED_WITHIN = 20.0  # seconds from SIGTERM to the end
-ORPHANS_WITHIN = 2.0  # seconds (P1)
-ZOMBIES_WITHIN = 5.0  # seconds (P2)
+# In seconds. A free machine needs a tenth of them; a starved one must not find violations.
+SETTLED_WITHIN = 120.0  # a worker that is killed often waits before it starts again
+STOPPED_WITHIN = 60.0  # from SIGTERM to the end
+ORPHANS_WITHIN = 20.0  # (P1)
+ZOMBIES_WITHIN = 20.0  # (P2)
 BOOTED = "boot:after#1"
 UP = "ready#1"  # before that a SIGTERM may find an interpreter that has no handler yet
 IN_HAND = "run_turn:before#"  # a worker that dies here has been given a turn

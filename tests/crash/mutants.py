@@ -25,7 +25,10 @@ SPLIT = """
 
 @dataclass(frozen=True)
 class Mutant:
-    """A bug, as ``before`` → ``after`` in a file, and histories in which a check has to find it."""
+    """A bug, as ``before`` → ``after`` in a file, and histories in which a check has to find it.
+
+    ``hangs``: with it a daemon may never settle.
+    """
 
     name: str
     found_by: str
@@ -34,6 +37,7 @@ class Mutant:
     after: str
     histories: tuple[str, ...]
     scenario: Scenario = field(default_factory=lambda: STANDARD)
+    hangs: bool = False
 
 
 def planted(mutant: Mutant, folder: Path) -> Path:
@@ -117,6 +121,7 @@ MUTANTS = (
         '    _end(db, turn, "replied", *end, now)\n',
         f'    _end(db, turn, "replied", *end, now)\n{SPLIT}',
         ("supervisor@split:after#1",),
+        hangs=True,
     ),
     Mutant(
         "a placeholder counts as delivered",
@@ -218,11 +223,12 @@ MUTANTS = (
         "    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)\n",
         ("supervisor@finish:after#1",) * 4,  # its work may be done before it is looked for
         ONE_SUBAGENT,
+        hangs=True,
     ),
     Mutant(
         "a turn that lost its worker is given up",
         "lost",
-        "turns/turn_runner.py",
+        "turns/completion.py",
         "        if deaths < MAX_DEATHS:\n",
         "        if deaths < 1:\n",
         ("worker@run_turn:before#1",),

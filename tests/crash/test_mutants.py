@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 from crash.mutants import MUTANTS, Mutant, planted
+from fakes.time_limit import LIMIT
 
 from orchestrator.selftest.histories import parse
 from orchestrator.selftest.runner import Runner
 
-WITHIN = 20.0  # seconds for a daemon with a bug to settle, if it ever does
+HANGS = 20.0  # seconds after which a daemon that never settles is ended
 pytestmark = pytest.mark.process
 
 
@@ -19,7 +20,9 @@ async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
     found: list[str] = []
     for number, text in enumerate(mutant.histories):
         home = tmp_path / str(number)
-        runner = Runner(parse(text), mutant.scenario, home, environ, within=WITHIN)
+        runner = Runner(
+            parse(text), mutant.scenario, home, environ, within=HANGS if mutant.hangs else LIMIT
+        )
         result = await runner.run()
         found += [violation.check for violation in result.violations]
         if mutant.found_by in found:
