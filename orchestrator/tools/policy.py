@@ -1,8 +1,8 @@
-"""Which tools an agent may use: the one place that decides (design §12).
+"""Decide which tools an agent may use.
 
-A pattern is a tool's whole name in which ``*`` stands for any text, also none. Deny wins over
-allow; an empty allow list allows all. Names are compared after Unicode normalisation (NFC), case
-matters.
+A pattern matches a tool's whole name; ``*`` matches any text, including the empty text. Deny wins
+over allow; an empty allow list allows all. Names are compared case-sensitively after Unicode
+normalization (NFC).
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,36 +14,36 @@ from thinker.protocol.messages import ToolSpec
 
 
 class Rules(Protocol):
-    """The part of an agent's definition that is about tools."""
+    """The fields of an agent's definition that concern tools."""
 
     @property
     def allowed_tools(self) -> Sequence[str]:
-        """Globs of what it may use; none allows all."""
+        """Globs of the tools that the agent may use; an empty list allows all."""
 
     @property
     def denied_tools(self) -> Sequence[str]:
-        """Globs of what it may not use."""
+        """Globs of the tools that the agent may not use."""
 
     @property
     def approvals(self) -> Sequence[str]:
-        """Globs of what a person must allow, call by call."""
+        """Globs of the tools whose calls an operator must approve."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a tool may be used, and the rule that says so, for logs."""
+    """Whether a tool may be used, and the deciding rule, for logs."""
 
     allowed: bool
     reason: str
 
 
 def allowed(tool: str, allow: Sequence[str], deny: Sequence[str]) -> bool:
-    """Whether the lists of an agent let it use ``tool``."""
+    """Return whether the lists of an agent permit ``tool``."""
     return decide(tool, allow, deny).allowed
 
 
 def decide(tool: str, allow: Sequence[str], deny: Sequence[str]) -> Decision:
-    """Like `allowed`, with the reason."""
+    """Return whether the lists of an agent permit ``tool``, with the reason."""
     for pattern in deny:
         if matches(pattern, tool):
             return Decision(allowed=False, reason=f'denied by "{pattern}" in deniedTools')
@@ -56,12 +56,12 @@ def decide(tool: str, allow: Sequence[str], deny: Sequence[str]) -> Decision:
 
 
 def needs_approval(tool: str, approvals: Sequence[str]) -> bool:
-    """Whether the ``approvals`` of an agent name ``tool``."""
+    """Return whether the ``approvals`` of an agent match ``tool``."""
     return any(matches(pattern, tool) for pattern in approvals)
 
 
 def offer(tools: Iterable[ToolSpec], agent: Rules) -> tuple[ToolSpec, ...]:
-    """The tools that an agent may use, each with what its calls need."""
+    """Return the tools that an agent may use, marked where their calls need approval."""
     return tuple(
         tool.model_copy(update={"approval": True})
         if needs_approval(tool.name, agent.approvals)
@@ -72,7 +72,7 @@ def offer(tools: Iterable[ToolSpec], agent: Rules) -> tuple[ToolSpec, ...]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the whole of ``name`` fits ``pattern``."""
+    """Return whether ``pattern`` matches the whole ``name``."""
     head, *rest = normalize("NFC", pattern).split("*")
     name = normalize("NFC", name)
     if not rest:
@@ -81,7 +81,7 @@ def matches(pattern: str, name: str) -> bool:
     at, end = len(head), len(name) - len(tail)
     if at > end or not (name.startswith(head) and name.endswith(tail)):
         return False
-    for part in middle:  # the leftmost find leaves most room for what follows
+    for part in middle:  # the leftmost match leaves most room for the next parts
         found = name.find(part, at, end)
         if found < 0:
             return False

@@ -1,4 +1,4 @@
 """Built-in tools, which the supervisor runs itself.
 
-`host_tool` defines what a built-in tool is; `catalog` lists all of them.
+`host_tool` has the kinds of built-in tools; `catalog` lists all tools.
 """

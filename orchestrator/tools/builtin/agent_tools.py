@@ -1,7 +1,7 @@
-"""Agents that are tools of a prompt and work for its agent: subagents with prompts of their own.
+"""Subagents with prompts of their own: agents that a prompt definition lists among its tools.
 
-One that is not resumable is a tool like any other. Resumable ones are made with
-``subagent_create``, live on with the chat, and take more work with ``subagent_message``.
+One that is not resumable is a tool like any other. Resumable ones are created with
+``subagent_create``, live as long as the chat, and take more work with ``subagent_message``.
 """
 
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
 INITIATED = "Subagent {name!r} is at work; its result will come as a message. Reference: {id}"
 PATHS: JsonObject = {"type": "array", "items": {"type": "string"}}
-ATTACHMENTS: JsonObject = PATHS | {"description": "Paths of files; [] when there are none."}
+ATTACHMENTS: JsonObject = PATHS | {"description": "Paths of files; [] for none."}
 
 
 @dataclass(frozen=True)
 class SubagentTool:
-    """An agent as a definition has it work: its entry, what is said of it, how long it may take."""
+    """An agent that is a tool: its entry in the prompt, its description, schema and time limit."""
 
     use: SubagentUse
     description: str
@@ -43,21 +43,21 @@ class SubagentTool:
 
     @property
     def resumable(self) -> Resumable | None:
-        """How it lives on; None when every call is a new one."""
+        """Its settings for further messages; None if every call starts a new subagent."""
         return self.use.resumable if isinstance(self.use.resumable, Resumable) else None
 
     @property
     def immediate(self) -> Immediate:
-        """What is said of one that is begun before the first step."""
+        """Its settings for a start before the first step."""
         return self.use.immediate if isinstance(self.use.immediate, Immediate) else Immediate()
 
 
 def subagent(helper: SubagentTool) -> DelegatingTool:
-    """The tool that an agent is whose every call is a new subagent."""
-    asked = helper.use.init_user_message_property or "task"
-    use = helper.use.model_copy(update={"init_user_message_property": asked})
-    task: JsonObject = {"type": "string", "description": "What to do, complete."}
-    own: JsonObject = {"type": "object", "properties": {asked: task}, "required": [asked]}
+    """Return a tool whose every call starts a new subagent."""
+    key = helper.use.init_user_message_property or "task"
+    use = helper.use.model_copy(update={"init_user_message_property": key})
+    task: JsonObject = {"type": "string", "description": "The complete task."}
+    schema: JsonObject = {"type": "object", "properties": {key: task}, "required": [key]}
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         if begun(db, call):
@@ -65,50 +65,52 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
         name = text(call.arguments, use.init_agent_name_property or "", use.name)
         return _create(db, context, call, helper, name, first_message(use, call.arguments))
 
-    return DelegatingTool(_tool(use.name, helper.description, helper.schema or own), begun, outcome)
+    return DelegatingTool(
+        _tool(use.name, helper.description, helper.schema or schema), begun, outcome
+    )
 
 
 def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
-    """``subagent_create`` for the resumable agents of a definition."""
+    """Return ``subagent_create`` for the resumable agents of a definition."""
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         if begun(db, call):
-            return _referred(db, call)
-        given = call.arguments
-        helper = helpers.get(text(given, "agent"))
+            return _with_reference(db, call)
+        arguments = call.arguments
+        helper = helpers.get(text(arguments, "agent"))
         if helper is None:
             raise ToolFailure(f"agent must be one of: {', '.join(sorted(helpers))}")
-        message, inputs = _message(given), given.get("arguments")
-        name = text(given, "name")
+        message, inputs = _message(arguments), arguments.get("arguments")
+        name = text(arguments, "name")
         if not name:
             raise ToolFailure("name is empty; give the subagent a name")
-        _room(db, context, helper)
-        told = message if not inputs else f"{message}\n\n{as_text(inputs)}"
-        return _create(db, context, call, helper, name, told)
+        _require_instance_capacity(db, context, helper)
+        message = message if not inputs else f"{message}\n\n{as_text(inputs)}"
+        return _create(db, context, call, helper, name, message)
 
     properties: dict[str, JsonValue] = {
         "agent": {"type": "string", "enum": [*sorted(helpers)]},
-        "message": {"type": "string", "description": "Its first work, complete."},
+        "message": {"type": "string", "description": "Its first task, complete."},
         "attachments": ATTACHMENTS,
-        "name": {"type": "string", "description": "What to call it."},
+        "name": {"type": "string", "description": "A name for the subagent."},
     }
     schemas = [helper.schema for helper in helpers.values() if helper.schema]
     if schemas:
         inputs = schemas[0] if len(schemas) == 1 else {"anyOf": cast("JsonValue", schemas)}
         properties["arguments"] = inputs
     every = " ".join(f"{name}: {helper.description}" for name, helper in sorted(helpers.items()))
-    about = f"Have a new subagent work for you that stays for {SUBAGENT_MESSAGE}. {every}"
+    about = f"Start a subagent that stays available for {SUBAGENT_MESSAGE}. {every}"
     required: list[JsonValue] = ["agent", "message", "attachments", "name"]
     schema: JsonObject = {"type": "object", "properties": properties, "required": required}
     return DelegatingTool(_tool(SUBAGENT_CREATE, about, schema), begun, outcome)
 
 
 def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
-    """``subagent_message``: more work for one that was created in this chat."""
+    """Return ``subagent_message``, which gives a subagent of this chat more work."""
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         if begun(db, call):
-            return _referred(db, call)
+            return _with_reference(db, call)
         reference = text(call.arguments, "referenceId")
         known = subagents.living(db, context.agent_id, context.address.chat_key)
         spec = known.get(reference)
@@ -116,18 +118,18 @@ def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
         if spec is None or helper is None:
             names = ", ".join(known) or "none"
             raise ToolFailure(f"there is no subagent {reference!r} here; there are: {names}")
-        told = _message(call.arguments)
+        message = _message(call.arguments)
         require_capacity(db, context.agent_id)
-        return _begin(db, context, call, helper, reference, spec.name, told)
+        return _begin(db, context, call, helper, reference, spec.name, message)
 
     properties: JsonObject = {
         "referenceId": {"type": "string", "description": "The reference of the subagent."},
-        "message": {"type": "string", "description": "What it is to do now."},
+        "message": {"type": "string", "description": "Its next task, complete."},
         "attachments": ATTACHMENTS,
     }
     required: list[JsonValue] = ["referenceId", "message", "attachments"]
     schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-    about = "Give a subagent that you have created more work; it remembers what it did before."
+    about = "Give a subagent that you have created more work; it remembers its earlier work."
     return DelegatingTool(_tool(SUBAGENT_MESSAGE, about, schema), begun, outcome)
 
 
@@ -137,9 +139,9 @@ def _create(
     call: Call,
     helper: SubagentTool,
     name: str,
-    told: str,
+    message: str,
 ) -> str | None:
-    require_capacity(db, context.agent_id)  # before anything is written: a refusal leaves nothing
+    require_capacity(db, context.agent_id)  # first: a refusal must write nothing
     lives = helper.resumable
     spec = Spec(
         agent=helper.use.name,
@@ -152,7 +154,7 @@ def _create(
     )
     chat = context.address.chat_key
     subagent_id = subagents.create(db, call, context.agent_id, spec, context.now, chat)
-    return _begin(db, context, call, helper, subagent_id, name, told)
+    return _begin(db, context, call, helper, subagent_id, name, message)
 
 
 def _begin(
@@ -162,16 +164,18 @@ def _begin(
     helper: SubagentTool,
     subagent_id: str,
     name: str,
-    told: str,
+    message: str,
 ) -> str | None:
-    """What the call comes to at once: None when it waits."""
+    """Start the work; return None if the call waits for its result."""
     wait = helper.use.blocking
-    subagents.begin(db, call, subagent_id, context.address, told, context.now, wait=wait)
+    subagents.begin(db, call, subagent_id, context.address, message, context.now, wait=wait)
     return None if wait else INITIATED.format(name=name, id=subagent_id)
 
 
-def _room(db: apsw.Connection, context: ToolContext, helper: SubagentTool) -> None:
-    """An agent may have so many instances in a chat."""
+def _require_instance_capacity(
+    db: apsw.Connection, context: ToolContext, helper: SubagentTool
+) -> None:
+    """Raise `ToolFailure` if the agent has as many instances in this chat as it may have."""
     most = None if helper.resumable is None else helper.resumable.max_instances
     known = subagents.living(db, context.agent_id, context.address.chat_key)
     same = [reference for reference, spec in known.items() if spec.agent == helper.use.name]
@@ -182,18 +186,18 @@ def _room(db: apsw.Connection, context: ToolContext, helper: SubagentTool) -> No
         )
 
 
-def _message(given: JsonObject) -> str:
-    """The message of a call, with what is attached to it."""
-    message, paths = text(given, "message"), given.get("attachments")
+def _message(arguments: JsonObject) -> str:
+    """Return the message of a call with its attachments."""
+    message, paths = text(arguments, "message"), arguments.get("attachments")
     if not message:
-        raise ToolFailure("message is empty; write what is to be done")
+        raise ToolFailure("message is empty; write the task")
     if not isinstance(paths, list):
-        raise ToolFailure("attachments must be a list of paths; [] when there are none")
+        raise ToolFailure("attachments must be a list of paths; use [] for none")
     return with_attached(message, [str(path) for path in paths])
 
 
-def _referred(db: apsw.Connection, call: Call) -> str | None:
-    """What the work has come to, with the name by which more can be asked."""
+def _with_reference(db: apsw.Connection, call: Call) -> str | None:
+    """Return the result of a call's work and the subagent's reference; None while it works."""
     run, result = subagents.of_call(db, call.turn_id, call.seq), subagent_outcome(db, call)
     return result if run is None or result is None else f"{result}\n\nReference: {run.subagent_id}"
 
@@ -211,21 +215,23 @@ def _notify(db: apsw.Connection, context: ToolContext, call: Call) -> str:
     message = text(call.arguments, "message")
     run = subagents.by_turn(db, call.turn_id)
     if run is None or not run.spec.explicit:
-        raise ToolFailure("nobody waits for word of this work")
+        raise ToolFailure("this subagent reports automatically; notify_parent is not available")
     if not message:
-        raise ToolFailure("message is empty; write what your parent has to know")
-    told = subagents.RETURNED.format(id=run.subagent_id, result=message)
-    subagents.tell(db, run, call.idem_key, told, context.now)
-    return "Your parent has been told."
+        raise ToolFailure("message is empty; write what your parent agent has to know")
+    notice = subagents.RETURNED.format(id=run.subagent_id, result=message)
+    subagents.tell(db, run, call.idem_key, notice, context.now)
+    return "Your parent agent was notified."
 
 
 NOTIFY = DelegatingTool(
     _tool(
         NOTIFY_PARENT,
-        "Tell the agent that you work for something; it hears nothing else of your work.",
+        "Send a message to the agent that you work for. It sees nothing else of your work.",
         {
             "type": "object",
-            "properties": {"message": {"type": "string", "description": "What it has to know."}},
+            "properties": {
+                "message": {"type": "string", "description": "What the agent has to know."}
+            },
             "required": ["message"],
         },
     ),

@@ -1,4 +1,4 @@
-"""Files bundled with a skill: listing them, and reading one without leaving the skill's folder."""
+"""List the files bundled with a skill, and read one without leaving the skill's folder."""
 
 import os
 from pathlib import Path, PurePosixPath
@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from orchestrator.tools.builtin.host_tool import ToolFailure
 from thinker.formats.skill_file import FILE_NAME
 
-MAX_BYTES = 256 * 1024  # of one file; the same as for SKILL.md
+MAX_BYTES = 256 * 1024  # of one file; the limit of SKILL.md
 MAX_LISTED = 100  # paths in one message to the model
 
 
@@ -28,25 +28,25 @@ def bundled_files(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in found if path != FILE_NAME)[:MAX_LISTED])
 
 
-def read_bundled(folder: Path, wanted: str) -> str:
+def read_bundled(folder: Path, path: str) -> str:
     """Return the text of a file below a skill's folder.
 
     Raises:
         ToolFailure: the path leaves the folder, or names no regular UTF-8 file of at most
-            `MAX_BYTES`. The message lists the files there are.
+            `MAX_BYTES`. The message lists the bundled files.
     """
     try:
-        return _text(_inside(folder, wanted))
+        return _text(_inside(folder, path))
     except (ValueError, OSError) as error:
         # The whole message of an OSError would show the host's paths.
         reason = error.strerror if isinstance(error, OSError) else str(error)
         there = ", ".join(bundled_files(folder)) or "no bundled files"
-        raise ToolFailure(f"cannot read {wanted!r}: {reason}; there are: {there}") from error
+        raise ToolFailure(f"cannot read {path!r}: {reason}; there are: {there}") from error
 
 
-def _inside(folder: Path, wanted: str) -> Path:
-    path = PurePosixPath(wanted)
-    if path.is_absolute() or "\0" in wanted or any(part.startswith(".") for part in path.parts):
+def _inside(folder: Path, name: str) -> Path:
+    path = PurePosixPath(name)
+    if path.is_absolute() or "\0" in name or any(part.startswith(".") for part in path.parts):
         raise ValueError("the path must be relative to the skill's folder, without '..'")
     try:
         real = (folder / path).resolve()

@@ -1,4 +1,4 @@
-"""All host tools by name, and which of them an agent is offered."""
+"""All built-in tools by name, and those that an agent is offered."""
 
 from collections.abc import Mapping
 
@@ -48,6 +48,6 @@ CLASSES: dict[str, SideEffect] = {name: tool.spec.side_effect for name, tool in 
 
 
 def offered(definition: AgentDefinition) -> tuple[ToolSpec, ...]:
-    """The tools that an agent's allow and deny globs leave it; some subagents get one more."""
+    """Return the tools that an agent's globs permit. ``notify_parent`` is only for subagents."""
     every = (tool.spec for name, tool in TOOLS.items() if name != NOTIFY_PARENT)
     return offer(every, definition)

@@ -1,4 +1,4 @@
-"""get_time: the time now, in any time zone."""
+"""get_time: the current time in any time zone."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -24,7 +24,7 @@ GET_TIME = JournalTool(
     spec(
         "get_time",
         "The current date and time.",
-        {"timezone": "IANA time zone such as Europe/Berlin; the user's own when left out."},
+        {"timezone": "IANA time zone such as Europe/Berlin; the user's own if omitted."},
         side_effect=SideEffect.PURE,
     ),
     _time,

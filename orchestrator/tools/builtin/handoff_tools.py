@@ -1,4 +1,4 @@
-"""Agents that are tools of a prompt and take the chat over: handoff (seed 000 §3.3)."""
+"""Handoff: agents that a prompt definition lists among its tools and that take the chat over."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from thinker.formats.prompts.subprompt import NO_INPUTS, opening_message
 from thinker.formats.prompts.tooluse import HandoffUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
-MOST = 4  # in one turn: two agents must not pass a chat back and forth for ever
+MOST = 4  # handoffs in one turn, so that agents cannot pass a chat back and forth endlessly
 TAKEN_OVER = (
     "This chat was handed over by the agent {before!r}. You are {after!r} and answer it from now"
     " on; the conversation so far is yours."
@@ -20,13 +20,13 @@ TAKEN_OVER = (
 
 
 def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> DelegatingTool:
-    """The tool that an agent is for the one whose prompt may hand over to it.
+    """Return the tool that hands a chat over to an agent.
 
-    It belongs to the journal alone: chat, conversation and turn change hands with its result.
+    Chat, conversation and turn are given to that agent in the transaction of the call's result.
     """
-    asked = use.init_user_message_property
-    message: JsonObject = {"type": "string", "description": "What it has to do now."}
-    own: JsonObject = {"type": "object", "properties": {asked: message}} if asked else NO_INPUTS
+    key = use.init_user_message_property
+    message: JsonObject = {"type": "string", "description": "What the agent has to do now."}
+    inputs: JsonObject = {"type": "object", "properties": {key: message}} if key else NO_INPUTS
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str:
         turn = turns.load(db, call.turn_id)
@@ -50,7 +50,7 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
     spec = ToolSpec(
         name=use.name,
         description=description,
-        parameters=schema or own,
+        parameters=schema or inputs,
         side_effect=SideEffect.LOCAL_TX,
     )
     return DelegatingTool(spec, lambda _db, _call: False, outcome, hands_over=True)

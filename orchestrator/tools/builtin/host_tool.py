@@ -1,8 +1,8 @@
-"""What a host tool is: a specification, and an effect in the journal, a function, or other work.
+"""The kinds of built-in tools.
 
-A `JournalTool`'s effect is a change of our own database and is committed together with its
-result, so it can never happen twice or be forgotten. A `PlainTool` only reads. What a
-`DelegatingTool` begins belongs to its call: a call that is made again finds it.
+The effect of a `JournalTool` is a change of the journal, committed together with the call's result,
+so that it happens exactly once. A `PlainTool` only reads. A `DelegatingTool` starts work that
+belongs to its call: repeating the call finds that work.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,17 +21,18 @@ from thinker.protocol.environments import Environments
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
 
-class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not an error of ours
-    """The tool could not do it; the message is for the model and says what would work."""
+class ToolFailure(Exception):  # noqa: N818 - an outcome for the model, not a fault here
+    """The tool failed; the message tells the model why and what would work."""
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Whose call it is, and where; ``now`` in milliseconds.
+    """The turn that a call belongs to; ``now`` in milliseconds.
 
-    ``split`` cuts a text into the parts that a channel accepts; ``store`` is for tools that read;
-    ``meaning`` says what a text means, if anybody knows; ``denied_tools`` are those that the turn
-    may not use; ``environments`` are what variables are set to outside of the prompt.
+    ``split`` cuts a text into parts that a channel accepts; ``mode`` returns how messages to an
+    address are delivered; ``store`` is for tools that read; ``meaning`` embeds a text, or returns
+    None without an embeddings model; ``denied_tools`` may not be used in this turn;
+    ``environments`` are the variables that are set outside the prompt.
     """
 
     agent_id: str
@@ -50,7 +51,7 @@ class ToolContext:
 
     @property
     def source(self) -> str:
-        """What a row that this call writes is marked with."""
+        """The mark of rows that this call writes."""
         return f"turn {self.turn_id}"
 
 
@@ -60,12 +61,12 @@ class JournalTool:
 
     spec: ToolSpec
     effect: Callable[[apsw.Connection, ToolContext, JsonObject], str]
-    aliases: frozenset[str] = frozenset()  # arguments that are accepted beside those of ``spec``
+    aliases: frozenset[str] = frozenset()  # arguments accepted beyond those of ``spec``
 
 
 @dataclass(frozen=True)
 class PlainTool:
-    """A tool that reads something that is not in the journal alone."""
+    """A tool that reads from outside the journal, too."""
 
     spec: ToolSpec
     run: Callable[[ToolContext, JsonObject], Awaitable[str]]
@@ -73,11 +74,11 @@ class PlainTool:
 
 @dataclass(frozen=True)
 class DelegatingTool:
-    """A tool whose work is a turn of its own.
+    """A tool whose work is another turn.
 
-    ``begun`` tells whether a call has begun it already. ``outcome`` begins it if need be and
-    returns what it came to, None while it goes on. After one that ``hands_over`` the turn is
-    another agent's.
+    ``begun`` returns whether a call has started it. ``outcome`` starts it if needed and returns
+    its result, or None while it goes on. A tool that ``hands_over`` gives the turn to another
+    agent.
     """
 
     spec: ToolSpec
@@ -98,9 +99,15 @@ def spec(
     side_effect: SideEffect,
     always: bool = True,
 ) -> ToolSpec:
-    """A specification; a parameter is a string with this description, or has this JSON schema.
+    """Return a specification.
 
-    ``always``: offered in every turn, also when there are more tools than the model is shown.
+    Args:
+        name: the tool's name.
+        description: for the model.
+        properties: for each parameter its JSON Schema, or the description of a string.
+        required: the required parameters.
+        side_effect: the side-effect class of its calls.
+        always: offer the tool in every turn, also when there are more tools than the model gets.
     """
     fields: dict[str, JsonValue] = {
         key: {"type": "string", "description": value} if isinstance(value, str) else value
@@ -132,16 +139,16 @@ def unknown_arguments(tool: HostTool, arguments: JsonObject) -> str | None:
 
 
 def text(arguments: JsonObject, key: str, default: str = "") -> str:
-    """A string argument; other scalars as text."""
+    """Return an argument as text without surrounding white space."""
     value = arguments.get(key)
     return default if value is None else str(value).strip()
 
 
 def number(arguments: JsonObject, key: str, default: float, low: float, high: float) -> float:
-    """A number argument between two bounds.
+    """Return a number argument between two bounds.
 
     Raises:
-        ToolFailure: it is none, or out of bounds.
+        ToolFailure: the argument is not a number or is out of bounds.
     """
     value = arguments.get(key)
     if value is None:

@@ -1,4 +1,4 @@
-"""Facts: what an agent keeps about its user, and looking for what was said."""
+"""Tools for facts about the user, and for searching earlier conversations."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,15 +20,15 @@ from orchestrator.tools.builtin.host_tool import (
 from thinker.protocol.messages import JsonObject, SideEffect
 
 MAX_FACT = 2000  # characters
-FOUND = 10
-PAGE = 30  # facts that list_facts shows when it is not told otherwise
-MAX_PAGE = 100
+FOUND = 10  # results of a search by default
+PAGE = 30  # facts on a page of list_facts by default
+MAX_PAGE = 100  # results or facts at most
 EXCERPT = 500  # characters of a message that search_conversations shows
 
 CATEGORY = f"One of {', '.join(facts.CATEGORIES)}."
 CONFIDENCE: JsonObject = {
     "type": "number",
-    "description": "How sure it is, from 0 to 1; 1 when the user said so.",
+    "description": "Confidence from 0 to 1; 1 if the user said so.",
 }
 FACT_ID: JsonObject = {"type": "integer", "description": "The fact's id, as lists show it."}
 
@@ -96,11 +96,11 @@ def _conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObj
     zone = ZoneInfo(context.timezone)
     return (
         "\n".join(
-            f"- {datetime.fromtimestamp(said.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
-            f" {said.role}: {_excerpt(said.text)}"
-            for said in found
+            f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
+            f" {hit.role}: {_excerpt(hit.text)}"
+            for hit in found
         )
-        or "Nothing like that was said."
+        or "No messages match."
     )
 
 
@@ -121,20 +121,20 @@ def _category(arguments: JsonObject) -> str | None:
 
 
 def _known(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> Fact:
-    wanted = int(number(arguments, "id", 0, 0, facts.FOREVER))
-    found = facts.get(db, context.agent_id, wanted)
+    fact_id = int(number(arguments, "id", 0, 0, facts.FOREVER))
+    found = facts.get(db, context.agent_id, fact_id)
     if found is None:
-        raise ToolFailure(f"there is no fact {wanted}; take its id from list_facts")
+        raise ToolFailure(f"there is no fact {fact_id}; take its id from list_facts")
     return found
 
 
 def _line(fact: Fact) -> str:
-    sure = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
-    return f"- {fact.fact} ({fact.category}{sure}, id {fact.id})"
+    confidence = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
+    return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id})"
 
 
-def _excerpt(said: str) -> str:
-    line = " ".join(said.split())
+def _excerpt(message: str) -> str:
+    line = " ".join(message.split())
     return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"
 
 
@@ -155,7 +155,7 @@ STORE_FACT = JournalTool(
 SEARCH_MEMORIES = PlainTool(
     spec(
         "search_memories",
-        "Search what is remembered about the user.",
+        "Search the facts remembered about the user.",
         {"query": "Words to look for."},
         ["query"],
         side_effect=SideEffect.PURE,
@@ -168,7 +168,7 @@ LIST_FACTS = JournalTool(
         "List all facts remembered about the user, newest first.",
         {
             "category": CATEGORY,
-            "limit": {"type": "integer", "description": f"How many; {PAGE} when left out."},
+            "limit": {"type": "integer", "description": f"Number of facts; default {PAGE}."},
             "before_id": {"type": "integer", "description": "Show only facts older than this id."},
         },
         side_effect=SideEffect.PURE,
@@ -182,7 +182,7 @@ UPDATE_FACT = JournalTool(
         "Correct or change a remembered fact.",
         {
             "id": FACT_ID,
-            "fact": "The fact anew, as one complete sentence.",
+            "fact": "The new text, as one complete sentence.",
             "category": CATEGORY,
             "confidence": CONFIDENCE,
         },
@@ -206,10 +206,10 @@ DELETE_FACT = JournalTool(
 SEARCH_CONVERSATIONS = JournalTool(
     spec(
         "search_conversations",
-        "Search everything that was said in earlier conversations and messages.",
+        "Search the messages of all earlier conversations.",
         {
             "query": "Words to look for.",
-            "limit": {"type": "integer", "description": f"How many; {FOUND} when left out."},
+            "limit": {"type": "integer", "description": f"Number of messages; default {FOUND}."},
         },
         ["query"],
         side_effect=SideEffect.PURE,

@@ -9,7 +9,7 @@ from orchestrator.journal.memory.profile import ProfileError
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
-CHANGES = 20  # of the history that are shown
+CHANGES = 20  # newest changes that the history shows
 
 
 def _get(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
@@ -45,8 +45,8 @@ GET_PROFILE = JournalTool(
         "get_profile",
         "Read the user's profile: name, contact data, preferences, the agent's persona.",
         {
-            "path": "The field, such as persona.name or pets[0]; everything when left out.",
-            "history": {"type": "boolean", "description": "Also show what was changed lately."},
+            "path": "The field, such as persona.name or pets[0]; everything if omitted.",
+            "history": {"type": "boolean", "description": "Also show the latest changes."},
         },
         side_effect=SideEffect.PURE,
         always=False,
@@ -59,7 +59,7 @@ UPDATE_PROFILE = JournalTool(
         "Set one field of the user's profile; null removes it. The text at persona.system_prompt"
         " replaces the agent's base prompt from the next turn on.",
         {
-            "path": "The field, such as persona.name or pets[0]; made if it is not there.",
+            "path": "The field, such as persona.name or pets[0]; created if missing.",
             "value": {"description": "Any JSON value; null removes the field."},
         },
         ["path", "value"],

@@ -1,4 +1,4 @@
-"""send_message (and send_telegram, the seed's name for it): a message before the reply."""
+"""send_message and send_telegram: send a message before the reply."""
 
 import apsw
 
@@ -9,7 +9,7 @@ from thinker.protocol.messages import JsonObject, SideEffect
 
 PROPERTIES = {
     "message": "The text to send.",
-    "chat_id": "The chat to send to; the current chat when left out.",
+    "chat_id": "The chat to send to; the current chat if omitted.",
 }
 
 
@@ -31,15 +31,15 @@ def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, cha
 
 
 def _address(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:
-    """The current chat, or another one that this agent has talked in; never a stranger."""
+    """Return the current chat's address, or that of another chat that has written to the agent."""
     current = context.address
     if channel == current.channel and chat_id in ("", current.chat_id):
         return current
     known = sessions.address(db, context.agent_id, channel, chat_id)
     if known is None:
         raise ToolFailure(
-            f"this agent knows no {channel} chat {chat_id!r}; it can only write first"
-            " to a chat that has written to it"
+            f"this agent knows no {channel} chat {chat_id!r}; it can only write"
+            " to chats that have written to it"
         )
     return known
 

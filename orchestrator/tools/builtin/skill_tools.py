@@ -1,4 +1,4 @@
-"""Skills and playbooks: reading those of files and journal, changing those of the journal."""
+"""Tools to read skills of files and playbooks of the journal, and to change playbooks."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,11 +33,11 @@ from thinker.formats.skill_file import SkillFile, scan
 from thinker.protocol.messages import JsonObject, SideEffect
 
 MAX_TEXT = 20_000  # characters of instructions
-MAX_ITEMS = 64  # keywords, or required tools, of one skill
+MAX_ITEMS = 64  # keywords or required tools of one skill
 
 
 def _listed(value: JsonValue) -> JsonValue:
-    """A list; models also write "a, b" or one word."""
+    """Split text at commas: models also write "a, b" or one word for a list."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
@@ -64,7 +64,7 @@ class _New(BaseModel):
 
 
 class _Changed(BaseModel):
-    """Only what is to change; null leaves a field as it is."""
+    """The fields to change; null leaves a field as it is."""
 
     name: str
     description: Description | None = None
@@ -94,7 +94,7 @@ async def _read(context: ToolContext, arguments: JsonObject) -> str:
 
 
 def _files_line(folder: Path | None) -> str:
-    """Name what is bundled with a skill, in a paragraph after its instructions."""
+    """Return a paragraph that lists a skill's bundled files; empty without any."""
     files = () if folder is None else bundled_files(folder)
     return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
 
@@ -114,7 +114,7 @@ async def _list(context: ToolContext, arguments: JsonObject) -> str:
 def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     new = _valid(_New, arguments)
     if not _allowed(context.skills, new.name):
-        raise ToolFailure('the agent\'s setting "skills" leaves this name out; choose another')
+        raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
     playbook = StoredPlaybook(
         id=0,
         name=new.name,
@@ -131,7 +131,7 @@ def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> 
         playbooks.add(db, context.agent_id, playbook, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
-    return f"Stored the skill {new.name}; it counts from the next message on."
+    return f"Stored the skill {new.name}; it is used from the next message on."
 
 
 def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
@@ -146,7 +146,7 @@ def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
         )
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
-    return f"Updated the skill {old.name}; it counts from the next message on."
+    return f"Updated the skill {old.name}; the change applies from the next message on."
 
 
 def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
@@ -156,7 +156,7 @@ def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
 
 
 async def _known(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlaybook]]:
-    """The skills of files and of the journal that the agent's globs leave it."""
+    """Return the skills of files and of the journal that the agent's globs permit."""
     files, _ = await to_thread.run_sync(scan, context.skill_directories)
     stored = await context.store.transact(playbooks.every, context.agent_id, context.skills)
     return [skill for skill in files if _allowed(context.skills, skill.name)], stored
@@ -175,7 +175,7 @@ def _valid(model: type[M], arguments: JsonObject) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise ToolFailure(f"{field}: {first['msg']}; mend it and call again") from error
+        raise ToolFailure(f"{field}: {first['msg']}; correct it and call again") from error
 
 
 def _allowed(globs: Sequence[str], name: str) -> bool:
@@ -199,13 +199,13 @@ _FIELDS: dict[str, str | JsonObject] = {
     "keywords": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Words that call for it in a message; without any it is only listed.",
+        "description": "Words in a message that activate it; without any it is only listed.",
     },
     "priority": {"type": "number", "description": "Higher comes first when several match."},
     "required_tools": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Names of tools that it cannot do without.",
+        "description": "Names of tools that it needs.",
     },
 }
 
@@ -216,7 +216,7 @@ READ_SKILL = PlainTool(
         " or a file that is bundled with it.",
         {
             "name": "The skill's name as listed in <available_skills>.",
-            "file": "A bundled file, such as references/tasks.md; the instructions if left out.",
+            "file": "A bundled file, such as references/tasks.md; the instructions if omitted.",
         },
         ["name"],
         side_effect=SideEffect.PURE,
@@ -226,7 +226,7 @@ READ_SKILL = PlainTool(
 LIST_SKILLS = PlainTool(
     spec(
         "list_skills",
-        "List all skills and playbooks with what calls for them.",
+        "List all skills and playbooks with their keywords.",
         {},
         side_effect=SideEffect.PURE,
         always=False,
@@ -248,7 +248,7 @@ UPDATE_SKILL = JournalTool(
     spec(
         "update_skill",
         "Change a stored skill or playbook, or switch it on or off.",
-        {**_FIELDS, "enabled": {"type": "boolean", "description": "False switches it off."}},
+        {**_FIELDS, "enabled": {"type": "boolean", "description": "false switches it off."}},
         ["name"],
         side_effect=SideEffect.LOCAL_TX,
         always=False,

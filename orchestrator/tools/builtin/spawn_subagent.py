@@ -1,4 +1,4 @@
-"""spawn_subagent: have a process of its own do a piece of work, and wait for it or not."""
+"""spawn_subagent: give a task to a subagent in a separate process."""
 
 import apsw
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ GLOBS: JsonObject = {"type": "array", "items": {"type": "string"}}
 
 
 def begun(db: apsw.Connection, call: Call) -> bool:
-    """Whether a call has put work into a subagent's line already."""
+    """Return whether a call has started a subagent."""
     return subagents.of_call(db, call.turn_id, call.seq) is not None
 
 
@@ -29,10 +29,10 @@ def _outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | Non
 
 
 def subagent_outcome(db: apsw.Connection, call: Call) -> str | None:
-    """What the work of a call came to; None while it goes on.
+    """Return the result of a call's subagent; None while it works.
 
     Raises:
-        ToolFailure: it failed.
+        ToolFailure: the subagent failed.
     """
     run = subagents.of_call(db, call.turn_id, call.seq)
     if run is None or not run.ended:
@@ -45,11 +45,11 @@ def subagent_outcome(db: apsw.Connection, call: Call) -> str | None:
 def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
     task = text(call.arguments, "task")
     if not task:
-        raise ToolFailure("task is empty; write what is to be done")
-    wanted = _spec(call.arguments, context.denied_tools)
+        raise ToolFailure("task is empty; write what to do")
+    subagent = _spec(call.arguments, context.denied_tools)
     require_capacity(db, context.agent_id)
     wait = call.arguments.get("wait") is not False
-    subagent_id = subagents.create(db, call, context.agent_id, wanted, context.now)
+    subagent_id = subagents.create(db, call, context.agent_id, subagent, context.now)
     subagents.begin(db, call, subagent_id, context.address, task, context.now, wait=wait)
     if wait:
         return None
@@ -57,57 +57,57 @@ def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
 
 
 def require_capacity(db: apsw.Connection, agent_id: str) -> None:
-    """Let an agent have one more subagent at work.
+    """Check that an agent may start one more subagent.
 
     Raises:
-        ToolFailure: it has as many as it may.
+        ToolFailure: it has the most that may run at the same time.
     """
     running = subagents.open_count(db, agent_id)
     if running >= subagents.MOST:
         raise ToolFailure(
             f"Max {subagents.MOST} concurrent subagents per parent (current: {running});"
-            " try again when one has ended"
+            " try again after one has ended"
         )
 
 
 def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> Spec:
-    """What the call wants, without what the turn that makes it may not use itself."""
-    given = {
+    """Return the subagent of a call; tools denied to the calling turn are denied to it, too."""
+    fields = {
         "allowed_tools": arguments.get("allowedTools") or (),
         "denied_tools": arguments.get("deniedTools") or (),
         "timeout_minutes": arguments.get("timeoutMinutes", 5),
         "model": arguments.get("model") or None,
     }
     try:
-        wanted = Spec.model_validate(given)
+        subagent = Spec.model_validate(fields)
     except ValidationError as error:
         (first, *_) = error.errors()
         raise ToolFailure(f"{to_camel(str(first['loc'][0]))}: {first['msg']}") from error
-    every = dict.fromkeys((*denied, *wanted.denied_tools))
-    return wanted.model_copy(update={"denied_tools": tuple(every)})
+    every = dict.fromkeys((*denied, *subagent.denied_tools))
+    return subagent.model_copy(update={"denied_tools": tuple(every)})
 
 
 SPAWN_SUBAGENT = DelegatingTool(
     spec(
         "spawn_subagent",
-        "Have a subagent with a fresh mind do one piece of work, in a process of its own. It sees"
-        " nothing of this conversation, so say everything in the task. It has your tools or fewer"
-        " and cannot have subagents itself.",
+        "Give one task to a subagent that runs in a separate process. It sees nothing of this"
+        " conversation, so write everything it needs into the task. It has your tools or fewer and"
+        " cannot start subagents.",
         {
             "task": "What to do and what to answer, complete.",
             "allowedTools": GLOBS
-            | {"description": 'The only tools it needs, such as ["search_*"]; all when left out.'},
+            | {"description": 'The only tools it needs, such as ["search_*"]; all if omitted.'},
             "deniedTools": GLOBS | {"description": "Tools that it must not use."},
             "timeoutMinutes": {
                 "type": "number",
                 "minimum": 1,
                 "maximum": 30,
-                "description": "When it is stopped at the latest; 5 when left out.",
+                "description": "Minutes until it is stopped; default 5.",
             },
-            "model": "Another model of the same provider; yours when left out.",
+            "model": "Another model of the same provider; yours if omitted.",
             "wait": {
                 "type": "boolean",
-                "description": "false returns at once, and the result comes later as a message.",
+                "description": "false returns at once; the result then comes as a message.",
             },
         },
         ["task"],

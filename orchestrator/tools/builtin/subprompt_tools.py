@@ -1,4 +1,4 @@
-"""Prompts that are tools of an agent's prompt: each call is a turn of its own, with that prompt."""
+"""Prompts that a prompt definition lists among its tools: each call is a turn with that prompt."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from thinker.formats.prompts.tooluse import SubpromptUse
 
 
 def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool:
-    """The tool that a definition is for the one whose entry names it."""
+    """Return the tool whose calls are turns with the prompt of ``definition``."""
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         run = subagents.of_call(db, call.turn_id, call.seq)
@@ -35,7 +35,7 @@ def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool
             return None
         if run.state != "done" or run.failed:
             raise ToolFailure(failure_text(use, run.result or run.error or ""))
-        return result_text(use, run.result or "", _ran(db, run))
+        return result_text(use, run.result or "", _calls(db, run))
 
     return DelegatingTool(as_tool(definition), begun, outcome)
 
@@ -48,15 +48,15 @@ def _begin(
     use: SubpromptUse,
 ) -> None:
     require_capacity(db, context.agent_id)
-    wanted = Spec(prompt=definition.name, denied_tools=context.denied_tools)
+    subagent = Spec(prompt=definition.name, denied_tools=context.denied_tools)
     arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
-    subagent_id = subagents.create(db, call, context.agent_id, wanted, context.now)
-    told = first_message(use, arguments)
-    subagents.begin(db, call, subagent_id, context.address, told, context.now, wait=True)
+    subagent_id = subagents.create(db, call, context.agent_id, subagent, context.now)
+    message = first_message(use, arguments)
+    subagents.begin(db, call, subagent_id, context.address, message, context.now, wait=True)
 
 
-def _ran(db: apsw.Connection, run: SubagentRun) -> Iterator[SubpromptCall]:
-    """The calls of a run, in their order."""
+def _calls(db: apsw.Connection, run: SubagentRun) -> Iterator[SubpromptCall]:
+    """Yield the ended calls of a run, in their order."""
     for step in transcript.recorded(db, subagents.working_turn(db, run)):
         for call, made in zip(step.response.tool_calls, step.calls, strict=True):
             if made.result is not None:

@@ -1,7 +1,7 @@
 """schedule_task, list_tasks, cancel_task: an agent's own scheduled tasks.
 
-A task runs with the rights of its agent at that time, and its outcome goes to the chat in which it
-was scheduled.
+A task runs with the rights that its agent has when it runs. Its outcome goes to the chat in which
+it was scheduled.
 """
 
 import apsw
@@ -23,10 +23,10 @@ def _schedule(db: apsw.Connection, context: ToolContext, arguments: JsonObject) 
         raise ToolFailure("say when: set schedule, interval_minutes, at, in_minutes or in_hours")
     notify = Notify(channel=context.address.channel, chat_id=context.address.chat_id)
     try:
-        # No other chat than this one: the model must not write to strangers.
-        wanted = from_fields(fields, context.timezone, None, context.now)
-        wanted = wanted.model_copy(update={"notify": notify})
-        return f"Scheduled: {_line(tasks.add(db, context.agent_id, wanted, context.now))}"
+        # Only the current chat: the model must not write to others.
+        task = from_fields(fields, context.timezone, None, context.now)
+        task = task.model_copy(update={"notify": notify})
+        return f"Scheduled: {_line(tasks.add(db, context.agent_id, task, context.now))}"
     except OrchestratorError as error:
         raise ToolFailure(str(error)) from error
 
@@ -37,11 +37,11 @@ def _list(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> s
 
 
 def _cancel(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
-    wanted = text(arguments, "task")
-    mine = tasks.of_agent(db, context.agent_id)
-    found = next((task for task in mine if wanted in (str(task.id), task.name)), None)
+    name = text(arguments, "task")
+    every = tasks.of_agent(db, context.agent_id)
+    found = next((task for task in every if name in (str(task.id), task.name)), None)
     if found is None:
-        raise ToolFailure(f"there is no task {wanted!r}; list_tasks shows those there are")
+        raise ToolFailure(f"there is no task {name!r}; see list_tasks")
     tasks.cancel(db, found)
     return f"Cancelled task {found.id} {found.name!r}."
 
@@ -56,26 +56,26 @@ def _line(task: Task) -> str:
 SCHEDULE_TASK = JournalTool(
     spec(
         "schedule_task",
-        "Have a task done later, once or again and again; its outcome is sent to this chat."
+        "Schedule a task, once or repeatedly; its outcome is sent to this chat."
         " Set exactly one of schedule, interval_minutes, at, in_minutes and in_hours.",
         {
             "name": "A short name.",
-            "instructions": "What to do then, complete: the conversation will not be seen.",
+            "instructions": "What to do then, complete: the task does not see the conversation.",
             "schedule": "Cron expression: minute hour day month weekday, such as 30 8 * * 1-5.",
-            "interval_minutes": "Every so many minutes, beginning now.",
+            "interval_minutes": "Repeat at this interval in minutes, starting now.",
             "at": "Once, at this date and time, such as 2026-02-12T09:00.",
-            "in_minutes": "Once, so many minutes from now.",
-            "in_hours": "Once, so many hours from now.",
-            "timezone": "IANA time zone of schedule and at; the user's own when left out.",
-            "required_tools": 'The tools that the task needs, such as ["search_memories"]; they'
-            " are chosen by its text when left out.",
-            "no_tools": '"true" for a task that needs only words, such as a reminder.',
+            "in_minutes": "Once, this many minutes from now.",
+            "in_hours": "Once, this many hours from now.",
+            "timezone": "IANA time zone of schedule and at; the user's own if omitted.",
+            "required_tools": 'The tools that the task needs, such as ["search_memories"];'
+            " chosen by its text if omitted.",
+            "no_tools": '"true" for a task that needs only text, such as a reminder.',
         },
         ["name", "instructions"],
         side_effect=SideEffect.LOCAL_TX,
     ),
     _schedule,
-    # What models that know the format of skills write as well.
+    # Names of the skill format, which models use as well.
     aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
 )
 LIST_TASKS = JournalTool(
@@ -84,8 +84,8 @@ LIST_TASKS = JournalTool(
 CANCEL_TASK = JournalTool(
     spec(
         "cancel_task",
-        "End a scheduled task.",
-        {"task": "Its number or its name, as list_tasks shows them."},
+        "Cancel a scheduled task.",
+        {"task": "Its number or name, as shown by list_tasks."},
         ["task"],
         side_effect=SideEffect.LOCAL_TX,
     ),

@@ -101,7 +101,7 @@ def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
     """Not to strangers, not to another agent's chats, not by another channel's name."""
     receive(db, update(2, chat_id="8"))
     for tool in (send_message.SEND_MESSAGE, send_message.SEND_TELEGRAM):
-        with pytest.raises(ToolFailure, match="can only write first"):
+        with pytest.raises(ToolFailure, match="can only write"):
             run(tool, db, context, message="hi", chat_id="8")
     console = replace(context, address=Address("console", "local", "7"))
     with pytest.raises(ToolFailure, match="no telegram chat ''"):

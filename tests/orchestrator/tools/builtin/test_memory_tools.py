@@ -136,7 +136,7 @@ def test_earlier_messages_are_found_with_time_and_speaker(
     assert answer.startswith("- 2026-02-12 07:00 user: Oolong xxx")
     assert answer.endswith("…")
     assert run(memory_tools.SEARCH_CONVERSATIONS, db, context, query="cocoa") == (
-        "Nothing like that was said."
+        "No messages match."
     )
 
 

@@ -54,7 +54,7 @@ async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
     """Beside those of files; keywords in lower case, lists also as one line of text."""
     async with calling(tmp_path) as context:
         answer = await run(skill_tools.STORE_SKILL, context, TEA)
-        assert answer == "Stored the skill tea; it counts from the next message on."
+        assert answer == "Stored the skill tea; it is used from the next message on."
         found = await stored(context, "tea")
         assert found is not None
         assert (found.keywords, found.required_tools) == (("tea", "kettle"), ("kettle", "cup"))
