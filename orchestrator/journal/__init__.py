@@ -1,5 +1,6 @@
-"""The journal: one SQLite file, one writer, and no query anywhere else.
+"""The journal: one SQLite file with one writer, and all queries of the daemon.
 
-`db` opens it and runs transactions. Each other folder holds aggregates, one file each: functions
-take an open transaction (`apsw.Connection`) and typed values, and `Store.transact` runs them.
+`db` opens the file and runs transactions. In the other packages each module is one aggregate: its
+functions take an open transaction (`apsw.Connection`) and typed values, and `Store.transact` runs
+them.
 """

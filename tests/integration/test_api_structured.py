@@ -60,7 +60,7 @@ async def test_parsed_answer_is_the_clients_own_model(tmp_path: Path, *, stream:
         assert whole.output_parsed == ADA
         assert whole.metadata == {"of": "client", "repaired": "true"}
     shown = command(tmp_path, "trace", f"api:{request_id}", "--json").stdout
-    assert shown.count("the answer was repaired: it was cut or no JSON") == 1
+    assert shown.count("the answer was repaired: it was cut or not valid JSON") == 1
 
 
 async def test_schema_is_sent_to_the_model_that_takes_it_and_not_insisted_on(

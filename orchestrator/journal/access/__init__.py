@@ -1,1 +1,1 @@
-"""Who and what was let in: paired chats, and pinned tool definitions."""
+"""Access: paired chats, and pinned definitions of MCP tools."""

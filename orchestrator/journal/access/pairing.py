@@ -1,4 +1,4 @@
-"""Pairing: chats that an operator has let in, and those that ask to be."""
+"""Pairing: chats that an operator has approved, and chats that ask for it."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
 
 @dataclass(frozen=True)
 class Pairing:
-    """A chat's standing; times in milliseconds."""
+    """The pairing of a chat; times in milliseconds."""
 
     channel: str
     chat_id: str
@@ -26,7 +26,10 @@ class Pairing:
 def ask(
     db: apsw.Connection, channel: str, chat_id: str, name: str, code: str, now: int
 ) -> str | None:
-    """Give an unknown chat a code; None when it was told one that still holds, or is revoked."""
+    """Give an unknown chat a code and return it.
+
+    None if the chat has a valid code, is approved or revoked, or `MAX_PENDING` codes are open.
+    """
     db.execute("DELETE FROM pairing WHERE state = 'pending' AND expires_at < ?", (now,))
     known = db.execute(
         "SELECT 1 FROM pairing WHERE channel = ? AND chat_id = ?", (channel, chat_id)
@@ -43,7 +46,7 @@ def ask(
 
 
 def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
-    """Let the chat with this code in; None when no such code holds."""
+    """Approve the chat with this code; None if the code is unknown or expired."""
     row = db.execute(
         "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?"
         " WHERE code = ? AND state = 'pending' AND expires_at >= ? RETURNING channel, chat_id",
@@ -56,7 +59,7 @@ def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
 
 
 def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
-    """Shut a chat out; it stays known as revoked. False when it was never there."""
+    """Revoke the pairing of a chat, which stays known as revoked; False if it is unknown."""
     db.execute(
         "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = ?"
         " WHERE channel = ? AND chat_id = ?",
@@ -69,7 +72,7 @@ def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
 
 
 def every(db: apsw.Connection) -> list[Pairing]:
-    """All chats that ever asked, oldest first."""
+    """Return all chats that ever asked, oldest first."""
     return [
         Pairing(*row)
         for row in db.execute(
@@ -80,6 +83,6 @@ def every(db: apsw.Connection) -> list[Pairing]:
 
 
 def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:
-    """The (channel, chat id) pairs that are let in."""
+    """Return the approved chats as pairs of channel and chat id."""
     rows = db.execute("SELECT channel, chat_id FROM pairing WHERE state = 'approved'")
     return frozenset((str(channel), str(chat_id)) for channel, chat_id in rows)

@@ -1,8 +1,7 @@
-"""Pins of MCP tools: what is believed of each is what its server said when it was first seen.
+"""Pins of MCP tools: a tool is trusted as its server listed it when it was first seen.
 
-A server that says something else later may be another one, or have changed its mind about what its
-tool is for; whoever reads the description, a model, would follow it (S33 of
-reference/reliability.md §7).
+A changed description may come from a compromised server, and the model would follow it. A changed
+tool is therefore withheld until an operator approves it.
 """
 
 from collections.abc import Mapping
@@ -13,12 +12,12 @@ import apsw
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
 
-FIRST_SIGHT = "first sight"  # who approved a tool that nobody was asked about
+FIRST_SIGHT = "first sight"  # ``by`` of a tool that was pinned without an approval
 
 
 @dataclass(frozen=True)
 class Pin:
-    """One tool; ``changed``: its server says something else of it now. ``at`` in milliseconds."""
+    """A pinned tool; ``changed``: its server lists it differently now. ``at`` in milliseconds."""
 
     server: str
     tool: str
@@ -28,16 +27,23 @@ class Pin:
 
     @property
     def name(self) -> str:
-        """Its name for operators, which `approve` takes."""
+        """The name for operators, which `approve` takes."""
         return f"{self.server}/{self.tool}"
 
 
 def compare(
     db: apsw.Connection, server: str, listed: Mapping[str, str], now: int
 ) -> tuple[frozenset[str], list[str]]:
-    """The digests that are believed, and the tools that have just turned out to be changed.
+    """Compare the tools that a server lists with their pins; pin the tools that are new.
 
-    ``listed`` are the digests of a server's tools by their names. What was never seen is pinned.
+    Args:
+        db: the journal, in a transaction.
+        server: its name.
+        listed: the digests of its tools by name.
+        now: in milliseconds.
+
+    Returns:
+        The digests that are trusted, and the names of the tools found changed by this call.
     """
     known = {
         tool: (digest, changed)
@@ -63,14 +69,12 @@ def compare(
         if differs is not None:
             fresh.append(tool)
             audit.record(db, "pins", "withheld a tool that changed", f"{server}/{tool}", now)
-    believed = [
-        digest for tool, digest in listed.items() if known.get(tool, (digest,))[0] == digest
-    ]
-    return frozenset(believed), fresh
+    trusted = [digest for tool, digest in listed.items() if known.get(tool, (digest,))[0] == digest]
+    return frozenset(trusted), fresh
 
 
 def every(db: apsw.Connection) -> list[Pin]:
-    """All tools that were ever seen."""
+    """Return all tools that were ever seen."""
     rows = db.execute(
         "SELECT server, tool, changed IS NOT NULL, by, at FROM tool_pin ORDER BY server, tool"
     )
@@ -78,12 +82,12 @@ def every(db: apsw.Connection) -> list[Pin]:
 
 
 def approve(db: apsw.Connection, name: str, by: str, now: int) -> list[str]:
-    """Believe what is said now of a tool (``server/tool``), or of all of a server (``server``).
+    """Pin a changed tool (``server/tool``), or all of a server (``server``), as listed now.
 
     Returns the names of the tools that were withheld until now.
 
     Raises:
-        OrchestratorError: none of that name has changed.
+        OrchestratorError: no tool of that name has changed.
     """
     found = [pin.name for pin in every(db) if pin.changed and name in (pin.name, pin.server)]
     if not found:

@@ -1,1 +1,1 @@
-"""The database itself: the writer thread with group commit, readers, savepoints, the audit log."""
+"""The database: the writer thread with group commit, readers, savepoints and the audit log."""

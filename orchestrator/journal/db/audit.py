@@ -1,4 +1,4 @@
-"""The audit log: decisions about who may do what, chained by hash so that a gap shows."""
+"""The audit log: decisions about access, chained by hash so that a missing entry shows."""
 
 import hashlib
 from collections.abc import Collection
@@ -10,7 +10,7 @@ FORGOTTEN = "(forgotten)"
 
 
 def record(db: apsw.Connection, actor: str, act: str, subject: str, now: int) -> None:
-    """Append one decision; ``now`` in milliseconds."""
+    """Append a decision; ``now`` in milliseconds."""
     previous: str = db.execute("SELECT hash FROM audit ORDER BY id DESC LIMIT 1").get or ""
     db.execute(
         "INSERT INTO audit(at, actor, act, object, prev_hash, hash) VALUES(?,?,?,?,?,?)",
@@ -19,7 +19,7 @@ def record(db: apsw.Connection, actor: str, act: str, subject: str, now: int) ->
 
 
 def verify(db: apsw.Connection) -> int | None:
-    """The id of the first entry whose chain is broken, or None."""
+    """Return the id of the first entry whose hash is wrong, or None."""
     previous = ""
     for row, before, stored, *entry in db.execute(
         "SELECT id, prev_hash, hash, at, actor, act, object FROM audit ORDER BY id"
@@ -31,9 +31,9 @@ def verify(db: apsw.Connection) -> int | None:
 
 
 def blank(db: apsw.Connection, names: Collection[str]) -> None:
-    """Take who and what out of the entries by or about these, and chain the log anew.
+    """Remove names from the entries by or about them, and compute the hash chain anew.
 
-    What was decided stays, of whom is forgotten.
+    The kind and the time of each decision are kept.
     """
     previous = ""
     entries = db.execute("SELECT id, at, actor, act, object FROM audit ORDER BY id").fetchall()

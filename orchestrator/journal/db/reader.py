@@ -1,4 +1,4 @@
-"""Looking at the journal from the thread of whoever asks."""
+"""Read-only access to the journal on the caller's thread."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,17 +12,18 @@ T = TypeVar("T")
 
 
 class JournalReader:
-    """Finds what is on disk, on the spot: a few queries take less than a way to another thread.
+    """A read-only connection that runs queries on the caller's thread.
 
-    It waits for no writer and sees everything whose commit somebody was told of.
+    A few queries take less time than a switch to the writer's thread. They wait for no writer and
+    see every commit that was reported to a caller.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a file that is open for writing."""
+        """Open a journal that a `Store` has open."""
         self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
 
     def __call__(self, work: Callable[..., T], *args: object) -> T:
-        """What ``work(db, *args)`` finds in one state of the journal; it must be short.
+        """Return ``work(db, *args)``, which sees one state of the journal and must be short.
 
         Raises:
             JournalError: the file is closed or cannot be read.
@@ -37,5 +38,5 @@ class JournalReader:
             raise JournalError(f"the journal cannot be read ({error})") from error
 
     def close(self) -> None:
-        """Look no more."""
+        """Close the connection."""
         self._db.close()

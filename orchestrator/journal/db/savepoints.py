@@ -1,4 +1,4 @@
-"""Work inside a transaction that may fail without taking the rest with it."""
+"""Work inside a transaction that may fail without failing the rest."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ import apsw
 
 @contextmanager
 def savepoint_or_rollback(db: apsw.Connection) -> Iterator[None]:
-    """What the block has written is taken back when it fails, and that is all that happens.
+    """Roll back what the block has written if it fails, and swallow its error.
 
     Raises:
-        apsw.Error: the database's own failure, with which the whole transaction may be gone.
+        apsw.Error: the database failed, and with it possibly the whole transaction.
     """
     try:
         with db:
             yield
     except apsw.Error:
         raise
-    except Exception:  # noqa: BLE001, S110 - whoever does the work again, alone, is told
+    except Exception:  # noqa: BLE001, S110 - the caller does the work again on its own, and gets the error
         pass

@@ -1,8 +1,8 @@
 """The journal's file: one connection, one writer thread, group commit.
 
-Whatever waits when the thread is free shares one ``BEGIN IMMEDIATE … COMMIT`` and therefore one
-fsync; each of several jobs runs in a savepoint, so that one that fails takes back only itself.
-A job's caller hears of it after the commit, never before.
+Jobs that wait when the thread is free share one ``BEGIN IMMEDIATE … COMMIT`` and so one fsync. Each
+of several jobs runs in a savepoint, so that a failure rolls back only its own job. A caller gets
+its result after the commit, never before.
 """
 
 import asyncio
@@ -24,24 +24,25 @@ from orchestrator.journal.db.reader import JournalReader
 from orchestrator.journal.migrations import migrate
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
-GROUP = 64  # jobs that share a commit at most; reliability.md §0 measured 32 as enough
-STATEMENTS = 512  # kept prepared: more than there are, as each that triggers costs 50 µs to prepare
+GROUP = 64  # most jobs that share a commit; beyond 32, a measurement showed no more throughput
+STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
 T = TypeVar("T")
 log = structlog.get_logger()
 
 
 class StorageFullError(JournalError):
-    """The disk is full: nothing was written, nothing may be acknowledged."""
+    """The disk is full: nothing was written, so nothing may be acknowledged."""
 
 
 class FencedError(JournalError):
-    """The row was changed by a newer owner; the caller must stop touching it."""
+    """A newer owner has changed the row; the caller must stop changing it."""
 
 
 class StorageFailedError(OrchestratorError):
-    """The disk failed while the journal was written, so what is on it is not known any more.
+    """The disk failed during a write, so the content of the file is unknown.
 
-    No `JournalError`: nobody may try again, the daemon has to end and open the file anew (F22).
+    This is not a `JournalError`: a caller must not try again. The daemon has to end, as only
+    opening the file anew shows what is on disk.
     """
 
     exit_code = ExitCode.IO
@@ -80,15 +81,15 @@ class _Job(Generic[T]):
 class Store:
     """The open journal. `transact`, `attempt` and `read` are the only ways in.
 
-    A full disk is waited out: whoever has nothing better to do uses `transact`. ``failure`` is set
-    once the disk has failed.
+    `transact` waits while the disk is full; `attempt` does not. ``failure`` is set once the disk
+    has failed.
     """
 
     def __init__(self, path: Path, retry: float = STORAGE_RETRY) -> None:
         """Open and migrate the file, then start the writer thread.
 
         Raises:
-            JournalError: it cannot be opened, is damaged, or is newer than this program.
+            JournalError: the file cannot be opened, is damaged, or is newer than this program.
         """
         self.path = path
         self.failure: StorageFailedError | None = None
@@ -103,15 +104,15 @@ class Store:
         self._thread.start()
 
     async def transact(self, work: Callable[..., T], *args: object) -> T:
-        """Run ``work(db, *args)`` in a transaction and return its value once that is on disk.
+        """Run ``work(db, *args)`` in a transaction and return its value once it is on disk.
 
-        While the disk is full it is tried again and again. A caller that is cancelled meanwhile
-        does not undo the work.
+        While the disk is full, the work is repeated every `STORAGE_RETRY` seconds. Cancelling the
+        caller does not undo the work.
 
         Raises:
             JournalError: the file is locked or closed.
             StorageFailedError: the disk failed, in this transaction or an earlier one.
-            Exception: whatever ``work`` raised; nothing of it was written.
+            Exception: raised by ``work``, which was rolled back.
         """
         while True:
             try:
@@ -120,7 +121,7 @@ class Store:
                 await anyio.sleep(self._retry)
 
     async def attempt(self, work: Callable[..., T], *args: object) -> T:
-        """Like `transact`, once.
+        """Run ``work(db, *args)`` like `transact`, but only once.
 
         Raises:
             StorageFullError: the disk is full; nothing was written.
@@ -147,21 +148,21 @@ class Store:
         return value
 
     async def failed(self) -> StorageFailedError:
-        """Wait until the disk fails; what was wrong with it."""
+        """Wait until the disk fails, and return the error."""
         await self._failed.wait()
         return self.failure or StorageFailedError("the journal cannot be used any more")
 
     def size(self) -> int:
-        """Bytes of the file and of what is still to be written back to it."""
+        """Return the size of the file and its write-ahead log in bytes."""
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def close(self) -> None:
-        """Finish what is queued and close the file."""
+        """Finish the queued jobs and close the file."""
         self._closed = True
         self._queue.put(None)
         self._thread.join()
-        self.read.close()  # before the other, which leaves no WAL behind if it is the last
+        self.read.close()  # first: the last connection to close removes the WAL
         self._db.close()
 
     def _serve(self) -> None:
@@ -178,7 +179,7 @@ class Store:
             for done in group:
                 done.error = broken or done.error
             for loop in {done.loop for done in group}:
-                with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+                with suppress(RuntimeError):  # the loop is closed, and its callers with it
                     loop.call_soon_threadsafe(_settle, [job for job in group if job.loop is loop])
             if not more:
                 return
@@ -188,7 +189,7 @@ def open_database(path: Path) -> apsw.Connection:
     """Open and migrate a journal file, readable by its owner alone.
 
     Raises:
-        JournalError: it cannot be opened, is damaged, or is newer than this program.
+        JournalError: the file cannot be opened, is damaged, or is newer than this program.
     """
     unclean = path.with_name(f"{path.name}-wal").exists()  # a clean end removes it
     try:
@@ -198,15 +199,15 @@ def open_database(path: Path) -> apsw.Connection:
     except (OSError, apsw.Error) as error:
         raise _cannot_open(path, error) from error
     try:
-        # Else SQLite plans many statements anew whenever they are given other values.
+        # Without this, SQLite plans many statements again for every new value.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        db.set_busy_timeout(5000)  # milliseconds: a backup tool may hold the file for a moment
+        db.set_busy_timeout(5000)  # milliseconds, for backup tools that lock the file briefly
         for pragma in (
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
             "journal_size_limit=67108864",
-            "temp_store=MEMORY",  # what a savepoint may have to take back needs no file
+            "temp_store=MEMORY",  # the undo data of savepoints stays in memory
         ):
             db.execute(f"PRAGMA {pragma}")
         if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
@@ -223,10 +224,10 @@ def open_database(path: Path) -> apsw.Connection:
 
 @contextmanager
 def reading(path: Path) -> Iterator[apsw.Connection]:
-    """The journal to look at, whether or not a daemon runs on it; one state for the whole block.
+    """Open a journal read-only, with or without a running daemon, in one state for the block.
 
     Raises:
-        JournalError: there is none, or it cannot be read.
+        JournalError: the file does not exist, or cannot be read.
     """
     if not path.exists():
         raise JournalError(f"{path}: there is no journal; start the daemon once")
@@ -247,9 +248,9 @@ def _cannot_open(path: Path, problem: object) -> JournalError:
 
 
 def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError | None:
-    """Run a group in one transaction; on a failed commit every job of it has failed.
+    """Run a group of jobs in one transaction; if the commit fails, all of them fail.
 
-    Returns the error after which the file must not be touched any more, if that happened.
+    Returns an error after which the file must not be used any more, or None.
     """
     try:
         db.execute("BEGIN IMMEDIATE")
@@ -280,20 +281,20 @@ def _settle(group: list[_Job[Any]]) -> None:
 
 
 def _run(db: apsw.Connection, job: _Job[Any], back: str) -> None:
-    """Do a job; ``back`` undoes it when it fails."""
+    """Run a job; the statement ``back`` undoes it if it fails."""
     changes = db.total_changes()
     try:
         job.value = job.work(db, *job.args)
         job.wrote = db.total_changes() > changes
     except (apsw.FullError, apsw.IOError, apsw.CorruptError):
-        raise  # the whole transaction is gone with it
-    except Exception as error:  # noqa: BLE001 - it is the caller's, who gets it
+        raise  # SQLite has rolled back the whole transaction
+    except Exception as error:  # noqa: BLE001 - the job's caller gets it
         job.error = error
         db.execute(back)
 
 
 def _pass(group: list[_Job[Any]], side: str) -> None:
-    """A boundary for each function that has written."""
+    """Pass a crash point for each function that has written."""
     for job in group:
         if job.wrote:
             failpoint(f"{job.work.__name__.lstrip('_')}:{side}")

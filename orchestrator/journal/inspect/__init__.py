@@ -1,1 +1,1 @@
-"""Reading the journal as a whole: traces, recent turns, and the invariants that always hold."""
+"""Views of the whole journal: traces, recent turns, and the invariants that always hold."""

@@ -1,7 +1,8 @@
-"""What must hold in every journal at every moment (reference/reliability.md §4.8, same numbers).
+"""The invariants that hold in every journal at every moment, as read-only checks.
 
-Each check reads alone and returns a sentence for every violation. What only the outside world can
-show (1, 4, 12, 13 and most of 6) and what is a property of several runs (18 to 22) is not here.
+They have the numbers of the manual. Missing are those that only the outside world can show (1, 4,
+12, 13, 16 and most of 6) and those about several runs of the daemon (18 to 22): the crash self-test
+and the tests check them.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,10 +13,10 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.turns import transcript
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, ToolResult
 
-Check = Callable[[apsw.Connection], list[str]]
-SENDING_MAX = 600_000  # milliseconds that a row may be on its way (invariant 11)
-STARVED = 60_000  # milliseconds beyond a turn's deadline after which a message waits too long (16)
+Check = Callable[[apsw.Connection], list[str]]  # returns a sentence for every violation
 
+# Invariant 2: an update, and a message with its edit date, is stored at most once for each bot and
+# chat.
 UPDATE_TWICE = """
 SELECT format('%s update %d of bot %s is stored %d times', channel, update_id, bot_id, count(*))
 FROM inbox WHERE update_id IS NOT NULL GROUP BY channel, bot_id, update_id HAVING count(*) > 1
@@ -23,6 +24,7 @@ UNION ALL
 SELECT format('%s message %s of chat %s is stored %d times', channel, message_id, chat_id, count(*))
 FROM inbox GROUP BY channel, bot_id, chat_id, message_id, edit_date, kind HAVING count(*) > 1"""
 
+# Invariant 3: a chat has at most one open turn, and its messages are claimed in order.
 ONE_TURN_IN_ORDER = """
 SELECT format('chat %s has %d open turns', chat_key, count(*)) FROM turn
 WHERE state IN('running','waiting') GROUP BY chat_key HAVING count(*) > 1
@@ -36,12 +38,14 @@ LEFT JOIN (SELECT number, min(id) AS claimed FROM transition
   ON first.number = a.id
 WHERE first.claimed IS NULL OR first.claimed > second.claimed"""
 
+# Invariant 5: a step that has ended never changes and never runs again.
 CHANGED_AFTER_THE_END = """
 SELECT format('step %s:%d changed after it was %s', turn_id, number, state)
 FROM transition AS ended WHERE kind = 'step' AND state IN('done','failed','unknown')
 AND EXISTS(SELECT 1 FROM transition AS later WHERE later.turn_id = ended.turn_id
   AND later.kind = 'step' AND later.number = ended.number AND later.id > ended.id)"""
 
+# Invariant 6: a `non_idempotent` call that may have run is never planned again.
 RUN_AGAIN = """
 SELECT format('tool %s (%s:%d) may have run and is to run again', name, step.turn_id, seq)
 FROM transition AS again JOIN step ON step.turn_id = again.turn_id AND seq = number
@@ -50,6 +54,7 @@ AND EXISTS(SELECT 1 FROM transition AS ran WHERE ran.turn_id = again.turn_id
   AND ran.kind = 'step' AND ran.number = again.number AND ran.id < again.id
   AND ran.state = 'intent')"""
 
+# Invariant 7: no effect without an earlier intent of an epoch that owned the turn.
 EFFECT_WITHOUT_INTENT = """
 SELECT format('tool %s (%s:%d) ran without an intent', name, turn_id, seq) FROM step
 WHERE kind = 'tool' AND state IN('done','unknown') AND t_intent IS NULL
@@ -58,11 +63,13 @@ SELECT format('tool %s (%s:%d) was run in epoch %d of a turn of epoch %d',
   name, turn_id, seq, step.epoch, turn.epoch)
 FROM step JOIN turn ON turn.id = turn_id WHERE step.epoch > turn.epoch"""
 
+# Invariant 8: every planned call has ended before its turn ends.
 CALL_WITHOUT_AN_END = """
 SELECT format('turn %s is %s, its call %d of %s is %s', turn_id, turn.state, seq, name, step.state)
 FROM step JOIN turn ON turn.id = turn_id
 WHERE turn.state NOT IN('running','waiting') AND step.state IN('planned','intent')"""
 
+# Invariant 10: a turn is `replied` if and only if its reply is in the outbox; its inbox row agrees.
 REPLY_AND_TURN_APART = """
 SELECT format('turn %s is %s without a message in the outbox', id, state) FROM turn
 WHERE state IN('replied','closed','dead') AND recipe <> 'subagent'
@@ -85,6 +92,7 @@ UNION ALL
 SELECT format('message %d is claimed by no turn', id) FROM inbox
 WHERE state = 'claimed' AND turn_id IS NULL"""
 
+# Invariant 11: every outbox row ends, and its turn closes with the last one.
 OUTBOX_WITHOUT_AN_END = """
 SELECT format('turn %s is closed, its message %d is %s', turn.id, outbox.id, outbox.state)
 FROM outbox JOIN turn ON turn.id = turn_id WHERE turn.state = 'closed'
@@ -94,11 +102,13 @@ SELECT format('turn %s is replied although all its messages have ended', id) FRO
 WHERE state = 'replied' AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id
   AND state NOT IN('delivered','unknown','abandoned','failed_permanent'))"""
 
+# Invariant 14: no open turn belongs to an older epoch.
 OLD_EPOCH = """
 SELECT format('turn %s is open in epoch %d, the journal is in epoch %s', id, epoch, v)
 FROM turn JOIN meta ON k = 'epoch'
 WHERE state IN('running','waiting') AND epoch <> CAST(v AS INTEGER)"""
 
+# Invariant 15: no message vanishes; its state is the last one of its history.
 VANISHED = """
 SELECT DISTINCT format('message %d has vanished', number) FROM transition
 WHERE kind = 'inbox' AND number NOT IN(SELECT id FROM inbox)
@@ -107,6 +117,7 @@ SELECT format('message %d is %s, which its history does not say', id, state) FRO
 WHERE state IS NOT (SELECT state FROM transition
   WHERE kind = 'inbox' AND number = inbox.id ORDER BY id DESC LIMIT 1)"""
 
+# Invariant 17: a message of a task belongs to a run of the task, and to one that fired once.
 FIRED_WITHOUT_A_RUN = """
 SELECT format('message %d is of a task, and no run of one', id) FROM inbox
 WHERE kind = 'task' AND id NOT IN(SELECT inbox_id FROM task_run WHERE inbox_id IS NOT NULL)
@@ -115,6 +126,7 @@ SELECT format('task %d ran at %d, its message %d is %s', task_id, scheduled_at, 
   inbox.state) FROM task_run JOIN inbox ON inbox.id = inbox_id
 WHERE task_run.state = 'ran' AND inbox.state <> 'done'"""
 
+# Subagents: the work of a subagent belongs to a call, and its result reaches the parent.
 WORK_WITHOUT_A_CALL = """
 SELECT format('message %d is the work of a subagent, and of no call', id) FROM inbox
 WHERE kind = 'subagent' AND id NOT IN(SELECT inbox_id FROM subagent_run)
@@ -124,34 +136,15 @@ FROM subagent_run AS run JOIN step ON step.turn_id = run.turn_id AND step.seq = 
 JOIN inbox ON inbox.id = inbox_id WHERE wait AND inbox.state IN('new','claimed')
 AND step.state NOT IN('planned','intent')
 UNION ALL
-SELECT format('subagent %s has a result and nobody was told', subagent_id) FROM subagent_run AS run
+SELECT format('subagent %s has a result and no report', subagent_id) FROM subagent_run AS run
 JOIN subagent ON subagent.id = subagent_id WHERE result IS NOT NULL AND NOT wait
 AND (failed OR NOT ifnull(json_extract(spec, '$.explicit'), 0)) AND NOT EXISTS(SELECT 1 FROM inbox
   WHERE kind = 'subagent_result' AND message_id = format('%s:%d', run.turn_id, run.seq))"""
 
-ON_ITS_WAY = """
-SELECT format('message %d has been %s for over ten minutes', id, state) FROM outbox
-WHERE state IN('sending','ph_sending') AND t_sending < ?"""
-
-STARVING = """
-SELECT format('message %d of chat %s waits since %d although no turn is open there', id, chat_key,
-  received_at) FROM inbox WHERE state = 'new' AND received_at < ?
-AND NOT EXISTS(SELECT 1 FROM turn WHERE turn.chat_key = inbox.chat_key
-  AND turn.state IN('running','waiting'))"""
-
 
 def violations(db: apsw.Connection) -> list[str]:
-    """Every violation, with the invariant's number in front."""
+    """Return a sentence for every violation, beginning with the invariant's name."""
     return [f"{name}: {sentence}" for name, check in CHECKS.items() for sentence in check(db)]
-
-
-def overdue(db: apsw.Connection, now: int, turn_milliseconds: int) -> list[str]:
-    """What has waited too long at ``now`` (invariants 11 and 16), while every agent is healthy."""
-    slow = db.execute(ON_ITS_WAY, (now - SENDING_MAX,))
-    starved = db.execute(STARVING, (now - turn_milliseconds - STARVED,))
-    return [f"invariant 11: {sentence}" for (sentence,) in slow] + [
-        f"invariant 16: {sentence}" for (sentence,) in starved
-    ]
 
 
 def _sql(query: str) -> Check:
@@ -162,16 +155,16 @@ def _sql(query: str) -> Check:
 
 
 def _transcripts(db: apsw.Connection) -> list[str]:
-    """Invariant 9: what a provider is given has exactly one result for each call, in order."""
+    """Check invariant 9: a conversation has one result for each call, in order."""
     found = []
     for (turn_id,) in db.execute("SELECT id FROM turn").fetchall():
         for step in transcript.recorded(db, str(turn_id)):
-            asked = [call.id for call in step.response.tool_calls]
-            given = [call.result.call_id if call.result else None for call in step.calls]
-            if len(given) != len(asked) or any(
-                result not in (None, call) for call, result in zip(asked, given, strict=True)
+            calls = [call.id for call in step.response.tool_calls]
+            results = [call.result.call_id if call.result else None for call in step.calls]
+            if len(results) != len(calls) or any(
+                result not in (None, call) for call, result in zip(calls, results, strict=True)
             ):
-                found.append(f"step {turn_id}:{step.seq} asked for {asked} and has {given}")
+                found.append(f"step {turn_id}:{step.seq} has calls {calls} and results {results}")
     for (session,) in db.execute("SELECT id FROM session").fetchall():
         bodies = db.execute("SELECT body FROM message WHERE session_id = ? ORDER BY id", (session,))
         if not _paired([MESSAGE.validate_json(body) for (body,) in bodies]):

@@ -1,4 +1,4 @@
-"""How many messages there are and the newest turns, for whoever looks at what the daemon does."""
+"""Counts of messages and the newest turns, for ``status``."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import apsw
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.turns import OPEN
 
-FEW = (  # messages that an index finds; an update is claimed by a turn that is open
+INDEXED = (  # conditions that an index answers; only open turns have claimed messages
     "state = 'new'",
     "state IN('dead','cancelled')",
     f"state = 'claimed' AND turn_id IN(SELECT id FROM turn WHERE {OPEN})",
@@ -16,7 +16,7 @@ FEW = (  # messages that an index finds; an update is claimed by a turn that is 
 
 @dataclass(frozen=True)
 class TurnSummary:
-    """A turn in a list; ``ms`` from its start to its reply, None while it is open."""
+    """A turn in a list; ``ms`` is the time from its start to its reply, None while it is open."""
 
     id: str
     agent_id: str
@@ -28,16 +28,21 @@ class TurnSummary:
 
 
 def counts(db: apsw.Connection) -> dict[str, int]:
-    """How many updates are in each state; those that are done are the rest of all."""
+    """Count the messages in each state.
+
+    The messages that are done are counted as the rest, as no index has them.
+    """
     sql = "SELECT state, count(*) FROM inbox WHERE {} GROUP BY state"
     states = dict.fromkeys(("new", "claimed", "done", "dead", "cancelled"), 0)
-    states |= {str(state): int(n) for few in FEW for state, n in db.execute(sql.format(few))}
+    states |= {
+        str(state): int(n) for where in INDEXED for state, n in db.execute(sql.format(where))
+    }
     every = int(db.execute("SELECT count(*) FROM inbox").get)
     return states | {"done": every - sum(states.values())}
 
 
 def turns(db: apsw.Connection, limit: int) -> list[TurnSummary]:
-    """The newest first."""
+    """Return the newest turns, newest first."""
     rows = db.execute(
         "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at FROM turn"
         " ORDER BY rowid DESC LIMIT ?",

@@ -1,4 +1,4 @@
-"""The trace of a message or a turn: every state it went through, read from the journal alone."""
+"""The trace of a message or a turn: every state that it went through."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from thinker.protocol.messages import AssistantMessage, Frozen, ToolResult, Usag
 from thinker.protocol.prompt_record import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace shows
-CANDIDATES = 20  # listed when a name is not clear
+CANDIDATES = 20  # matches that the error lists when a name is ambiguous
 
 
 class _Camel(Frozen):
@@ -24,10 +24,10 @@ class _Camel(Frozen):
 
 
 class TraceEvent(_Camel):
-    """One change of state; ``at`` in milliseconds since the epoch.
+    """One change of state; ``at`` in milliseconds since the Unix epoch.
 
-    ``number`` is the inbox or outbox id or the step's; ``ms`` is the time since the row's last
-    state.
+    ``number`` is the id of the inbox or outbox row, or the number of the step; ``ms`` is the time
+    since the row's previous state.
     """
 
     at: int
@@ -40,7 +40,7 @@ class TraceEvent(_Camel):
 
 
 class Trace(_Camel):
-    """What became of a message, or of one of its turns; ids and the events in order."""
+    """The history of a message or a turn: the ids of both, and the events in order."""
 
     messages: tuple[int, ...]
     turns: tuple[str, ...]
@@ -48,7 +48,7 @@ class Trace(_Camel):
 
 
 class RecordedPrompt(_Camel):
-    """A prompt that a turn's model was sent; ``at`` in milliseconds since the epoch."""
+    """A prompt sent to a turn's model; ``at`` in milliseconds since the Unix epoch."""
 
     turn_id: str
     at: int
@@ -56,10 +56,10 @@ class RecordedPrompt(_Camel):
 
 
 def find(db: apsw.Connection, name: str) -> Trace:
-    """The trace of an inbox id, a ``channel:message_id``, a turn's id or the beginning of one.
+    """Return the trace of an inbox id, a ``channel:message_id``, or a turn id or its beginning.
 
     Raises:
-        OrchestratorError: nothing has that name, or several things have.
+        OrchestratorError: the name matches nothing, or several messages and turns.
     """
     messages = _messages(db, name)
     turns = [
@@ -72,22 +72,22 @@ def find(db: apsw.Connection, name: str) -> Trace:
     ]
     if name in turns:
         turns = [name]
-    elif messages:  # a whole name beats the beginning of another one
+    elif messages:  # an exact match beats the beginning of a turn id
         turns = []
     if len(messages) + len(turns) > 1:
         known = [*map(_describe, messages), *(f"turn {turn}" for turn in turns)]
-        raise OrchestratorError(f"{name!r} is not clear; write one of\n" + "\n".join(known))
+        raise OrchestratorError(f"{name!r} is ambiguous; write one of\n" + "\n".join(known))
     if messages:
         return _of_message(db, messages[0].id)
     if turns:
         return _collect(db, _messages_of(db, turns[0]), turns)
     raise OrchestratorError(
-        f"nothing is called {name!r}; write a message's number, channel:message_id or a turn's id"
+        f"no message or turn matches {name!r}; write an inbox id, channel:message_id or a turn id"
     )
 
 
 def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
-    """What the models of a trace's turns were sent, oldest first."""
+    """Return the prompts sent in the turns of a trace, oldest first."""
     return [
         RecordedPrompt(turn_id=turn, at=at, prompt=PromptRecord.model_validate_json(body))
         for turn in trace.turns
@@ -102,12 +102,9 @@ def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
     by_number = name.isascii() and name.isdecimal() and len(name) < len(str(2**63))
     if not (colon or by_number):
         return []
-    rows = db.execute(
-        f"SELECT {inbox.COLUMNS} FROM inbox WHERE id = ? OR channel = ? AND message_id = ?"
-        " ORDER BY id LIMIT ?",
-        (int(name) if by_number else None, channel, message_id, CANDIDATES),
-    )
-    return [inbox.from_values(row) for row in rows]
+    where = "id = ? OR channel = ? AND message_id = ? ORDER BY id LIMIT ?"
+    number = int(name) if by_number else None
+    return inbox.select(db, where, number, channel, message_id, CANDIDATES)
 
 
 def _describe(row: InboxRow) -> str:
@@ -160,7 +157,7 @@ def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trac
 def _details(
     db: apsw.Connection, kind: str, number: int, turn_id: str | None, state: str
 ) -> Iterable[str]:
-    """What is worth knowing of a row when it reaches a state."""
+    """Yield what to show of a row when it reaches a state."""
     if kind == "inbox":
         return _inbox(db, number, turn_id, state)
     if kind == "outbox":
@@ -171,8 +168,7 @@ def _details(
 
 
 def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
-    (values,) = db.execute(f"SELECT {inbox.COLUMNS} FROM inbox WHERE id = ?", (number,))
-    row = inbox.from_values(values)
+    row = inbox.load(db, number)
     if state == "claimed":
         yield f"by turn {turn_id}"
     elif turn_id is None:
@@ -189,7 +185,7 @@ def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]
         yield f"agent {agent_id}, version {version}"
     elif state != "closed":
         yield f"stop reason {stop_reason}"
-        yield "the answer was repaired: it was cut or no JSON" if repaired else ""
+        yield "the answer was repaired: it was cut or not valid JSON" if repaired else ""
 
 
 def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
@@ -206,9 +202,9 @@ def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> 
         yield _excerpt(response(result).content)
         return
     yield f"tool {name}"
-    work = None if turn_id is None else subagents.of_call(db, turn_id, number)
-    if work is not None and state == "intent":
-        yield f"subagent {work.subagent_id}, message {work.inbox_id}"
+    run = None if turn_id is None else subagents.of_call(db, turn_id, number)
+    if run is not None and state == "intent":
+        yield f"subagent {run.subagent_id}, message {run.inbox_id}"
     if state == "planned":
         yield f"{side_effect} {_excerpt(args)}"
     elif state != "intent":

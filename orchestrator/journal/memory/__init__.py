@@ -1,1 +1,1 @@
-"""What agents remember: facts, profile, playbooks, and the searches over them and over messages."""
+"""The memory of agents: facts, profile and playbooks, and the search in them and in messages."""

@@ -1,4 +1,4 @@
-"""What facts mean, as vectors, and which of them are nearest to a question."""
+"""Embeddings of facts, and the search for the facts nearest to a text."""
 
 import math
 from collections.abc import Iterable
@@ -9,13 +9,13 @@ import apsw
 
 from thinker.protocol.vectors import RELEVANT, WIDTH, cosines, signs
 
-NEWEST = 5000  # facts that are looked at
-COMPARED = 100  # of those: the ones whose vectors are compared number by number (40 µs each)
+NEWEST = 5000  # facts that are compared by the signs of their vectors
+COMPARED = 100  # the most similar of those, compared by whole vectors (40 µs each)
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """What a text means to a model: vectors of others cannot be compared with it."""
+    """The embedding of a text; only vectors of the same model can be compared."""
 
     model: str
     vector: bytes
@@ -24,17 +24,17 @@ class Embedding:
 def nearest(
     db: apsw.Connection, agent_id: str, meaning: Embedding, limit: int, until: int
 ) -> dict[int, float]:
-    """The facts known at a time (milliseconds) that mean nearly the same, and how near they are.
+    """Return the relevant facts nearest to an embedding, and how near they are.
 
-    ``1 / (1 + distance)``, as annabelle.md §8 has it, of those that are relevant at all.
+    The score is ``1 / (1 + distance)``. Facts stored after ``until`` (milliseconds) are left out.
     """
     rows = db.execute(
         "SELECT fact_id, signs FROM fact_vector"
         " WHERE agent_id = ? AND model = ? AND dimensions = ? ORDER BY fact_id DESC LIMIT ?",
         (agent_id, meaning.model, len(meaning.vector) // WIDTH, NEWEST),
     )
-    asked = int.from_bytes(signs(meaning.vector))
-    alike = nsmallest(COMPARED, rows, key=lambda row: (asked ^ int.from_bytes(row[1])).bit_count())
+    query = int.from_bytes(signs(meaning.vector))
+    alike = nsmallest(COMPARED, rows, key=lambda row: (query ^ int.from_bytes(row[1])).bit_count())
     vectors = [
         row
         for number, _ in alike
@@ -50,7 +50,7 @@ def nearest(
 
 
 def discard(db: apsw.Connection, agent_id: str, meaning: Embedding) -> None:
-    """Forget an agent's vectors that cannot be compared with the ones that its model makes now."""
+    """Delete an agent's vectors that cannot be compared with those of its current model."""
     db.execute(
         "DELETE FROM fact_vector WHERE agent_id = ? AND (model <> ? OR dimensions <> ?)",
         (agent_id, meaning.model, len(meaning.vector) // WIDTH),
@@ -58,8 +58,8 @@ def discard(db: apsw.Connection, agent_id: str, meaning: Embedding) -> None:
 
 
 def lacking(db: apsw.Connection, agent_id: str, limit: int) -> list[tuple[int, str]]:
-    """Facts (ids and texts) without a vector, newest first."""
-    ((facts, vectors),) = db.execute(  # far quicker than to look for one when there is none
+    """Return facts (ids and texts) without a vector, newest first."""
+    ((facts, vectors),) = db.execute(  # far faster than a search when no vector is missing
         "SELECT (SELECT count(*) FROM fact WHERE agent_id = ?1),"
         " (SELECT count(*) FROM fact_vector WHERE agent_id = ?1)",
         (agent_id,),
@@ -78,7 +78,7 @@ def lacking(db: apsw.Connection, agent_id: str, limit: int) -> list[tuple[int, s
 def keep(
     db: apsw.Connection, agent_id: str, model: str, found: Iterable[tuple[int, str, bytes]]
 ) -> None:
-    """Keep vectors of facts (id, text, vector); one that says something else by now has none."""
+    """Store vectors of facts (id, text, vector), except of facts whose text has changed."""
     db.executemany(
         "INSERT OR REPLACE INTO fact_vector(fact_id, agent_id, model, dimensions, signs, vector)"
         " SELECT id, agent_id, ?, ?, ?, ? FROM fact WHERE agent_id = ? AND id = ? AND fact = ?",
@@ -90,5 +90,5 @@ def keep(
 
 
 def _distance(cosine: float) -> float:
-    """Between two vectors of length one."""
+    """Return the distance of two vectors of length one."""
     return math.sqrt(max(0.0, 2 - 2 * cosine))

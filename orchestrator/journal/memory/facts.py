@@ -1,4 +1,4 @@
-"""Memory: the facts that an agent keeps about its user."""
+"""Facts that an agent remembers about its user."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,21 +14,20 @@ from thinker.protocol.background import Category
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
-POOL = 3  # times the number wanted: what each kind of search brings to the ranking
-SIMILAR = 0.6  # of the smaller set of keywords; annabelle.md §8
-COMPARED = 20  # facts that a new one is compared with: those that share most with it
-COLUMNS = "id, fact, category, source, confidence, created_at, updated_at"
+POOL = 3  # times the limit: the results that each kind of search adds to the ranking
+SIMILAR = 0.6  # share of the smaller set of keywords that two similar facts have in common
+COMPARED = 20  # facts that a new one is compared with: the best matches of a search for its text
 
 
 class RefusedFactError(OrchestratorError):
-    """The text cannot be kept as a fact."""
+    """The text cannot be stored as a fact."""
 
 
 @dataclass(frozen=True)
 class Fact:
     """A sentence about the user; ``confidence`` from 0 to 1, times in milliseconds.
 
-    ``source`` is who said so: ``turn`` with a turn's id, or another part of the system.
+    ``source`` is its origin: ``turn`` with a turn's id, or another part of the system.
     """
 
     id: int
@@ -40,9 +39,12 @@ class Fact:
     updated_at: int
 
 
+COLUMNS = ", ".join(Fact.__dataclass_fields__)
+
+
 @dataclass(frozen=True)
 class Stored:
-    """What became of a fact; ``similar`` are others of its category that say nearly the same."""
+    """The result of storing a fact; ``similar`` are nearly equal facts of its category."""
 
     id: int
     new: bool
@@ -58,10 +60,10 @@ def store(
     now: int,
     confidence: float = 1.0,
 ) -> Stored:
-    """Keep a fact; one that is known is touched, not doubled.
+    """Store a fact; for a known one only the time of its update changes.
 
     Raises:
-        RefusedFactError: it has a secret in it.
+        RefusedFactError: the text contains a secret.
     """
     _check(fact)
     known = _id_of(db, agent_id, fact)
@@ -84,10 +86,10 @@ def store(
 
 
 def update(db: apsw.Connection, agent_id: str, fact: Fact, now: int) -> bool:
-    """Write a fact anew, found by its id; False when the agent has none of that id.
+    """Replace a fact, found by its id; return False if the agent has none of that id.
 
     Raises:
-        RefusedFactError: it has a secret in it, or another fact says just this.
+        RefusedFactError: the text contains a secret, or is that of another fact.
     """
     _check(fact.fact)
     if _id_of(db, agent_id, fact.fact) not in (None, fact.id):
@@ -101,13 +103,13 @@ def update(db: apsw.Connection, agent_id: str, fact: Fact, now: int) -> bool:
 
 
 def delete(db: apsw.Connection, agent_id: str, fact_id: int) -> bool:
-    """Forget a fact; False when the agent has none of that id."""
+    """Delete a fact; return False if the agent has none of that id."""
     db.execute("DELETE FROM fact WHERE agent_id = ? AND id = ?", (agent_id, fact_id))
     return db.changes() == 1
 
 
 def get(db: apsw.Connection, agent_id: str, fact_id: int) -> Fact | None:
-    """A fact of this agent by its id."""
+    """Return a fact of an agent by its id."""
     found = _load(db, agent_id, [fact_id])
     return found[0] if found else None
 
@@ -115,7 +117,7 @@ def get(db: apsw.Connection, agent_id: str, fact_id: int) -> Fact | None:
 def newest(
     db: apsw.Connection, agent_id: str, category: str | None, before: int, limit: int
 ) -> list[Fact]:
-    """The facts whose ids are below ``before``, newest first; all categories when it is None."""
+    """Return the facts with ids below ``before``, newest first; ``category`` None means all."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM fact WHERE agent_id = ? AND id < ?"
         " AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?",
@@ -132,11 +134,18 @@ def find(
     until: int = FOREVER,
     meaning: Embedding | None = None,
 ) -> list[Fact]:
-    """The facts known at a time (milliseconds) that best fit a text, best first.
+    """Return the facts that match a text best, best first.
 
-    When it is known what the text means, facts that mean nearly the same count as well.
-    Words are looked up by their stem. Where words are not separated (Chinese, Japanese) a trigram
-    index finds what the first cannot, and words of two characters are looked for in every fact.
+    Words are looked up by their stem. For scripts without spaces (Chinese, Japanese) a trigram
+    index finds what the first one cannot, and words of two characters are searched in every fact.
+
+    Args:
+        db: the journal.
+        agent_id: the owner of the facts.
+        text: the query.
+        limit: the most facts to return.
+        until: facts stored later are left out (milliseconds).
+        meaning: the embedding of the text; with it, facts with a near embedding match, too.
     """
     bounds = (until, POOL * limit)
     words = _match(db, "fact_words", agent_id, fulltext.words(text), bounds)
@@ -171,7 +180,7 @@ def _load(db: apsw.Connection, agent_id: str, ids: Iterable[int]) -> list[Fact]:
 def _match(
     db: apsw.Connection, table: str, agent_id: str, terms: list[str], bounds: tuple[int, int]
 ) -> dict[int, float]:
-    """Facts with one of the terms and how well they fit (BM25, turned so that more is better)."""
+    """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
     if not terms:
         return {}
     rows = db.execute(
@@ -186,7 +195,7 @@ def _match(
 def _scan(
     db: apsw.Connection, agent_id: str, terms: list[str], bounds: tuple[int, int]
 ) -> dict[int, float]:
-    """Facts with one of the terms anywhere, and with how many of them."""
+    """Return the facts that contain one of the terms anywhere, and how many they contain."""
     if not terms:
         return {}
     count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))

@@ -1,4 +1,4 @@
-"""Looking for what was said: full-text search over the messages of an agent's sessions."""
+"""Full-text search in the messages of an agent's sessions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import apsw
 
 from orchestrator.journal.memory import fulltext
 
-NEWEST = 2000  # messages that are looked through for words of two characters
+NEWEST = 2000  # messages that are searched for words of two characters
 
 
 @dataclass(frozen=True)
 class MessageHit:
-    """A message of a person (``user``) or of the agent (``assistant``); ``at`` in milliseconds."""
+    """A message of a user or of the agent (``assistant``); ``at`` in milliseconds."""
 
     id: int
     at: int
@@ -22,7 +22,7 @@ class MessageHit:
 
 
 def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[MessageHit]:
-    """The messages of all of an agent's chats that best fit a query, best first."""
+    """Return the messages of all chats of an agent that match a query best, best first."""
     pool = 3 * limit
     words = _match(db, "message_words", agent_id, fulltext.words(query), pool)
     parts: dict[int, float] = {}
@@ -56,7 +56,7 @@ def _match(
 
 
 def _scan(db: apsw.Connection, agent_id: str, terms: list[str], limit: int) -> dict[int, float]:
-    """The newest messages with one of the terms anywhere, and with how many of them."""
+    """Return the newest messages that contain one of the terms, and how many they contain."""
     if not terms:
         return {}
     count = " + ".join(["(instr(text, ?) > 0)"] * len(terms))

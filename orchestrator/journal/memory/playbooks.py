@@ -1,8 +1,7 @@
-"""Playbooks and skills of the journal: the defaults that ship with us, and what was made since.
+"""Playbooks and skills in the journal: the bundled defaults, and those made by agents and users.
 
-One with keywords is a playbook; one without is listed in the prompt and read on demand. An agent
-is given each default once: what people or agents then change stays changed, and deleted stays
-deleted.
+An entry with keywords is a playbook. One without is a skill, listed in the prompt and read on
+demand. An agent gets each default once; a changed or deleted default does not come back.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +19,7 @@ from orchestrator.settings import bundled
 from thinker.protocol.messages import Frozen, JsonObject
 from thinker.protocol.methods import ListedSkill
 
-MAX_BYTES = 2 * 1024 * 1024  # of all of an agent's, as they go to its worker with every turn
+MAX_BYTES = 2 * 1024 * 1024  # of all entries of an agent, as each turn sends them to its worker
 COLUMNS = (
     "id, name, description, instructions, keywords, priority, required_tools, enabled,"
     " source, created_at"
@@ -28,14 +27,15 @@ COLUMNS = (
 
 
 class PlaybookError(OrchestratorError):
-    """A playbook cannot be stored; the message says why."""
+    """A playbook or skill cannot be stored."""
 
 
 @dataclass(frozen=True)
 class StoredPlaybook:
     """A playbook or skill; ``keywords`` are lower case, times in milliseconds.
 
-    ``id`` means nothing until it is stored. ``source`` is "seed" or who made or last changed it.
+    ``id`` is meaningless until it is stored. ``source`` is ``seed`` or the author of the last
+    change.
     """
 
     id: int
@@ -64,7 +64,7 @@ _SEEDS = TypeAdapter(tuple[_Seed, ...])
 
 @lru_cache
 def defaults() -> tuple[StoredPlaybook, ...]:
-    """The playbooks that every agent begins with."""
+    """Return the bundled playbooks that every agent begins with."""
     seeds = _SEEDS.validate_json((bundled("prompts") / "playbooks.json").read_bytes())
     return tuple(
         StoredPlaybook(
@@ -84,7 +84,7 @@ def defaults() -> tuple[StoredPlaybook, ...]:
 
 
 def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
-    """Give an agent the defaults that it has never had."""
+    """Store the defaults that an agent has never had."""
     for playbook in _unseen(db, agent_id):
         db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
         if get(db, agent_id, playbook.name) is None:
@@ -92,7 +92,7 @@ def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
 
 
 def state(db: apsw.Connection, agent_id: str) -> bytes | None:
-    """A value that is another one whenever what the agent has is; None if it never had anything."""
+    """Return a value that changes with every change of an agent's playbooks; None without any."""
     sql = "SELECT state FROM playbook_state WHERE agent_id = ?"
     found: bytes | None = db.execute(sql, (agent_id,)).get
     return found
@@ -101,31 +101,31 @@ def state(db: apsw.Connection, agent_id: str) -> bytes | None:
 def every(
     db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)
 ) -> list[StoredPlaybook]:
-    """What an agent has, or will have at its next turn, by name, if a glob names it."""
+    """Return the entries that an agent has at its next turn and a glob matches, by name."""
     rows = db.execute(f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ?", (agent_id,))
     stored = [_read(row) for row in rows]
     names = {playbook.name for playbook in stored}
-    coming = [playbook for playbook in _unseen(db, agent_id) if playbook.name not in names]
-    return sorted(named(stored + coming, globs), key=lambda playbook: playbook.name)
+    unseeded = [playbook for playbook in _unseen(db, agent_id) if playbook.name not in names]
+    return sorted(named(stored + unseeded, globs), key=lambda playbook: playbook.name)
 
 
 def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[StoredPlaybook]:
-    """Those that a glob names."""
+    """Return the playbooks whose name a glob matches."""
     return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
 
 
 def get(db: apsw.Connection, agent_id: str, name: str) -> StoredPlaybook | None:
-    """An agent's playbook or skill by its name."""
+    """Return an agent's playbook or skill by its name."""
     query = f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ? AND name = ?"
     row = db.execute(query, (agent_id, name)).fetchone()
     return _read(row) if row else None
 
 
 def add(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
-    """Store a new one.
+    """Store a new playbook or skill.
 
     Raises:
-        PlaybookError: the name is taken, or it is all too much.
+        PlaybookError: the name is taken, or all together exceed `MAX_BYTES`.
     """
     if get(db, agent_id, playbook.name) is not None:
         raise PlaybookError(f"{playbook.name!r} exists already; change it with update_skill")
@@ -134,10 +134,10 @@ def add(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) 
 
 
 def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
-    """Write one anew, found by its id.
+    """Replace a playbook or skill, found by its id.
 
     Raises:
-        PlaybookError: it is all too much.
+        PlaybookError: all together exceed `MAX_BYTES`.
     """
     db.execute(
         "UPDATE playbook SET description = ?, instructions = ?, keywords = ?, priority = ?,"
@@ -160,13 +160,13 @@ def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: in
 
 
 def delete(db: apsw.Connection, agent_id: str, name: str) -> bool:
-    """Remove one for good, a default too; False when there is none of that name."""
+    """Delete a playbook or skill for good; return False if no entry has that name."""
     db.execute("DELETE FROM playbook WHERE agent_id = ? AND name = ?", (agent_id, name))
     return db.changes() == 1
 
 
 def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
-    """Those that are enabled and have keywords, as the worker reads them."""
+    """Return the enabled playbooks with keywords, in the format of the worker."""
     return tuple(
         {
             "id": item.id,
@@ -182,7 +182,7 @@ def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
 
 
 def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
-    """Those that are enabled and have no keywords."""
+    """Return the enabled skills, which have no keywords."""
     return tuple(
         ListedSkill(name=item.name, description=item.description)
         for item in playbooks
@@ -191,7 +191,10 @@ def listed(playbooks: Iterable[StoredPlaybook]) -> tuple[ListedSkill, ...]:
 
 
 def missing_tools(db: apsw.Connection, turns: int) -> list[tuple[str, str, str]]:
-    """Agent, playbook and tool: what matched playbooks needed in vain in the newest turns."""
+    """Return agent, playbook and tool for each tool that matched playbooks lacked lately.
+
+    ``turns`` is the number of the newest turns to search.
+    """
     rows = db.execute(
         "SELECT DISTINCT agent_id, tool.value, tool.key"
         " FROM (SELECT id, agent_id FROM turn ORDER BY rowid DESC LIMIT ?) AS turn"

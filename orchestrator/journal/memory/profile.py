@@ -1,4 +1,4 @@
-"""The profile: what an agent knows about its user in named fields, with every change kept.
+"""The profile: knowledge about an agent's user in named fields, with the history of changes.
 
 A path names a field: ``persona.system_prompt``, ``contacts[0].name``. The text at
 ``persona.system_prompt`` replaces the agent's base prompt.
@@ -30,12 +30,12 @@ _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 class ProfileError(OrchestratorError):
-    """A path or a value does not fit the profile; the message says what would."""
+    """A path or a value does not fit the profile."""
 
 
 @dataclass(frozen=True)
 class ProfileChange:
-    """One change of a field: its JSON before and after (None: nothing), who, when (ms)."""
+    """A change of a field; ``before`` and ``after`` as JSON, None for no value; ``at`` in ms."""
 
     path: str
     before: str | None
@@ -45,16 +45,16 @@ class ProfileChange:
 
 
 def keys_of(path: str) -> tuple[str | int, ...]:
-    """The keys of a path, names and list positions; none of an empty path.
+    """Split a path into names and list positions; an empty path has none.
 
     Raises:
-        ProfileError: it is no path.
+        ProfileError: the path is invalid.
     """
     keys: list[str | int] = []
     for part in path.strip().split(".") if path.strip() else ():
         segment = SEGMENT.fullmatch(part.strip())
         if segment is None:
-            raise ProfileError(f"{path!r} is no path; write one such as persona.name or pets[0]")
+            raise ProfileError(f"{path!r} is not a path; write one such as persona.name or pets[0]")
         keys += [segment[1].strip(), *map(int, re.findall(r"\d+", segment[2]))]
     if len(keys) > MAX_DEPTH:
         raise ProfileError(f"a path has at most {MAX_DEPTH} keys; choose a shorter one")
@@ -62,7 +62,7 @@ def keys_of(path: str) -> tuple[str | int, ...]:
 
 
 def lookup(profile: JsonValue, keys: Keys) -> JsonValue:
-    """The value at a path; None when there is none."""
+    """Return the value at a path, or None."""
     for key in keys:
         if isinstance(profile, dict) and isinstance(key, str):
             profile = profile.get(key)
@@ -74,13 +74,13 @@ def lookup(profile: JsonValue, keys: Keys) -> JsonValue:
 
 
 def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
-    """A profile with the value at a path; None takes it away.
+    """Return a copy of a profile with a value at a path; None removes the field.
 
-    Objects and lists on the way are made when nothing is there; a position just behind a list's
-    end makes it longer.
+    Missing objects and lists on the way are created; the position after the last one of a list
+    appends to it.
 
     Raises:
-        ProfileError: the path is empty, or something else stands in its way.
+        ProfileError: the path is empty, or leads through a value of another type.
     """
     if not keys:
         raise ProfileError("path is empty; name the field, such as persona.name")
@@ -97,7 +97,7 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
 
 
 def get(db: apsw.Connection, agent_id: str) -> JsonObject:
-    """The profile of an agent; empty when there is none."""
+    """Return the profile of an agent, empty by default."""
     body = db.execute("SELECT body FROM profile WHERE agent_id = ?", (agent_id,)).get
     return _OBJECT.validate_json(body) if isinstance(body, str) else {}
 
@@ -105,14 +105,14 @@ def get(db: apsw.Connection, agent_id: str) -> JsonObject:
 def update(
     db: apsw.Connection, agent_id: str, path: str, value: JsonValue, source: str, now: int
 ) -> JsonObject:
-    """Set the field at a path (None removes it), remember what it was, return the new profile.
+    """Set the field at a path (None removes it), store the change, and return the new profile.
 
     Raises:
-        ProfileError: path or value do not fit, or it is a secret.
+        ProfileError: the path or the value does not fit, or the value is a secret.
     """
     keys, profile = keys_of(path), get(db, agent_id)
     text = _json(value)
-    # Looked at with its path: "wifi.password" and "hunter2" are a secret only together.
+    # Checked with its path: "wifi.password" and "hunter2" are a secret only together.
     named = f"{keys[-1] if keys else ''}: {value}" if isinstance(value, str) else text
     if keys != PROMPT and (secret := secret_in(named) or secret_in(text)):
         raise ProfileError(f"this looks like {secret}; secrets are never remembered")
@@ -141,7 +141,7 @@ def update(
 
 
 def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
-    """Remove the field at a path, with no trace of it, if its value (JSON) is still this one."""
+    """Remove the field at a path without history, if its value (JSON) is still this one."""
     profile = get(db, agent_id)
     held = lookup(profile, keys_of(path))
     if held is None or _json(held) != value:
@@ -151,7 +151,7 @@ def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
 
 
 def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[ProfileChange]:
-    """The last changes, newest first."""
+    """Return the last changes, newest first."""
     rows = db.execute(
         "SELECT path, before, after, source, at FROM profile_change WHERE agent_id = ?"
         " ORDER BY id DESC LIMIT ?",
@@ -161,19 +161,23 @@ def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[ProfileChang
 
 
 def system_prompt(db: apsw.Connection, agent_id: str) -> str | None:
-    """``persona.system_prompt`` of the agent's profile, if it says something."""
+    """Return ``persona.system_prompt`` of an agent's profile, or None if it is empty."""
     prompt = lookup(get(db, agent_id), PROMPT)
     return prompt if isinstance(prompt, str) and prompt.strip() else None
 
 
 def _json(value: JsonValue) -> str:
-    """A value as it is stored; what could not be read again is refused here."""
+    """Return a value as JSON, if it can be read again.
+
+    Raises:
+        ProfileError: it is nested too deep, or not valid text.
+    """
     try:
         text = orjson.dumps(value).decode()
         _VALUE.validate_json(text)
     except (TypeError, ValueError) as error:
         raise ProfileError(
-            "the value is nested too deep, or is no text; make it simpler"
+            "the value is nested too deep, or not valid text; make it simpler"
         ) from error
     return text
 

@@ -1,4 +1,4 @@
-"""What the journal has for a turn's prompt, besides the conversation itself."""
+"""The memory for a turn's prompt: facts, profile, playbooks and skills."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from orchestrator.journal.memory.fact_vectors import Embedding
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
 
-MEMORIES = 5  # facts in the prompt; seed 002
-AGENTS = 256  # whose playbooks are kept as their turns are given them
+MEMORIES = 5  # facts in the prompt
+AGENTS = 256  # whose playbooks are cached
 
 
 @dataclass(frozen=True)
 class _Offer:
-    """What an agent's turns are given of playbooks in one state of them, if these globs name them.
+    """The playbooks and skills for an agent's turns, cached for one state and one set of globs.
 
-    ``since`` is when the newest was made, in milliseconds.
+    ``since`` is when the newest one was created, in milliseconds.
     """
 
     state: bytes | None
@@ -49,11 +49,16 @@ def load_prompt_memory(
     until: int = facts.FOREVER,
     meaning: Embedding | None = None,
 ) -> PromptMemory:
-    """What an agent knew at a time (milliseconds) that bears on a text.
+    """Return what an agent knew at a time that is relevant for a text.
 
-    ``globs`` are the agent's skills. The time is the turn's start: when a turn is resumed, what it
-    has stored itself must not change the prompt that it began with. ``meaning`` is what the text
-    means, if that is known.
+    Args:
+        db: the journal.
+        agent_id: the agent.
+        text: the user's message.
+        globs: the names of the agent's skills.
+        until: the start of the turn (milliseconds): entries that a resumed turn itself has stored
+            must not change its prompt.
+        meaning: the embedding of the text, if there is one.
     """
     offer = _offer(db, agent_id, tuple(globs), until)
     found = facts.find(db, agent_id, text, MEMORIES, until, meaning)
@@ -66,7 +71,7 @@ def load_prompt_memory(
 
 
 def _offer(db: apsw.Connection, agent_id: str, globs: tuple[str, ...], until: int) -> _Offer:
-    """The same for every turn until playbooks change: to read them costs more than all the rest."""
+    """Return an agent's playbooks, cached until they change, as reading them takes long."""
     state, kept = playbooks.state(db, agent_id), _offers.get(agent_id)
     if kept is not None and (kept.state, kept.globs) == (state, globs) and kept.since <= until:
         return kept

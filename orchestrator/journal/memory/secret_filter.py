@@ -1,7 +1,7 @@
-"""What must not be remembered: secrets, which a prompt would send to a model again and again.
+"""Recognition of secrets, which must not be remembered and sent to models with every prompt.
 
-A pure check of text. It knows keys and tokens by the form that their issuers give them, and
-passwords by what stands before them; it cannot know a password that is only called by its value.
+Keys and tokens are recognized by the format of their issuers, and passwords by the words before
+them. A password without such words is not recognized.
 """
 
 import re
@@ -28,7 +28,7 @@ RULES = (
         re.compile(
             r"(?:pass(?:word|wd|code|phrase)|\bpwd|\bpin(?: code)?|secret|token|credentials?"
             r"|(?:api|access|account|private|secret|encryption)[ _-]?key)s?\b['\"]?"
-            # Said with "is", only a word that looks like one: "the password is easy" is no secret.
+            # After "is", only a word that looks like a secret: "the password is easy" is harmless.
             r"(?:\s*[:=]\s*\S|\s+(?:is|was)\s+['\"]?(?=\S*[\d!@#$%^&*])\S{4,})",
             re.IGNORECASE,
         ),
@@ -40,7 +40,7 @@ CARD_DIGITS = range(13, 20)
 
 
 def secret_in(text: str) -> str | None:
-    """What kind of secret a text has; None when it may be kept."""
+    """Return the kind of secret that a text contains, or None."""
     return next(_found(text), None)
 
 
@@ -53,6 +53,6 @@ def _found(text: str) -> Iterator[str]:
 
 
 def _luhn(digits: list[int]) -> bool:
-    """Whether the check digit of ISO/IEC 7812 is right."""
+    """Return whether the check digit of ISO/IEC 7812 is right."""
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

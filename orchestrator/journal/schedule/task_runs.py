@@ -1,8 +1,8 @@
 """Runs of scheduled tasks: one for each instant at which a task was due.
 
-``due → ran | failed``, or ``missed`` or ``skipped``. Firing is one transaction: the runs, an inbox
-row for each that is to run, and the task's next instant; so nothing fires twice, and nothing that
-fired is lost.
+``due → ran | failed``, or ``missed`` or ``skipped``. Firing a task is one transaction, with its
+runs, an inbox row for each due run, and the task's next instant, so that no instant fires twice and
+none is lost.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide
 from orchestrator.schedules.times import MINUTE, following, passed, realigned
 
-LANE = "task/"  # begins the lane of a task: its own runs wait for each other, no chat waits for it
+LANE = "task/"  # begins the name of a task's queue: runs wait for each other, and no chat for them
 SUCCESS = frozenset({"done", "max_steps", "max_tokens", "length"})  # stop reasons with an outcome
-TOO_MANY = "nobody was there; so were later ones, which are too many to list"
+TOO_MANY = "no daemon was running; later instants were missed too, too many to list"
 
 
 @dataclass(frozen=True)
 class TaskRun:
-    """One instant at which a task was due."""
+    """A run of a task; ``scheduled_at`` and ``ended_at`` in milliseconds."""
 
     task_id: int
     scheduled_at: int
@@ -38,7 +38,7 @@ class TaskRun:
 
 
 def due(db: apsw.Connection, now: int) -> list[int]:
-    """The tasks whose instant has come, the longest waiting first."""
+    """Return the ids of the tasks that are due, the longest waiting first."""
     return [
         int(task)
         for (task,) in db.execute(
@@ -48,16 +48,16 @@ def due(db: apsw.Connection, now: int) -> list[int]:
 
 
 def next_due(db: apsw.Connection) -> int | None:
-    """The next instant of all."""
+    """Return the next instant of all tasks (milliseconds)."""
     found = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
     return found if isinstance(found, int) else None
 
 
 def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
-    """Everything that has come of a task, in one transaction; whether anything is to run."""
+    """Turn all past instants of a task into runs; return whether any of them is due."""
     task = tasks.load(db, task_id)
     if task.state != "active" or task.next_at is None or task.next_at > now:
-        return False  # it was changed meanwhile
+        return False  # it was changed in the meantime
     trigger, zone = task.spec.parsed, task.spec.zone
     instants = passed(trigger, zone, task.next_at, now)
     (unfinished,) = db.execute(
@@ -86,10 +86,10 @@ def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
 
 
 def run_now(db: apsw.Connection, task_id: int, now: int) -> None:
-    """Run a task at an operator's word, beside its schedule.
+    """Run a task now, for an operator, besides its schedule.
 
     Raises:
-        OrchestratorError: there is none.
+        OrchestratorError: there is no such task.
     """
     _start(db, tasks.load(db, task_id), now, now)
     audit.record(db, "operator", "ran", f"task {task_id}", now)
@@ -106,16 +106,16 @@ def _record(
 
 
 def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
-    """An inbox row and its run; nothing if this instant has been fired (the clock went back)."""
+    """Store an inbox row and its run, unless the instant was fired before the clock went back."""
     known = db.execute(
         "SELECT 1 FROM task_run WHERE task_id = ? AND scheduled_at = ?", (task.id, at)
     ).get
     if known is not None:
         return
     name = f"{task.id}@{at}"
-    order = InternalMessage(inbox.TASK, name, task.name, task.agent_id, task.spec.instructions)
-    lane = f"{LANE}{task.agent_id}/{task.id}"
-    row = internal_messages.post(db, _address(db, task), order, now, lane)
+    message = InternalMessage(inbox.TASK, name, task.name, task.agent_id, task.spec.instructions)
+    queue = f"{LANE}{task.agent_id}/{task.id}"
+    row = internal_messages.post(db, _address(db, task), message, now, queue)
     db.execute(
         "INSERT INTO task_run(task_id, scheduled_at, state, inbox_id, created_at)"
         " VALUES(?,?,'due',?,?)",
@@ -124,16 +124,17 @@ def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
 
 
 def _address(db: apsw.Connection, task: Task) -> Address:
-    """The chat that is told; else a console chat that nobody reads, which keeps the outcome."""
+    """Return the chat to notify, or a console chat of the task that only keeps the outcome."""
     notify = task.spec.notify
     found = notify and sessions.address(db, task.agent_id, notify.channel, notify.chat_id)
     return found or Address("console", "local", f"{inbox.TASK}-{task.id}")
 
 
 def settle(db: apsw.Connection, now: int) -> bool:
-    """Note how runs have ended since the last time; whether any had.
+    """Store how runs have ended since the last call; return whether any had.
 
-    A failure delays the task; the fifth in a row switches it off, and its chat is told.
+    A failure delays the task; after `MAX_FAILURES` in a row it is disabled, with a notice to its
+    chat.
     """
     query = db.execute(
         "SELECT task_run.task_id, scheduled_at, inbox.turn_id, inbox.state,"
@@ -161,12 +162,12 @@ def settle(db: apsw.Connection, now: int) -> bool:
 
 
 def _result(db: apsw.Connection, turn_id: str) -> str:
-    """What a task said at its end, or its one call answered."""
+    """Return the answer of a task's last step, or the results of its calls."""
     recorded = transcript.recorded(db, turn_id)
     if not recorded:
         return ""
-    said = [call.result.content for call in recorded[-1].calls if call.result is not None]
-    return recorded[-1].response.content or "\n".join(said)
+    results = [call.result.content for call in recorded[-1].calls if call.result is not None]
+    return recorded[-1].response.content or "\n".join(results)
 
 
 def _count(db: apsw.Connection, task: Task, error: str | None, now: int) -> None:
@@ -184,14 +185,14 @@ def _count(db: apsw.Connection, task: Task, error: str | None, now: int) -> None
 
 
 def realign(db: apsw.Connection, now: int) -> None:
-    """After the clock went back: no task waits longer than its schedule says."""
+    """Move next instants forward after the clock went back, so that no task waits too long."""
     for task in tasks.select(db, "state = 'active' AND next_at > ?", now):
         next_at = realigned(task.spec.parsed, task.spec.zone, task.next_at or now, now)
         db.execute("UPDATE task SET next_at = ? WHERE id = ?", (next_at, task.id))
 
 
 def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
-    """The newest runs of a task first."""
+    """Return the newest runs of a task, newest first."""
     rows = db.execute(
         "SELECT task_id, scheduled_at, task_run.state, note, result, turn_id, task_run.ended_at"
         " FROM task_run LEFT JOIN inbox ON inbox.id = inbox_id WHERE task_id = ?"
@@ -202,7 +203,7 @@ def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Task:
-    """The task that a turn runs."""
+    """Return the task that a turn runs."""
     return tasks.select(
         db,
         "id = (SELECT task_id FROM task_run JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?)",

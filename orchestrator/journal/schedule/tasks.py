@@ -1,7 +1,7 @@
 """Scheduled tasks.
 
-A task is ``active``, ``disabled`` (by its operator, or after failures), ``done`` (it was to run
-once) or ``cancelled``.
+A task is ``active``, ``disabled`` (by an operator, or after failures), ``done`` (it has no instant
+left) or ``cancelled``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,12 @@ from orchestrator.journal.db import audit
 from orchestrator.schedules.specs import Source, TaskSpec
 from orchestrator.schedules.times import first, following
 
-MAX_TASKS = 100  # of one agent that a tool may schedule
-COLUMNS = (
-    "id, agent_id, name, source, spec, digest, state, note, failures, not_before, next_at,"
-    " created_at"
-)
+MAX_TASKS = 100  # of one agent, before a tool may schedule no more
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task; ``next_at`` None when it will not run by itself."""
+    """A task, times in milliseconds; ``next_at`` None: it has no instant to come."""
 
     id: int
     agent_id: str
@@ -39,16 +35,19 @@ class Task:
     created_at: int
 
 
+COLUMNS = ", ".join(Task.__dataclass_fields__)
+
+
 def add(db: apsw.Connection, agent_id: str, spec: TaskSpec, now: int) -> Task:
-    """Schedule a task for an agent's own tool call.
+    """Schedule a task for a tool call of an agent.
 
     Raises:
-        OrchestratorError: its name is taken, or the agent has too many.
+        OrchestratorError: the name is taken, or the agent has too many tasks.
     """
-    mine = of_agent(db, agent_id)
-    if len(mine) >= MAX_TASKS:
+    known = of_agent(db, agent_id)
+    if len(known) >= MAX_TASKS:
         raise OrchestratorError(f"there are {MAX_TASKS} tasks already; cancel one first")
-    for task in mine:
+    for task in known:
         if task.name == spec.name:
             raise OrchestratorError(
                 f"a task {spec.name!r} exists (id {task.id}); cancel it or choose another name"
@@ -69,18 +68,17 @@ def _insert(
 
 
 def sync(
-    db: apsw.Connection, agent_id: str, wanted: Mapping[str, tuple[str, TaskSpec]], now: int
+    db: apsw.Connection, agent_id: str, specs: Mapping[str, tuple[str, TaskSpec]], now: int
 ) -> None:
-    """Bring an agent's tasks of skills to what its files say: name → (digest, task).
+    """Update the tasks of an agent's skills to what the files say: name → (digest, task).
 
-    What an operator or failures have disabled stays so; a schedule that did not change keeps its
-    next instant.
+    A disabled task stays disabled; an unchanged schedule keeps its next instant.
     """
     known = {
         task.name: task
         for task in select(db, "agent_id = ? AND source = 'skill' ORDER BY id", agent_id)
     }
-    for name, (digest, spec) in wanted.items():
+    for name, (digest, spec) in specs.items():
         task = known.pop(name, None)
         if task is None:
             _insert(db, agent_id, "skill", spec, digest, now)
@@ -88,11 +86,11 @@ def sync(
             _renew(db, task, digest, spec, now)
     for task in known.values():
         if task.state != "cancelled":
-            end(db, task.id, "cancelled", "its skill has no schedule any more, or is gone")
+            end(db, task.id, "cancelled", "its skill has no schedule any more, or was removed")
 
 
 def forget_agents(db: apsw.Connection, agents: frozenset[str]) -> None:
-    """Cancel the skills' tasks of all agents but these."""
+    """Cancel the tasks of skills of all agents except these."""
     for task in select(db, "source = 'skill' AND state IN('active','disabled')"):
         if task.agent_id not in agents:
             end(db, task.id, "cancelled", "its agent was removed")
@@ -110,10 +108,10 @@ def _renew(db: apsw.Connection, task: Task, digest: str, spec: TaskSpec, now: in
 
 
 def load(db: apsw.Connection, task_id: int) -> Task:
-    """A task by its number.
+    """Return a task by its id.
 
     Raises:
-        OrchestratorError: there is none.
+        OrchestratorError: there is no such task.
     """
     found = select(db, "id = ?", task_id)
     if not found:
@@ -122,20 +120,20 @@ def load(db: apsw.Connection, task_id: int) -> Task:
 
 
 def listed(db: apsw.Connection) -> list[Task]:
-    """The tasks that run or could, by agent."""
+    """Return the active and disabled tasks, by agent."""
     return select(db, "state IN('active','disabled') ORDER BY agent_id, id")
 
 
 def of_agent(db: apsw.Connection, agent_id: str) -> list[Task]:
-    """An agent's tasks that run or could."""
+    """Return the active and disabled tasks of an agent."""
     return select(db, "state IN('active','disabled') AND agent_id = ? ORDER BY id", agent_id)
 
 
 def enable(db: apsw.Connection, task_id: int, now: int) -> None:
-    """Switch a task on, with its failures forgotten; it goes on with what comes from now on.
+    """Enable a task with its failures reset; it continues with its next instant after ``now``.
 
     Raises:
-        OrchestratorError: there is none, or its only instant is past.
+        OrchestratorError: there is no such task, or it has no instant to come.
     """
     task = load(db, task_id)
     if task.state == "active":
@@ -158,29 +156,29 @@ def enable(db: apsw.Connection, task_id: int, now: int) -> None:
 
 
 def disable(db: apsw.Connection, task_id: int, now: int) -> None:
-    """Switch a task off until it is enabled.
+    """Disable a task until it is enabled.
 
     Raises:
-        OrchestratorError: there is none that runs.
+        OrchestratorError: there is no such task, or it is not active.
     """
     if load(db, task_id).state != "active":
-        raise OrchestratorError(f"task {task_id} does not run; see 'orchestrator tasks list'")
+        raise OrchestratorError(f"task {task_id} is not active; see 'orchestrator tasks list'")
     end(db, task_id, "disabled", "by the operator")
     audit.record(db, "operator", "disabled", f"task {task_id}", now)
 
 
 def cancel(db: apsw.Connection, task: Task) -> None:
-    """End a task at its agent's word; one of a skill is disabled, as its file is still there."""
+    """End a task for its agent; a skill's task is disabled, because its file still exists."""
     end(db, task.id, "disabled" if task.source == "skill" else "cancelled", "by the agent")
 
 
 def end(db: apsw.Connection, task_id: int, state: str, note: str) -> None:
-    """Leave a task in a state in which it does not run, and say why."""
+    """Put a task into a state in which it does not run; ``note`` is the reason."""
     db.execute("UPDATE task SET state = ?, note = ? WHERE id = ?", (state, note, task_id))
 
 
 def select(db: apsw.Connection, where: str, *values: object) -> list[Task]:
-    """The tasks of which ``where`` holds."""
+    """Return the tasks that match a condition."""
     rows = db.execute(f"SELECT {COLUMNS} FROM task WHERE {where}", values)
     return [_task(values) for values in list(rows)]
 

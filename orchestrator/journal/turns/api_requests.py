@@ -1,8 +1,7 @@
-"""Requests of programs over HTTP: a message of the channel ``api`` each, and what it came to.
+"""HTTP requests of programs: each is a message of the channel ``api``, with its outcome.
 
-A request that goes on from another one stands in its line. What came before it is read from the
-requests themselves, so that a client that keeps its own history and one that leaves it to us are
-the same case.
+A request that continues another one is in the same queue. The conversation before a request is read
+from the earlier requests, so that it makes no difference whether the client or the server keeps it.
 """
 
 from collections.abc import Sequence
@@ -29,14 +28,14 @@ from thinker.protocol.messages import (
 from thinker.protocol.methods import RequestOptions, StopReason, TurnResult
 
 CHANNEL = "api"
-LANE = "api/"  # begins the line of a conversation
-HANDED_BACK = "handed back to the program that asked"  # what stands for the result of such a call
+LANE = "api/"  # begins the name of a conversation's queue
+HANDED_BACK = "handed back to the client"  # stored as the result of a call that the client runs
 COLUMNS = "request.id, previous_id, body, outcome, target, turn_id"
 JOINED = "request JOIN inbox ON inbox.id = inbox_id"
 
 
 class Body(Frozen):
-    """What was asked, in our shapes. ``store`` is whether other requests may go on from it."""
+    """A request in the types of the worker; ``store``: whether other requests may continue it."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -47,7 +46,7 @@ class Body(Frozen):
 
 
 class HandedCall(Frozen):
-    """A call for the program to run; ``arguments`` is JSON text."""
+    """A call for the client to run; ``arguments`` is JSON text."""
 
     id: str
     name: str
@@ -55,9 +54,9 @@ class HandedCall(Frozen):
 
 
 class Outcome(Frozen):
-    """What a request came to; ``error`` says why ``text`` is no answer.
+    """The outcome of a request; ``error`` is the reason if there is no answer.
 
-    ``repaired`` is one that was made from an answer that was cut or no JSON.
+    ``repaired``: whether ``text`` was made from an answer that was cut or not valid JSON.
     """
 
     text: str
@@ -70,7 +69,7 @@ class Outcome(Frozen):
 
 @dataclass(frozen=True)
 class NewRequest:
-    """A request before it is stored; ``user`` is the program's name for whoever it asks for."""
+    """A request that is not stored yet; ``user`` is the client's name of its end user."""
 
     id: str
     agent_id: str
@@ -83,7 +82,7 @@ class NewRequest:
 
     @property
     def own_chat(self) -> str | None:
-        """The line in which it stands alone; None if it stands in one with others."""
+        """The chat of a request without a conversation; None if it continues others."""
         alone = self.previous_id is None and self.conversation is None
         return inbox.chat_key(CHANNEL, "local", self.id, None) if alone else None
 
@@ -102,7 +101,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a request is: its message's state, its turn's ``wait``, its outcome, its error."""
+    """The state and error of a request's message, the ``wait`` of its turn, and its outcome."""
 
     state: str
     wait: str | None
@@ -111,19 +110,21 @@ class Progress:
 
 
 class KeyReusedError(OrchestratorError):
-    """An Idempotency-Key that stands for another request already."""
+    """An Idempotency-Key that was used for a different request."""
 
 
 class UnknownPreviousError(OrchestratorError):
-    """A request to go on from that does not exist, or was not to be kept."""
+    """The previous request does not exist, or was sent with ``store: false``."""
 
 
 def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
-    """T1: store a request; its id and time (milliseconds), or those of one with the same key.
+    """Store a request (T1), unless one with its key is stored already.
+
+    Returns the id and time (milliseconds) of the stored request.
 
     Raises:
-        KeyReusedError: the key stands for something else.
-        UnknownPreviousError: there is nothing to go on from.
+        KeyReusedError: the key was used for a different request.
+        UnknownPreviousError: the previous request is not stored.
     """
     if new.idem_key is not None:
         query = f"SELECT request.id, digest, received_at FROM {JOINED} WHERE idem_key = ?"
@@ -132,7 +133,7 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
             if found[1] != new.digest:
                 raise KeyReusedError("this Idempotency-Key was used for a different request")
             return str(found[0]), int(found[2])
-    previous, lane = _place(db, new)
+    previous, queue = _place(db, new)
     message = InboundMessage(
         channel=CHANNEL,
         bot_id="local",
@@ -144,7 +145,7 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
         private=False,
         target=new.agent_id,
     )
-    row = inbox.store(db, Arrival(message), now, lane)
+    row = inbox.store(db, Arrival(message), now, queue)
     db.execute(
         "INSERT INTO request(inbox_id, id, idem_key, digest, previous_id, conversation, body)"
         " VALUES(?,?,?,?,?,?,?)",
@@ -162,7 +163,7 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
 
 
 def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None]:
-    """The request before, and the line to stand in: its line, or that of the conversation."""
+    """Return the previous request, and its queue or that of the conversation."""
     if new.previous_id is not None:
         query = f"SELECT chat_key, body, target FROM {JOINED} WHERE request.id = ?"
         found = db.execute(query, (new.previous_id,)).fetchone()
@@ -180,12 +181,12 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
         " ORDER BY inbox_id DESC LIMIT 1",
         (new.conversation, new.agent_id),
     ).get
-    lane = f"{LANE}{new.agent_id}/{new.conversation}"
-    return (None if before is None else str(before)), lane
+    queue = f"{LANE}{new.agent_id}/{new.conversation}"
+    return (None if before is None else str(before)), queue
 
 
 def progress(db: apsw.Connection, request_id: str) -> Progress:
-    """How far a stored request is."""
+    """Return the progress of a stored request."""
     (found,) = db.execute(
         f"SELECT inbox.state, wait, outcome, inbox.error FROM {JOINED}"
         " LEFT JOIN turn ON turn.id = turn_id WHERE request.id = ?",
@@ -196,19 +197,19 @@ def progress(db: apsw.Connection, request_id: str) -> Progress:
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Request | None:
-    """The request that a turn answers, if it answers one."""
+    """Return the request that a turn answers, if it answers one."""
     return _select(db, "turn_id = ? AND after_step IS NULL", turn_id)
 
 
 def of_id(db: apsw.Connection, request_id: str) -> Request | None:
-    """A stored request."""
+    """Return a stored request."""
     return _select(db, "request.id = ?", request_id)
 
 
 def hand_back(
     db: apsw.Connection, turn: Turn, tools: Sequence[ToolSpec], now: int
 ) -> tuple[HandedCall, ...]:
-    """Within T6: the calls that the program is to run; their being told is their effect."""
+    """Finish the planned calls of a client's tools, within T6, and return them for the client."""
     names = {tool.name for tool in tools}
     rows = list(
         db.execute(
@@ -230,7 +231,7 @@ def hand_back(
 
 
 def end(db: apsw.Connection, turn: Turn, outcome: Outcome, now: int) -> None:
-    """Note what a request came to; its session, which holds nothing, ends with it."""
+    """Store the outcome of a request, and end its session, which has no messages."""
     db.execute(
         "UPDATE request SET outcome = ? WHERE inbox_id IN(SELECT id FROM inbox WHERE turn_id = ?)",
         (outcome.model_dump_json(), turn.id),
@@ -239,7 +240,7 @@ def end(db: apsw.Connection, turn: Turn, outcome: Outcome, now: int) -> None:
 
 
 def outcome(result: TurnResult, text: str, calls: Sequence[HandedCall] = ()) -> Outcome:
-    """What a turn came to, for the program that asked."""
+    """Return the outcome of a turn for the client."""
     return Outcome(
         text=text,
         stop_reason=result.stop_reason,
@@ -251,13 +252,13 @@ def outcome(result: TurnResult, text: str, calls: Sequence[HandedCall] = ()) -> 
 
 
 def public_id(turn_id: str, seq: int) -> str:
-    """A call's id outside: those of models repeat."""
+    """Return the id of a call for clients, as the ids of models are not unique."""
     return f"call_{turn_id}_{seq}"
 
 
 def _newest(messages: Sequence[Message]) -> str:
-    said = (message for message in reversed(messages) if isinstance(message, UserMessage))
-    return next(said, UserMessage(content="")).content
+    users = (message for message in reversed(messages) if isinstance(message, UserMessage))
+    return next(users, UserMessage(content="")).content
 
 
 def _outcome(body: str | None) -> Outcome | None:

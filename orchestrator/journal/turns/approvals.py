@@ -1,8 +1,8 @@
-"""Approvals: what a person was asked about a call, and what they said.
+"""Approvals: an operator's decisions about calls.
 
-``pending → granted → used``, or ``denied``. An approval stands for one call of one turn with
-exactly its arguments, until it expires; it is used up in the same transaction as T4, so however
-many processes try, one of them runs the call.
+``pending → granted → used``, or ``denied``. An approval is valid for one call of one turn with
+exactly its arguments, until it expires. T4 uses it up in the same transaction, so that only one of
+several processes can run the call (invariant 18).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.steps import Call
 
 LIFETIME = 86_400_000  # milliseconds: a day for the operator to answer
-REPEAT_WINDOW = 86_400_000  # milliseconds in which an unknown call is not repeated unasked (§4.4)
+REPEAT_WINDOW = 86_400_000  # milliseconds in which repeating an unknown call needs an approval
 COLUMNS = (
     "approval.id, code, approval.turn_id, approval.seq, reason, approval.state, expires,"
     " step.name, step.args, turn.agent_id, turn.chat_key"
@@ -27,7 +27,7 @@ JOINED = (
 
 @dataclass(frozen=True)
 class Approval:
-    """One question; ``expires`` in milliseconds, ``arguments`` as JSON."""
+    """An approval of a call; ``expires`` in milliseconds, ``arguments`` as JSON."""
 
     id: int
     code: str
@@ -43,7 +43,7 @@ class Approval:
 
 
 def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tuple[Approval, bool]:
-    """The question about a call, and whether it is new (so that somebody has to be told)."""
+    """Return the approval of a call, created if necessary, and whether it is new."""
     db.execute(
         "INSERT OR IGNORE INTO approval(code, turn_id, seq, args_hash, reason, state, asked_at,"
         " expires) SELECT ?, turn_id, seq, args_hash, ?, 'pending', ?, ? FROM step"
@@ -59,7 +59,7 @@ def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tu
 
 
 def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) -> Approval | None:
-    """Answer a question that waits; None when there is none with this code, or it expired."""
+    """Grant or deny a pending approval; None if none has this code, or it expired."""
     state = "granted" if granted else "denied"
     db.execute(
         "UPDATE approval SET state = ?, decided_at = ?, by_user = ?"
@@ -75,7 +75,7 @@ def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) 
 
 
 def use(db: apsw.Connection, call: Call, now: int) -> bool:
-    """Use up the approval of a call; False when it holds none."""
+    """Use up the approval of a call; False if it has no valid one."""
     db.execute(
         "UPDATE approval SET state = 'used' WHERE turn_id = ? AND seq = ? AND state = 'granted'"
         " AND expires > ? AND args_hash ="
@@ -87,7 +87,7 @@ def use(db: apsw.Connection, call: Call, now: int) -> bool:
 
 
 def used(db: apsw.Connection, call: Call) -> bool:
-    """Whether a call has used up its approval; nothing else can."""
+    """Return whether a call has used up its approval."""
     found = db.execute(
         "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'",
         (call.turn_id, call.seq),
@@ -96,7 +96,7 @@ def used(db: apsw.Connection, call: Call) -> bool:
 
 
 def waiting(db: apsw.Connection, now: int) -> list[Approval]:
-    """The questions that nobody has answered, oldest first."""
+    """Return the pending approvals that have not expired, oldest first."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM {JOINED} WHERE approval.state = 'pending' AND expires > ?"
         " ORDER BY approval.id",
@@ -106,7 +106,7 @@ def waiting(db: apsw.Connection, now: int) -> list[Approval]:
 
 
 def repeats_unknown(db: apsw.Connection, call: Call, now: int) -> bool:
-    """Whether the same call was dispatched in this chat lately and nobody knows what it did."""
+    """Return whether the same call of this chat ended as ``unknown`` in `REPEAT_WINDOW`."""
     here, there = (
         f"(SELECT {inbox.CHAT} FROM inbox WHERE turn_id = {step}.turn_id LIMIT 1)"
         for step in ("mine", "other")

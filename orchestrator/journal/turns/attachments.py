@@ -1,7 +1,7 @@
-"""Pictures in the journal: what came with messages, and the bytes of what was fetched or found.
+"""Pictures in the journal: the attachments of messages, and the bytes of all pictures.
 
-Everywhere else a picture is an `Image` with a ``ref``; `filled` puts the bytes in again for the few
-messages of which a model sees the pictures.
+Elsewhere in the journal a picture is an `Image` with a ``ref`` to its bytes. `filled` adds the
+bytes for the few messages whose pictures a model sees.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from orchestrator.channel_api import Attachment
 from thinker.formats.images import media_type
 from thinker.protocol.messages import AssistantMessage, Image, Message, ToolResult, UserMessage
 
-MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker: a frame has 16 MiB
+MOST = 8 * 1024 * 1024  # bytes of pictures in one request to a worker, whose frames have 16 MiB
 LOST = "{about}, could not be fetched"
 Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A picture of a stored message that is still to be fetched from its channel."""
+    """A picture of a stored message that has not been downloaded from its channel."""
 
     inbox_id: int
     part: int
@@ -32,7 +32,7 @@ class Wanted:
 
 
 def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]) -> None:
-    """Inside T1: remember what came with a message."""
+    """Store the attachments of a message, within T1."""
     db.executemany(
         "INSERT INTO attachment(inbox_id, part, handle, about, state) VALUES(?,?,?,?,'wanted')",
         [(inbox_id, part, item.handle, item.about) for part, item in enumerate(attachments)],
@@ -40,7 +40,7 @@ def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]
 
 
 def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted]:
-    """The pictures of a turn's messages, and a chat's new ones, that nobody has fetched."""
+    """Return the pictures to download: of a turn's messages and of a chat's new messages."""
     rows = db.execute(
         "SELECT inbox_id, part, channel, handle FROM attachment JOIN inbox ON inbox.id = inbox_id"
         " WHERE attachment.state = 'wanted'"
@@ -51,7 +51,10 @@ def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted
 
 
 def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> None:
-    """Keep what was fetched; None, or what is no picture that a provider takes, is given up."""
+    """Store a downloaded picture.
+
+    Give up if ``data`` is None or not in an image format that providers accept.
+    """
     kind = None if data is None else media_type(data)
     ref = None if data is None or kind is None else _keep(db, data, kind, now)
     db.execute(
@@ -62,7 +65,7 @@ def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> 
 
 
 def said(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
-    """A stored message as a model is given it; its pictures without their bytes."""
+    """Return a stored message as a model reads it, its pictures without their bytes."""
     rows = db.execute(
         "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part",
         (inbox_id,),
@@ -75,7 +78,7 @@ def said(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
 
 
 def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:
-    """A tool's result as the journal keeps it: the bytes of its pictures beside it."""
+    """Store the pictures of a tool's result, and return the result with references to them."""
     if not result.images:
         return result
     images = tuple(
@@ -90,9 +93,9 @@ def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:
 
 
 def visible(db: apsw.Connection, messages: Sequence[Message], recent: int) -> dict[str, str]:
-    """The pictures of the last ``recent`` messages by ``ref``, in base64, the newest first.
+    """Return the pictures of the last ``recent`` messages by ``ref``, in base64, newest first.
 
-    What is too much for one request, or is not kept any more, is not among them.
+    Pictures that do not fit into one request, or that retention removed, are left out.
     """
     room = MOST
     found: dict[str, str] = {}
@@ -106,7 +109,7 @@ def visible(db: apsw.Connection, messages: Sequence[Message], recent: int) -> di
 
 
 def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
-    """A message with the bytes of those of its pictures that are given."""
+    """Return a message with the bytes of its pictures, as far as ``data`` has them."""
     if isinstance(message, AssistantMessage):
         return message
     images = tuple(
@@ -117,7 +120,7 @@ def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
 
 
 def filled(db: apsw.Connection, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
-    """The messages with the bytes of their pictures."""
+    """Return the messages with the bytes of their pictures."""
     data = visible(db, messages, len(messages))
     return tuple(shown(message, data) for message in messages)
 

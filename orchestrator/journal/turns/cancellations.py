@@ -1,7 +1,4 @@
-"""Turns that are stopped: by a person, or by a newer message that they would only delay.
-
-What a stopped turn has subagents do is stopped with it.
-"""
+"""Cancellation of turns, by a person or by a newer message, with the work of their subagents."""
 
 from collections.abc import Iterable
 
@@ -14,13 +11,13 @@ from orchestrator.journal.turns.turns import STOPPED
 
 
 def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | None:
-    """End a chat's open turn, its messages, its calls and what it has subagents do.
+    """Cancel a chat's open turn with its messages, its calls and the work of its subagents.
 
-    Returns the turn's id, None if none is open.
+    The session keeps the turn's messages so far. An unfinished model call counts as it was
+    reserved, and open approvals are denied. `turns.close_preview` closes the preview later, when
+    no task updates it any more.
 
-    The session keeps what was said so far. A model call in hand counts as it was reserved, a
-    question that waits for a person is withdrawn. Its preview is closed by
-    `turns.close_preview`, once nobody shows it any more.
+    Returns the turn's id, or None if no turn is open.
     """
     query = f"SELECT id FROM turn WHERE chat_key = ? AND {turns.OPEN}"
     turn_id = db.execute(query, (chat_key,)).get
@@ -35,8 +32,8 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
     steps.abandon(db, turn_id, reason, now)
     rows = inbox.of_turn(db, turn_id)
     if turn.recipe == "interactive":
-        said = transcript.of_turn(db, turn_id, rows, STOPPED)
-        sessions.append(db, turn.session_id, turn_id, said, now)
+        messages = transcript.of_turn(db, turn_id, rows, STOPPED)
+        sessions.append(db, turn.session_id, turn_id, messages, now)
     db.execute(
         "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
         " WHERE turn_id = ? AND state = 'claimed'",
@@ -53,9 +50,9 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
 
 
 def stop(db: apsw.Connection, chat_key: str, reason: str, now: int) -> list[str] | None:
-    """End everything that is done for a chat, in the background too.
+    """Cancel a chat's open turn and all its subagents, also those in the background.
 
-    Returns the turns that were ended, None if there was nothing to end.
+    Returns the turns that were cancelled, or None if there was no work to cancel.
     """
     work = subagents.in_chat(db, chat_key)
     ended = _cancel_work(db, work, reason, now)
@@ -66,13 +63,13 @@ def stop(db: apsw.Connection, chat_key: str, reason: str, now: int) -> list[str]
 
 
 def cancel_awaited(db: apsw.Connection, turn_id: str, now: int) -> None:
-    """End the work that a turn's calls wait for, as the turn ends without it."""
+    """Cancel the subagents that a turn's calls wait for, because the turn has ended."""
     awaited = [run for run in subagents.begun_by(db, turn_id) if run.wait]
     _cancel_work(db, awaited, "its parent's turn has ended", now)
 
 
 def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
-    """Those of the turns that are cancelled."""
+    """Return those of the turns that are cancelled."""
     rows = db.execute(
         "SELECT id FROM turn WHERE state = 'cancelled' AND id IN (SELECT value FROM json_each(?))",
         (orjson.dumps(list(turn_ids)).decode(),),
@@ -83,11 +80,11 @@ def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
 def _cancel_work(
     db: apsw.Connection, runs: Iterable[SubagentRun], reason: str, now: int
 ) -> list[str]:
-    """The turns that were ended."""
+    """Cancel runs of subagents and return the turns that were ended."""
     ended = []
     for run in runs:
         ended.append(cancel(db, run.lane, reason, now))
-        db.execute(  # what was not begun
+        db.execute(  # a run that no turn has begun
             "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
             " WHERE id = ? AND state = 'new'",
             (now, reason, run.inbox_id),

@@ -1,30 +1,30 @@
-"""Dead letters: messages that were given up because they kept ending their agent's process.
+"""Dead letters: messages given up because they kept ending their agent's process.
 
-An operator puts one back into its chat's line (a fresh turn) or drops it for good. The work of a
-subagent is none: whoever wanted it was told.
+An operator puts one back into its chat's queue, for a new turn, or drops it for good. Tasks of
+subagents are excluded: the parent receives their failure.
 """
 
 import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
-from orchestrator.journal.turns.inbox import COLUMNS, SUBAGENT, InboxRow, from_values
+from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.inbox import SUBAGENT, InboxRow
 
 DEAD = f"state = 'dead' AND kind <> '{SUBAGENT}'"
 DROPPED = "dropped by the operator"
 
 
 def every(db: apsw.Connection) -> list[InboxRow]:
-    """The messages that are dead, oldest first."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE {DEAD} ORDER BY id")
-    return [from_values(row) for row in rows]
+    """Return the dead messages, oldest first."""
+    return inbox.select(db, f"{DEAD} ORDER BY id")
 
 
 def retry(db: apsw.Connection, row_id: int, now: int) -> None:
-    """Put a dead message back as new, with its deaths forgotten.
+    """Make a dead message new again and reset its count of process deaths.
 
     Raises:
-        OrchestratorError: it is not dead.
+        OrchestratorError: the message is not dead.
     """
     db.execute(
         "UPDATE inbox SET state = 'new', claims = 0, turn_id = NULL, after_step = NULL,"
@@ -35,10 +35,10 @@ def retry(db: apsw.Connection, row_id: int, now: int) -> None:
 
 
 def drop(db: apsw.Connection, row_id: int, now: int) -> None:
-    """End a dead message for good; its trace stays.
+    """Cancel a dead message for good; its trace is kept.
 
     Raises:
-        OrchestratorError: it is not dead.
+        OrchestratorError: the message is not dead.
     """
     db.execute(
         f"UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ? WHERE id = ? AND {DEAD}",
@@ -49,5 +49,7 @@ def drop(db: apsw.Connection, row_id: int, now: int) -> None:
 
 def _decided(db: apsw.Connection, row_id: int, act: str, now: int) -> None:
     if db.changes() != 1:
-        raise OrchestratorError(f"message {row_id} is no dead letter; see 'orchestrator dlq list'")
+        raise OrchestratorError(
+            f"message {row_id} is not a dead letter; see 'orchestrator dlq list'"
+        )
     audit.record(db, "operator", act, f"inbox {row_id}", now)

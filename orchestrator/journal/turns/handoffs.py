@@ -1,7 +1,6 @@
-"""Handoffs: a chat is answered by another agent than the one that it is routed to.
+"""Handoffs: another agent answers a chat than the one that it is routed to.
 
-The conversation goes with the chat: its session becomes the other agent's, as does the open turn,
-which goes on with the steps that it has.
+The session and the open turn, with its steps, become the other agent's.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ class Handoff:
 
 
 def answering(db: apsw.Connection, chat_key: str, routed_id: str) -> str:
-    """The agent that answers a chat's messages for the one that they are routed to."""
+    """Return the agent that answers a chat's messages for the agent they are routed to."""
     found = db.execute(
         "SELECT agent_id FROM handoff WHERE chat_key = ? AND routed_id = ?", (chat_key, routed_id)
     ).get
@@ -29,12 +28,12 @@ def answering(db: apsw.Connection, chat_key: str, routed_id: str) -> str:
 
 
 def times(db: apsw.Connection, turn_id: str) -> int:
-    """How often a turn has handed its chat over."""
+    """Count the handoffs of a turn."""
     return int(db.execute("SELECT sum(times) FROM handoff WHERE turn_id = ?", (turn_id,)).get or 0)
 
 
 def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> None:
-    """Give a turn's chat, its conversation and the rest of the turn to another agent."""
+    """Give a turn, its chat and its session to another agent."""
     ((chat_key, before, session_id),) = db.execute(
         "SELECT chat_key, agent_id, session_id FROM turn WHERE id = ?", (turn_id,)
     )
@@ -50,11 +49,14 @@ def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> Non
     _give(db, session_id, agent_id, now)
     db.execute("UPDATE turn SET agent_id = ? WHERE id = ?", (agent_id, turn_id))
     db.execute("UPDATE inbox SET agent_id = ? WHERE turn_id = ?", (agent_id, turn_id))
-    usage.release(db, turn_id)  # what was set aside for a call of the agent before
+    usage.release(db, turn_id)  # reserved for a model call of the previous agent
 
 
 def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
-    """Let a chat be answered by the agent that it is routed to, which gets the conversation."""
+    """End the handoffs of a chat: the agents it is routed to answer it, with its sessions.
+
+    Returns the handoffs that were ended.
+    """
     found = in_chat(db, chat_key)
     for handoff in found:
         session = db.execute(
@@ -68,12 +70,12 @@ def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
 
 
 def in_chat(db: apsw.Connection, chat_key: str) -> list[Handoff]:
-    """For which agents another one answers a chat now."""
+    """Return the handoffs of a chat."""
     return _select(db, "chat_key = ?", chat_key)
 
 
 def every(db: apsw.Connection) -> list[Handoff]:
-    """The chats that another agent answers now."""
+    """Return the handoffs of all chats."""
     return _select(db, "true")
 
 
@@ -87,7 +89,7 @@ def _select(db: apsw.Connection, where: str, *values: str) -> list[Handoff]:
 
 
 def _give(db: apsw.Connection, session_id: int, agent_id: str, now: int) -> None:
-    """Make a session another agent's; the one that it has of the same chat ends."""
+    """Give a session to another agent and end that agent's own session of the chat."""
     db.execute(
         "UPDATE session SET ended_at = ?3 WHERE agent_id = ?2 AND ended_at IS NULL AND id != ?1"
         " AND chat_key = (SELECT chat_key FROM session WHERE id = ?1)",

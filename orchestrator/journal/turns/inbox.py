@@ -1,4 +1,4 @@
-"""The inbox: every update that a channel ever confirmed, and what became of it.
+"""The inbox: every update that a channel confirmed, and the messages of the daemon itself.
 
 ``new → claimed → done | dead | cancelled``. A refused update is ``cancelled`` with the reason.
 """
@@ -12,29 +12,27 @@ from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db import audit
 from orchestrator.journal.turns import attachments, outbox
 
-COMMAND = "command"  # kind of a message that the daemon itself has answered
-TASK = "task"  # kinds that the daemon has put there itself: a scheduled task,
-SUBAGENT = "subagent"  # the work of a subagent,
-RESULT = "subagent_result"  # what it came to,
-HANDOFF = "handoff"  # and what an agent is told that takes a chat over
-REQUEST = "request"  # kind of a message that a program sent over HTTP
-RUNNING = "state IN('running','waiting') AND state = 'running'"  # a turn's, found by the index
-INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)
-CHAT = (  # a row's chat as `outbox.Address.chat_key` has it: work of ours has a line of its own
+# Kinds of messages, besides that of a person.
+COMMAND = "command"  # a chat command, which the daemon answers
+REQUEST = "request"  # an HTTP request
+TASK = "task"  # a run of a scheduled task
+SUBAGENT = "subagent"  # a task for a subagent
+RESULT = "subagent_result"  # the result of a subagent, for its parent
+HANDOFF = "handoff"  # the note for an agent that takes over a chat
+INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)  # the kinds that the daemon writes
+RUNNING = "state IN('running','waiting') AND state = 'running'"  # of a turn; uses the partial index
+CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagents have other queues
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
-)
-COLUMNS = (
-    "id, channel, bot_id, chat_id, thread_id, chat_key, message_id, sender_id, sender_name,"
-    " private, target, text, agent_id, turn_id, state, claims, received_at, error, kind"
 )
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """An update with what admission said: ``refusal`` None is admitted.
+    """An update with the decision of admission.
 
-    ``notice`` is what the chat is told when it is refused, if anything. ``command`` is run in the
-    same transaction, once however often the update comes, and returns the answer.
+    ``refusal`` is the reason of a refusal, None for an admitted update; ``notice`` is the text that
+    the chat gets then, if any. ``command`` runs in the same transaction, once even if the update
+    comes again, and returns the answer.
     """
 
     message: InboundMessage
@@ -45,7 +43,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Offset:
-    """The next update number that a channel will ask for."""
+    """The number of the update with which a channel's next poll begins."""
 
     channel: str
     bot_id: str
@@ -78,17 +76,17 @@ class InboxRow:
 
     @property
     def ours(self) -> bool:
-        """Whether the daemon wrote it, and no chat."""
+        """Whether the daemon wrote the message."""
         return self.kind in INTERNAL
 
     def address(self) -> outbox.Address:
-        """Where an answer goes."""
+        """Return the chat that gets the answer."""
         return outbox.Address(
             self.channel, self.bot_id, self.chat_id, self.thread_id, private=self.private
         )
 
     def message(self) -> InboundMessage:
-        """The update in the words that the router reads."""
+        """Return the update as the router reads it."""
         return InboundMessage(
             channel=self.channel,
             bot_id=self.bot_id,
@@ -103,15 +101,18 @@ class InboxRow:
         )
 
 
+COLUMNS = ", ".join(InboxRow.__dataclass_fields__)
+
+
 def chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> str:
-    """The name of a chat in the journal; its messages are answered in order."""
-    return f"{channel}/{bot_id}/{chat_id}/{thread_id or ''}"
+    """Return the name of a chat in the journal; messages with one name are answered in order."""
+    return outbox.Address(channel, bot_id, chat_id, thread_id or "").chat_key
 
 
 def ingest(
     db: apsw.Connection, arrivals: Sequence[Arrival], offset: Offset | None, now: int
 ) -> list[int]:
-    """T1: store updates and the channel's offset together; known ones are ignored.
+    """Store updates and the channel's offset together (T1); ignore updates stored before.
 
     Returns the ids of the rows that an agent should answer.
     """
@@ -135,8 +136,11 @@ def ingest(
     return admitted
 
 
-def store(db: apsw.Connection, arrival: Arrival, now: int, lane: str | None = None) -> int | None:
-    """Store one update, in its chat's line or another one; None if it is known."""
+def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
+    """Store one update in a queue (default: its chat's).
+
+    Returns its id, or None if it was stored before.
+    """
     message, refusal = arrival.message, arrival.refusal
     is_command = arrival.command is not None
     state = "done" if is_command else "new" if refusal is None else "cancelled"
@@ -151,7 +155,7 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, lane: str | None = No
             message.update_id,
             message.chat_id,
             message.thread_id or "",
-            lane or _address(message).chat_key,
+            queue or _address(message).chat_key,
             message.message_id,
             message.edit_date,
             COMMAND if is_command else message.kind,
@@ -159,7 +163,7 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, lane: str | None = No
             message.sender_name,
             message.private,
             message.target,
-            message.text if refusal is None else "",  # what is refused is not kept
+            message.text if refusal is None else "",  # a refused text is not kept
             state,
             now,
             None if state == "new" else now,
@@ -193,7 +197,7 @@ def _address(message: InboundMessage) -> outbox.Address:
 
 
 def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
-    """The stored offset of a channel; 0 when there is none."""
+    """Return the stored offset of a channel (0: none)."""
     found = db.execute(
         "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?", (channel, bot_id)
     ).get
@@ -201,7 +205,7 @@ def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
 
 
 def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
-    """The chats with a turn to finish or a message to answer (then true), oldest first."""
+    """Return the chats with work, oldest first; True for those with a new message."""
     rows = db.execute(
         "SELECT chat_key, max(new) FROM (SELECT chat_key, received_at AS at, 1 AS new FROM inbox"
         f" WHERE state = 'new' UNION ALL SELECT chat_key, started_at, 0 FROM turn WHERE {RUNNING})"
@@ -211,7 +215,7 @@ def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
 
 
 def has_work(db: apsw.Connection, key: str) -> bool:
-    """Whether a chat has a message to answer or a turn to finish."""
+    """Return whether a chat has a message to answer or a turn to finish."""
     sql = (
         "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
         f" OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1 AND {RUNNING})"
@@ -220,40 +224,28 @@ def has_work(db: apsw.Connection, key: str) -> bool:
 
 
 def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
-    """The message of a chat that is next in line."""
-    found = db.execute(
-        f"SELECT {COLUMNS} FROM inbox WHERE chat_key = ? AND state = 'new' ORDER BY id LIMIT 1",
-        (key,),
-    ).fetchone()
-    return from_values(found) if found else None
+    """Return the next message of a chat to answer."""
+    return _first(select(db, "chat_key = ? AND state = 'new' ORDER BY id LIMIT 1", key))
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
-    """The messages that a turn began with, in order; not those that entered it later."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM inbox WHERE turn_id = ? AND after_step IS NULL ORDER BY id",
-        (turn_id,),
-    )
-    return [from_values(row) for row in rows]
+    """Return the messages that a turn began with, in order, without those that entered it later."""
+    return select(db, "turn_id = ? AND after_step IS NULL ORDER BY id", turn_id)
 
 
 def load(db: apsw.Connection, row_id: int) -> InboxRow:
-    """A row that exists."""
-    (row,) = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE id = ?", (row_id,))
-    return from_values(row)
+    """Return a row that exists."""
+    return select(db, "id = ?", row_id)[0]
 
 
 def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
-    """The stored message of a channel without update numbers, whose own ids never repeat."""
-    found = db.execute(
-        f"SELECT {COLUMNS} FROM inbox WHERE update_id IS NULL AND message_id = ? AND channel = ?",
-        (message_id, channel),
-    ).fetchone()
-    return from_values(found) if found else None
+    """Return a stored message of a channel without update numbers, where message ids are unique."""
+    where = "update_id IS NULL AND message_id = ? AND channel = ?"
+    return _first(select(db, where, message_id, channel))
 
 
 def answered(db: apsw.Connection, message: InboundMessage) -> bool:
-    """Whether the message that an edit changes has its answer."""
+    """Return whether the message that an edit changes has been answered."""
     return bool(
         db.execute(
             "SELECT count(*) FROM inbox WHERE channel = ? AND bot_id = ? AND chat_id = ?"
@@ -264,15 +256,15 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
 
 
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
-    """The account of ours that a channel's newest message came to."""
-    # The plus keeps SQLite from sorting all of a channel's messages, where it need only look back.
+    """Return the bot account that received a channel's newest message."""
+    # The plus makes SQLite walk back from the newest row; it would sort the channel's messages.
     sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
     found = db.execute(sql, (channel,)).get
     return None if found is None else str(found)
 
 
 def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
-    """End a stored message without an answer, with the reason in the audit log."""
+    """Cancel a new message, record the reason in the audit log and queue ``notice``, if any."""
     db.execute(
         "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
         " WHERE id = ? AND state = 'new'",
@@ -284,8 +276,17 @@ def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, 
             outbox.add_notice(db, row.address(), notice, now)
 
 
-def from_values(values: Sequence[object]) -> InboxRow:
-    """A row from the values of `COLUMNS`."""
+def select(db: apsw.Connection, where: str, *values: object) -> list[InboxRow]:
+    """Return the rows that match a condition."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE {where}", values)
+    return [_row(row) for row in list(rows)]
+
+
+def _first(rows: Sequence[InboxRow]) -> InboxRow | None:
+    return rows[0] if rows else None
+
+
+def _row(values: Sequence[object]) -> InboxRow:
     row = dict(zip(InboxRow.__dataclass_fields__, values, strict=True))
     row["private"] = bool(row["private"])
     return InboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

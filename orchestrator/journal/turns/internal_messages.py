@@ -33,9 +33,9 @@ def post(
     address: Address,
     message: InternalMessage,
     now: int,
-    lane: str | None = None,
+    queue: str | None = None,
 ) -> int | None:
-    """Put a message into a chat's queue, or into the queue ``lane``; its answer goes to the chat.
+    """Put a message into a queue (default: the chat's); its answer goes to the chat.
 
     Returns the inbox id, or None if the message was posted before.
     """
@@ -52,7 +52,7 @@ def post(
         private=address.private,
         target=message.agent_id,
     )
-    return inbox.store(db, Arrival(inbound), now, lane)
+    return inbox.store(db, Arrival(inbound), now, queue)
 
 
 def put(db: apsw.Connection, turn: Turn, message: InternalMessage, now: int) -> None:

@@ -1,9 +1,9 @@
-"""The outbox: every message that a chat should see, and what is known of its delivery.
+"""The outbox: every message to a chat, and the state of its delivery.
 
 ``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
 streamed preview comes first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview and
-the final text are the same row, ``final`` 0 until T6 has given it its text. ``again`` says how
-often a message may be repeated before it ends as ``unknown``.
+the final text are the same row: ``final`` is 0 until T6 stores the text. ``again`` counts how often
+a message of unknown delivery may still be repeated.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import apsw
 
-UNFINISHED = " …"  # ends every preview, so that none can be taken for the reply
-STORED = "stored"  # a mode: what is in the journal has been delivered
+UNFINISHED = " …"  # ends every preview, to tell it from the reply
+STORED = "stored"  # the mode of channels that read their replies from the journal
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
-CLOSE = (  # T9: when all rows of a turn have ended
+CLOSE = (  # T9, when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
     f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})"
 )
@@ -32,13 +32,13 @@ class Address:
 
     @property
     def chat_key(self) -> str:
-        """The chat's name in the journal."""
+        """Return the chat's name in the journal."""
         return f"{self.channel}/{self.bot_id}/{self.chat_id}/{self.thread_id}"
 
 
 @dataclass(frozen=True)
 class OutboxRow:
-    """One message to deliver; ``not_before`` in milliseconds."""
+    """A message to deliver; ``not_before`` in milliseconds."""
 
     id: int
     turn_id: str | None
@@ -64,7 +64,7 @@ COLUMNS = ", ".join(OutboxRow.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Part:
-    """One message of a reply, before it is a row."""
+    """A message of a reply that is not stored yet."""
 
     text: str
     markdown: bool = True
@@ -80,7 +80,7 @@ def add(
     mode: str,
     now: int,
 ) -> None:
-    """Queue the parts of a reply in order; a preview already sent for one becomes that part."""
+    """Queue the parts of a reply in order; a preview that was sent becomes the first part."""
     sql = "SELECT part FROM outbox WHERE turn_id = ? AND final = 0"
     preview = db.execute(sql, (turn_id,)).get
     if parts and isinstance(preview, int):
@@ -104,7 +104,7 @@ def add_extra(
     mode: str,
     now: int,
 ) -> None:
-    """Queue messages of a turn beside its reply: what a tool sends, to any chat."""
+    """Queue messages that a turn sends besides its reply, to any chat."""
     for number, part in enumerate(parts, _next_part(db, turn_id)):
         _insert(db, turn_id, number, address, part, mode, now)
 
@@ -118,13 +118,17 @@ def add_notice(
     *,
     again: int = 0,
 ) -> None:
-    """Queue a line of ours that belongs to no turn; ``reply_to`` is the message it answers."""
+    """Queue a message of the daemon that belongs to no turn.
+
+    ``reply_to`` is the platform's id of the message it answers; ``again`` is how often it may be
+    repeated when its delivery is unknown.
+    """
     part = Part(text, markdown=False, reply_to=reply_to, again=again)
     _insert(db, None, 0, address, part, "direct", now)
 
 
 def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
-    """What was answered to a message outside of any turn."""
+    """Return the texts of the notices that answer a message."""
     sql = "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
     return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
 
@@ -132,9 +136,9 @@ def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str
 def start_preview(
     db: apsw.Connection, turn_id: str, address: Address, text: str, now: int
 ) -> tuple[int, str | None]:
-    """T7 of a streamed preview: the row exists before the platform hears of it.
+    """Store a streamed preview before the platform is called (T7).
 
-    Returns the row and the platform's id of a preview that an earlier process sent for the turn.
+    Returns the row's id, and the platform's id of the preview if an earlier process sent it.
     """
     sql = "SELECT id, ph_id FROM outbox WHERE turn_id = ? AND final = 0"
     found = db.execute(sql, (turn_id,)).fetchone()
@@ -192,9 +196,9 @@ def _insert(
 
 
 def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
-    """The next row of each chat of a channel; a chat's later rows wait for it.
+    """Return the next row of each chat of a channel; a chat's later rows wait for it.
 
-    A preview is no row to send yet, and nothing waits for it: it stands in the chat already.
+    Previews are left out, and no row waits for them.
     """
     rows = db.execute(
         f"SELECT {COLUMNS} FROM outbox WHERE id IN (SELECT min(id) FROM outbox WHERE {OPEN}"
@@ -205,52 +209,52 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
 
 
 def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
-    """The direct messages of a chat that may or may not have arrived; telling settles them."""
+    """Abandon the messages of a chat whose delivery is unknown, and return their texts."""
     sql = "SELECT id, body FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
-    told = list(db.execute(sql, (chat_key,)))
-    for row_id, _ in told:
-        end(db, row_id, "abandoned", "the chat was told with its next reply", now)
-    return [str(body) for _, body in told]
+    unconfirmed = list(db.execute(sql, (chat_key,)))
+    for row_id, _ in unconfirmed:
+        end(db, row_id, "abandoned", "mentioned in the chat's next reply", now)
+    return [str(body) for _, body in unconfirmed]
 
 
 def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
-    """The messages of a turn in order, whatever became of their delivery."""
+    """Return the texts of a turn's messages in order, delivered or not."""
     sql = "SELECT body FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
 def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> None:
-    """T7: the platform is about to be called; ``state`` is ``ph_sending`` or ``sending``."""
+    """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``."""
     sql = "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ?"
     db.execute(sql, (state, now, row_id))
 
 
 def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
-    """T8 of a placeholder or preview."""
+    """Store the platform's id of a placeholder or preview (T8)."""
     db.execute("UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ?", (message_id, row_id))
 
 
 def replacing(db: apsw.Connection, row_id: int, message_id: str, now: int) -> None:
-    """T8 of a placeholder, and T7 of the edit that puts the reply in its place."""
+    """Store a placeholder's id (T8) and mark the edit that puts the reply in its place (T7)."""
     placeholder_sent(db, row_id, message_id)
     sending(db, row_id, "sending", now)
 
 
 def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:
-    """T8: the platform has it."""
+    """Store that the platform accepted a message (T8), and its id there."""
     end(db, row_id, "delivered", None, now)
     db.execute("UPDATE outbox SET msg_id = ? WHERE id = ?", (message_id, row_id))
 
 
 def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
-    """T9 of a turn whose reply is empty: a preview that never got a text is given up."""
+    """Close a turn whose reply is empty (T9), and abandon its preview."""
     sql = "UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE turn_id = ? AND final = 0"
     db.execute(sql, (now, turn_id))
     db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
 
 def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: int) -> None:
-    """The row has ended; closes the turn (T9) when this was its last one."""
+    """End a row; close its turn (T9) if this was the last one."""
     sql = "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?"
     db.execute(sql, (state, error, now, row_id))
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
@@ -259,7 +263,10 @@ def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: in
 def mark_unconfirmed(
     db: apsw.Connection, row_id: int, error: str, now: int, not_before: int
 ) -> None:
-    """A direct message may have arrived: it is not repeated, unless that does no harm."""
+    """End a direct message as ``unknown``, or queue it again if it has repetitions left.
+
+    ``not_before`` (milliseconds) is the earliest time of a repetition.
+    """
     db.execute("UPDATE outbox SET again = again - 1 WHERE id = ? AND again > 0", (row_id,))
     if db.changes() == 1:
         requeue(db, row_id, error, not_before)
@@ -268,7 +275,7 @@ def mark_unconfirmed(
 
 
 def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> None:
-    """It did not arrive, or may arrive twice: try again, not before then (milliseconds)."""
+    """Queue a row again, to be sent at ``not_before`` (milliseconds) or later."""
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END,"
         " error = ?, not_before = ? WHERE id = ?",
@@ -277,15 +284,15 @@ def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> No
 
 
 def forget_placeholder(db: apsw.Connection, row_id: int) -> None:
-    """The placeholder is gone (or may never have arrived): start again with a new message."""
+    """Queue a row again without its placeholder, so that a new message is sent."""
     db.execute("UPDATE outbox SET state = 'queued', ph_id = NULL WHERE id = ?", (row_id,))
 
 
 def recover(db: apsw.Connection, now: int) -> None:
-    """At boot: what was being sent when the process died (reliability.md §4.5, §4.9).
+    """Classify at boot the rows that were being sent when the process died.
 
-    In edit mode an edit is repeated and a placeholder that may or may not have arrived is
-    replaced; of a direct message nobody knows.
+    In ``edit`` mode an edit is repeated, and a placeholder of unknown delivery is sent again. The
+    delivery of a direct message is unknown.
     """
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"

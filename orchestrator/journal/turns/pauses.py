@@ -1,4 +1,4 @@
-"""Pauses of agents: begun by the operator, the detector or a budget; at most one at a time."""
+"""Pauses of agents, at most one at a time for each."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,14 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.turns import inbox, outbox, sessions, usage
 from orchestrator.journal.turns.outbox import Address
 
-COLUMNS = "id, agent_id, kind, reason, at"
-
 
 @dataclass(frozen=True)
 class Pause:
-    """An agent that takes no messages; ``kind`` is operator, anomaly, budget or account."""
+    """A pause of an agent, which takes no messages until its end; ``at`` in milliseconds.
+
+    ``kind`` is ``operator``, ``anomaly`` (unusual spending), ``budget``, or ``account`` (the
+    provider refuses the agent's key or has no credit for it).
+    """
 
     id: int
     agent_id: str
@@ -22,8 +24,11 @@ class Pause:
     at: int
 
 
+COLUMNS = ", ".join(Pause.__dataclass_fields__)
+
+
 def find(db: apsw.Connection, agent_id: str) -> Pause | None:
-    """The pause that an agent is in."""
+    """Return the open pause of an agent."""
     found = db.execute(
         f"SELECT {COLUMNS} FROM pause WHERE agent_id = ? AND ended_at IS NULL", (agent_id,)
     ).fetchone()
@@ -31,7 +36,7 @@ def find(db: apsw.Connection, agent_id: str) -> Pause | None:
 
 
 def every(db: apsw.Connection) -> list[Pause]:
-    """The pauses that have not ended."""
+    """Return the open pauses of all agents."""
     rows = db.execute(f"SELECT {COLUMNS} FROM pause WHERE ended_at IS NULL ORDER BY agent_id")
     return [Pause(*row) for row in rows]
 
@@ -39,7 +44,7 @@ def every(db: apsw.Connection) -> list[Pause]:
 def begin(
     db: apsw.Connection, agent_id: str, kind: str, reason: str, by: str, now: int
 ) -> Pause | None:
-    """Pause an agent; None when it is paused already."""
+    """Pause an agent; return None if it is paused already."""
     db.execute(
         "INSERT OR IGNORE INTO pause(agent_id, kind, reason, at) VALUES(?,?,?,?)",
         (agent_id, kind, reason, now),
@@ -51,7 +56,7 @@ def begin(
 
 
 def end(db: apsw.Connection, agent_id: str, by: str, now: int) -> bool:
-    """Let an agent go on; its detector starts afresh. False when it is not paused."""
+    """End the pause of an agent and reset its anomaly detector; False if it is not paused."""
     db.execute(
         "UPDATE pause SET ended_at = ?, mark = ? WHERE agent_id = ? AND ended_at IS NULL",
         (now, usage.newest(db), agent_id),
@@ -63,14 +68,17 @@ def end(db: apsw.Connection, agent_id: str, by: str, now: int) -> bool:
 
 
 def tell(db: apsw.Connection, pause: Pause, address: Address, text: str, now: int) -> None:
-    """Tell a chat of a pause, once."""
+    """Send the notice of a pause to a chat, once."""
     db.execute("INSERT OR IGNORE INTO pause_told VALUES(?,?)", (pause.id, address.chat_key))
     if db.changes():
         outbox.add_notice(db, address, text, now)
 
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
-    """Where a chat is reached, even if it never wrote to the agent; None on an unused channel."""
+    """Return the address of a chat, even if it never wrote to the agent.
+
+    None if the channel has received no message yet.
+    """
     known = sessions.address(db, agent_id, channel, chat_id)
     bot_id = inbox.bot_of(db, channel)
     if known is not None or bot_id is None:

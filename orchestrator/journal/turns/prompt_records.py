@@ -1,6 +1,7 @@
-"""What models were sent: one record for each process that ran a turn, with its first step.
+"""Prompts sent to models: one record for each process that ran a turn, with its first step.
 
-What a prompt was made of, its definition and its tools, stands beside it, each text only once.
+A record refers to the sources of the prompt, its definition and its tools; equal sources are
+stored once.
 """
 
 import hashlib
@@ -18,9 +19,9 @@ TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
 
 @dataclass(frozen=True)
 class PromptSources:
-    """A `PromptBundle` in JSON, None without one, and every tool that the agent could be offered.
+    """The sources of a prompt: a `PromptBundle` as JSON, and all tools that could be offered.
 
-    Both are None where an older version has written the prompt.
+    ``definition`` is None for an agent without one. Both are None if `keep` was not called.
     """
 
     definition: JsonObject | None = None
@@ -28,7 +29,7 @@ class PromptSources:
 
 
 def record(db: apsw.Connection, turn_id: str, prompt: PromptRecord, now: int) -> tuple[str, ...]:
-    """Keep a prompt; what its stable part differs in from the session's turn before."""
+    """Store a prompt, and return what its stable part differs in from the session's last one."""
     (row,) = db.execute("SELECT session_id, started_at FROM turn WHERE id = ?", (turn_id,))
     earlier = _before(db, int(row[0]), int(row[1]), turn_id)
     changed = () if earlier is None else prompt.differences(earlier)
@@ -40,10 +41,10 @@ def record(db: apsw.Connection, turn_id: str, prompt: PromptRecord, now: int) ->
     return changed
 
 
-def keep(db: apsw.Connection, turn_id: str, at: int, made_of: PromptSources) -> None:
-    """What the prompt that a turn was sent at a time (milliseconds) was made of."""
-    definition = None if made_of.definition is None else orjson.dumps(made_of.definition)
-    tools = None if made_of.tools is None else TOOLS.dump_json(made_of.tools)
+def keep(db: apsw.Connection, turn_id: str, at: int, sources: PromptSources) -> None:
+    """Store the sources of the prompt that a turn sent at a time (milliseconds)."""
+    definition = None if sources.definition is None else orjson.dumps(sources.definition)
+    tools = None if sources.tools is None else TOOLS.dump_json(sources.tools)
     db.execute(
         "UPDATE turn_prompt SET definition = ?, tools = ? WHERE turn_id = ? AND at = ?",
         (_part(db, definition), _part(db, tools), turn_id, at),
@@ -51,7 +52,7 @@ def keep(db: apsw.Connection, turn_id: str, at: int, made_of: PromptSources) -> 
 
 
 def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
-    """What the prompt that a turn was sent at a time was made of."""
+    """Return the sources of the prompt that a turn sent at a time (milliseconds)."""
     ((definition, tools),) = db.execute(
         "SELECT (SELECT body FROM prompt_part WHERE digest = definition),"
         " (SELECT body FROM prompt_part WHERE digest = tools)"
@@ -65,9 +66,10 @@ def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
 
 
 def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
-    """The last turn with a definition: of the agent, or with the definition, of this name.
+    """Return the newest prompt with a definition, of the agent or the definition of this name.
 
-    With the time at which it was sent that prompt, for a chat may change hands in a turn.
+    Returns the turn and the time at which it sent that prompt, as a handoff within a turn changes
+    the definition.
     """
     found = db.execute(
         "SELECT turn_id, at FROM turn_prompt JOIN turn ON turn.id = turn_id"
@@ -80,7 +82,7 @@ def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:
 
 
 def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
-    """What stood at the head of a turn's newest message; None while its model was sent nothing."""
+    """Return the layers put before a turn's newest message; None before the first prompt."""
     body = db.execute(
         "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1", (turn_id,)
     ).get
@@ -88,7 +90,7 @@ def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
 
 
 def offered(db: apsw.Connection, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
-    """The tools of the session's turn before."""
+    """Return the tools offered in the session's previous turn."""
     earlier = _before(db, session_id, started, turn_id)
     return () if earlier is None else earlier.tools
 
@@ -106,7 +108,7 @@ def _before(
 
 
 def _part(db: apsw.Connection, body: bytes | None) -> str | None:
-    """A text that many prompts share; its digest."""
+    """Store a text that prompts share, once, and return its digest."""
     if body is None:
         return None
     digest = hashlib.sha256(body).hexdigest()

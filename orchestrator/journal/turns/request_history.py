@@ -1,4 +1,4 @@
-"""What was said before a request: read from the requests that it goes on from."""
+"""The conversation before an HTTP request, read from the requests that it continues."""
 
 from collections.abc import Sequence
 
@@ -10,43 +10,44 @@ from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 
 def before(db: apsw.Connection, request: Request, window: int) -> tuple[Message, ...]:
-    """The newest messages before a request's own, about ``window`` of them, oldest first.
+    """Return about ``window`` messages before a request's own, oldest first.
 
-    However many calls were handed back since, they begin with what a person said.
+    There are more if necessary to include the last message of the user, however many calls were
+    handed back since.
     """
-    said: list[Message] = []
+    history: list[Message] = []
     previous = request.previous_id
-    asked = _asks(request)
-    while previous is not None and (len(said) < window or not asked):
+    has_user = _has_user(request)
+    while previous is not None and (len(history) < window or not has_user):
         earlier = api_requests.of_id(db, previous)
         if earlier is None:
             break
-        own = restored(db, earlier.agent_id, earlier.body.messages)
-        said = [*own, *_answered(db, earlier), *said]
-        previous, asked = earlier.previous_id, asked or _asks(earlier)
-    return tuple(said)
+        sent = restored(db, earlier.agent_id, earlier.body.messages)
+        history = [*sent, *_answered(db, earlier), *history]
+        previous, has_user = earlier.previous_id, has_user or _has_user(earlier)
+    return tuple(history)
 
 
-def _asks(request: Request) -> bool:
+def _has_user(request: Request) -> bool:
     return any(isinstance(message, UserMessage) for message in request.body.messages)
 
 
 def restored(
     db: apsw.Connection, agent_id: str, messages: Sequence[Message]
 ) -> tuple[Message, ...]:
-    """A conversation as a client sent it, with what the agent did besides.
+    """Return a conversation as a client sent it, with the calls that the agent made itself.
 
-    In the place of an answer whose calls were handed back stand that turn's own calls, too.
+    An answer whose calls were handed back is replaced by all steps of its turn.
     """
-    said: list[Message] = []
+    complete: list[Message] = []
     for message in messages:
         earlier = _earlier(db, agent_id, message)
-        said += [message] if earlier is None else _answered(db, earlier)
-    return tuple(said)
+        complete += [message] if earlier is None else _answered(db, earlier)
+    return tuple(complete)
 
 
 def _earlier(db: apsw.Connection, agent_id: str, message: Message) -> Request | None:
-    """The request of which this is the answer, when it handed calls back."""
+    """Return the request that this message answers, if it handed calls back."""
     if not isinstance(message, AssistantMessage) or not message.tool_calls:
         return None
     ids = {call.id for call in message.tool_calls}
@@ -58,23 +59,23 @@ def _earlier(db: apsw.Connection, agent_id: str, message: Message) -> Request | 
 
 
 def _answered(db: apsw.Connection, request: Request) -> list[Message]:
-    """What a request's turn said and did; handed-back calls have no result here."""
+    """Return the steps of a request's turn; calls that were handed back have no result."""
     if request.turn_id is None or request.outcome is None:
         return []
     handed = {call.id for call in request.outcome.calls}
-    said: list[Message] = []
+    messages: list[Message] = []
     for step in transcript.recorded(db, request.turn_id):
         if not step.calls:
-            continue  # its answer stands in the outcome
+            continue  # the outcome has its answer
         ids = [public_id(request.turn_id, call.seq) for call in step.calls]
         named = zip(step.response.tool_calls, ids, strict=True)
         calls = tuple(call.model_copy(update={"id": public}) for call, public in named)
-        said.append(step.response.model_copy(update={"tool_calls": calls}))
-        said += [
+        messages.append(step.response.model_copy(update={"tool_calls": calls}))
+        messages += [
             call.result.model_copy(update={"call_id": public})
             for call, public in zip(step.calls, ids, strict=True)
             if call.result is not None and public not in handed
         ]
     if request.outcome.text and not handed and request.outcome.error is None:
-        said.append(AssistantMessage(content=request.outcome.text))
-    return said
+        messages.append(AssistantMessage(content=request.outcome.text))
+    return messages

@@ -7,11 +7,11 @@ import apsw
 from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
 
-SHORT = 2000  # characters of a message that is kept as it was read, as the next turn reads it too
+SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 
 
 def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
-    """The id of the open session; starts one when there is none."""
+    """Return the id of the open session; start one if no session is open."""
     found = db.execute(
         "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
         (agent_id, chat_key),
@@ -26,7 +26,7 @@ def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
 
 
 def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
-    """The next message starts a new session."""
+    """End the open session; the next message starts a new one."""
     db.execute(
         "UPDATE session SET ended_at = ? WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
         (now, agent_id, chat_key),
@@ -48,7 +48,7 @@ def append(
 
 
 def tokens(message: Message) -> int:
-    """Estimate of a message with its tool payload: four characters a token, rounded up."""
+    """Estimate the tokens of a message with its tool calls: four characters each, rounded up."""
     size = len(message.text if isinstance(message, UserMessage) else message.content)
     if isinstance(message, AssistantMessage):
         size += sum(len(call.model_dump_json()) for call in message.tool_calls)
@@ -56,9 +56,10 @@ def tokens(message: Message) -> int:
 
 
 def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
-    """The newest ``limit`` messages that no summary covers, oldest first.
+    """Return the newest ``limit`` messages that no summary covers, oldest first.
 
-    Up to ``jump`` - 1 more, so that the first message stays the same until it moves by that many.
+    Up to ``jump`` - 1 more are returned, so that the first message stays the same for as many
+    messages and moves by ``jump`` then.
     """
     if jump > 1:
         known = db.execute(
@@ -76,13 +77,13 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
 
 
 def summary(db: apsw.Connection, session_id: int) -> str | None:
-    """The summary of the session's older messages."""
+    """Return the summary of the session's older messages."""
     found = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
     return found if isinstance(found, str) else None
 
 
 def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:
-    """The tools used in the session's last turns, newest turn first, each once."""
+    """Return the tools used in the session's last turns, newest turn first, each once."""
     rows = db.execute(
         "SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn WHERE session_id = ?"
         " AND state IN('replied','closed') ORDER BY started_at DESC, n DESC LIMIT ?) AS last"
@@ -93,7 +94,7 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
 
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
-    """Where an agent reaches a chat that has written to it before."""
+    """Return the address of a chat that has written to an agent before."""
     found = db.execute(
         "SELECT channel, bot_id, chat_id, thread_id, private FROM inbox"
         " WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",

@@ -1,6 +1,6 @@
-"""Steps: model responses and tool calls of a turn, each with its own state.
+"""Steps: the model responses and tool calls of a turn, each with its own state.
 
-``planned → intent → done | failed | unknown``. A row that ended never changes again
+``planned → intent → done | failed | unknown``. A row that has ended never changes again
 (invariant 5), and a tool runs only between T4 and T5 of its own row.
 """
 
@@ -16,10 +16,10 @@ from orchestrator.journal.turns import attachments, prompt_records
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.methods import StepCommit, StepCommitted
 
-HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # not finished means that nothing happened
+HARMLESS = (SideEffect.PURE, SideEffect.LOCAL_TX)  # without a result, nothing happened
 ENDED = ("done", "failed", "unknown")
-IMMEDIATE = "immediate"  # stands for the model in a step that none was asked for
-UNKNOWN_OUTCOME = orjson.dumps(  # reliability.md §4.4; what the model is told
+IMMEDIATE = "immediate"  # instead of a model's name, in a step that needed no model
+UNKNOWN_OUTCOME = orjson.dumps(  # the result that the model reads for an unknown call
     {
         "status": "unknown_outcome",
         "note": "process stopped after dispatch; may or may not have happened;"
@@ -30,7 +30,7 @@ UNKNOWN_OUTCOME = orjson.dumps(  # reliability.md §4.4; what the model is told
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call as the journal holds it."""
+    """A stored tool call; ``epoch`` is that of its turn when it was read."""
 
     turn_id: str
     seq: int
@@ -41,7 +41,7 @@ class Call:
     idem_key: str
     state: str
     result: ToolResult | None
-    epoch: int  # of its turn, when it was read
+    epoch: int
 
 
 def plan(
@@ -51,13 +51,20 @@ def plan(
     epoch: int,
     now: int,
 ) -> StepCommitted:
-    """T3: a model response and every call in it, in one transaction.
+    """Store a model response and all its calls (T3).
 
-    A call that the worker already rejected (bad arguments, unknown tool) ends here, so that no
-    planned row is left without an end (invariant 8).
+    A call that the worker rejected (bad arguments, unknown tool) ends here, so that no planned row
+    is left without an end (invariant 8).
+
+    Args:
+        db: the journal, in a transaction.
+        commit: the response.
+        classes: the side-effect class of each tool; other tools are ``non_idempotent``.
+        epoch: that of the caller.
+        now: in milliseconds.
 
     Raises:
-        FencedError: the turn is no longer this epoch's.
+        FencedError: the turn no longer belongs to this epoch.
     """
     _fence(db, commit.turn_id, epoch)
     top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
@@ -111,13 +118,13 @@ def plan(
 
 
 def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
-    """What the calls of a turn are called by whoever made them."""
+    """Return the ids that the model gave to the calls of a turn."""
     rows = db.execute("SELECT call_id FROM step WHERE turn_id = ? AND kind = 'tool'", (turn_id,))
     return frozenset(str(call_id) for (call_id,) in rows)
 
 
 def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
-    """One tool call, or None when there is no such row."""
+    """Return a tool call, or None if there is no such call."""
     found = db.execute(
         "SELECT call_id, name, class, args, idem_key, step.state, result, turn.epoch"
         " FROM step JOIN turn ON turn.id = turn_id"
@@ -146,10 +153,10 @@ def _result(db: apsw.Connection, body: str) -> ToolResult:
 
 
 def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
-    """T4: the tool is about to run.
+    """Mark a call before its tool runs (T4).
 
     Raises:
-        FencedError: the turn is not this epoch's, or the call is not waiting to run.
+        FencedError: the turn does not belong to this epoch, or the call is not planned.
     """
     _fence(db, turn_id, epoch)
     db.execute(
@@ -164,10 +171,13 @@ def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) ->
 def finish(
     db: apsw.Connection, call: Call, result: ToolResult, now: int, state: str | None = None
 ) -> ToolResult:
-    """T5: the result of a call; ``state`` is "unknown" when nobody knows whether it ran.
+    """Store the result of a call (T5) and return it.
+
+    ``state`` is ``unknown`` if the tool may or may not have run; by default it follows from
+    ``result``.
 
     Raises:
-        FencedError: it has ended, or its turn has a newer owner than when the call was read.
+        FencedError: the call has ended, or its turn has a newer owner than when it was read.
     """
     db.execute(
         "UPDATE step SET state = ?, result = ?, t_end = ?"
@@ -194,24 +204,28 @@ def finish_local(
     epoch: int,
     now: int,
 ) -> ToolResult:
-    """T4 and T5 of a ``local_tx`` tool: its effect is a change of this database, made here."""
+    """Run a ``local_tx`` tool (T4 and T5): its effect is a change of the journal, made here.
+
+    Raises:
+        FencedError: as `intend`.
+    """
     intend(db, call.turn_id, call.seq, epoch, now)
     return finish(db, call, effect(db), now)
 
 
 def recover(db: apsw.Connection, turn_id: str, running: frozenset[int], now: int) -> None:
-    """Settle the calls that were dispatched and have no result (reliability.md §4.4).
+    """Settle the calls that were dispatched and have no result, by their side-effect class.
 
-    ``running`` are those that this process is still running: they will get one. Pure and keyed
-    calls may run again; of the others nobody knows whether they happened.
+    Calls in ``running`` are left alone, as this process is still running them. Calls that may be
+    repeated become ``planned`` again; the others become ``unknown``.
     """
     _settle(db, turn_id, running, (*HARMLESS, SideEffect.KEYED), now)
 
 
 def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
-    """End the calls that have no result because the turn ends without them (invariant 8).
+    """Fail the calls without a result, as their turn ends (invariant 8).
 
-    Those that were dispatched are settled first: what may have happened must not count as failed.
+    Dispatched calls are settled first: a call that may have happened must not count as failed.
     """
     _settle(db, turn_id, frozenset(), HARMLESS, now)
     rows = db.execute(
@@ -226,7 +240,7 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
 
 
 def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
-    """The names of the tools that a turn called, in order."""
+    """Return the names of the tools that a turn called, in order."""
     rows = db.execute(
         "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
     )
@@ -234,7 +248,7 @@ def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
 
 
 def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
-    """Whether a call is the only one of its step."""
+    """Return whether a call is the only one of its model response."""
     return bool(
         db.execute(
             "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
@@ -245,13 +259,13 @@ def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
 
 
 def model_calls(db: apsw.Connection, turn_id: str) -> int:
-    """How often a turn's model answered."""
+    """Count the model responses of a turn."""
     sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"
     return int(db.execute(sql, (turn_id,)).get)
 
 
 def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
-    """The names of a turn's tools of which nobody knows whether they ran."""
+    """Return the names of a turn's tools that may or may not have run."""
     return [
         str(name)
         for (name,) in db.execute(

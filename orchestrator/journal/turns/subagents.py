@@ -1,9 +1,9 @@
-"""Subagents: processes that a call of an agent's turn has do a piece of work.
+"""Subagents: processes that do a piece of work for a call of an agent's turn.
 
-A run of one is a message in a line of its own and becomes a turn like any other. It belongs to
-the call that began it: the same call finds it again, however often it is made, so that no crash
-can begin the work twice. A call that does not wait has the result put into its chat as a message,
-in the transaction that ends the work.
+A run of a subagent is a message in its own queue and becomes a turn like any other. It belongs to
+the call that began it: the same call finds it again, so that no crash can begin the work twice. If
+the call does not wait, the transaction that ends the work puts the result into the chat as a
+message.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.messages import Frozen
 
-LANE = "subagent/"  # begins the line of a subagent's work
-MOST = 5  # of an agent at once; seed 002
+LANE = "subagent/"  # begins the name of a subagent's queue
+MOST = 5  # runs of an agent at once
 OPEN = "inbox.state IN('new','claimed')"
 RETURNED = "Subagent (reference: {id}) has returned the following result:\n\n{result}"
 FAILED = "Subagent (reference: {id}) has reported a failure:\n\n{result}"
@@ -30,13 +30,19 @@ JOINED = "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON 
 
 
 class Spec(Frozen):
-    """What a subagent may do: its parent's tools that these globs leave, for so many minutes.
+    """The settings of a subagent.
 
-    ``prompt`` is the definition that it works with, None the usual one of subagents. With an
-    ``agent`` it is that agent instead, with that one's tools, called ``name``. One that ``keeps``
-    its session remembers what it did before; what an ``explicit`` one says itself is all that its
-    parent hears of work that it does not wait for, unless that fails. ``scoped_env`` are variables
-    that are set to what they are for its parent.
+    Attributes:
+        allowed_tools: globs of the parent's tools that it may use; none: all of them.
+        denied_tools: globs of tools that it may not use.
+        timeout_minutes: its limit of wall-clock time.
+        model: the model (default: the parent's).
+        prompt: its prompt definition (default: the one for subagents).
+        agent: the agent that works in its place, with that agent's tools.
+        name: the name under which a call of the parent uses ``agent``.
+        keeps: whether it keeps its session, and so remembers earlier work.
+        explicit: whether it reports to its parent itself; then only a failure is reported for it.
+        scoped_env: environment variables that it shares with its parent.
     """
 
     allowed_tools: tuple[str, ...] = ()
@@ -53,7 +59,7 @@ class Spec(Frozen):
 
 @dataclass(frozen=True)
 class SubagentRun:
-    """One piece of work: whose it is, the call it belongs to, its message, and how it ended."""
+    """A run of a subagent: the call it belongs to, its message, and how it ended."""
 
     subagent_id: str
     agent_id: str
@@ -69,19 +75,22 @@ class SubagentRun:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Whether the run is over."""
         return self.state not in ("new", "claimed")
 
     @property
     def lane(self) -> str:
-        """The line in the journal that its work stands in."""
+        """The subagent's queue."""
         return LANE + self.subagent_id
 
 
 def create(
     db: apsw.Connection, call: Call, agent_id: str, spec: Spec, now: int, chat_key: str = ""
 ) -> str:
-    """A new subagent of an agent, named after the call that wants it; it lives in a chat."""
+    """Create a subagent for a call and return its id, which is made from the call's.
+
+    With ``chat_key`` it takes more work until that chat's conversation ends.
+    """
     subagent_id = f"{agent_id}-sub-{call.turn_id[-12:]}-{call.seq}"
     db.execute(
         "INSERT INTO subagent(id, agent_id, spec, created_at, chat_key) VALUES(?,?,?,?,?)",
@@ -100,16 +109,16 @@ def begin(
     *,
     wait: bool,
 ) -> None:
-    """Put a piece of work into a subagent's line; ``address`` is the chat of the call's turn."""
+    """Put a task into a subagent's queue; ``address`` is the chat of the call's turn."""
     agent_id = db.execute("SELECT agent_id FROM subagent WHERE id = ?", (subagent_id,)).get
-    work = InternalMessage(
+    message = InternalMessage(
         kind=inbox.SUBAGENT,
         message_id=f"{call.turn_id}:{call.seq}",
         sender=subagent_id,
         agent_id=str(agent_id),
         text=task,
     )
-    row = internal_messages.post(db, address, work, now, lane=LANE + subagent_id)
+    row = internal_messages.post(db, address, message, now, queue=LANE + subagent_id)
     db.execute(
         "INSERT INTO subagent_run(turn_id, seq, subagent_id, inbox_id, wait) VALUES(?,?,?,?,?)",
         (call.turn_id, call.seq, subagent_id, row, wait),
@@ -117,7 +126,7 @@ def begin(
 
 
 def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: bool) -> None:
-    """Note what the work of a subagent's turn came to; a parent that did not wait is told."""
+    """Store the result of a subagent's turn, and report it to a parent that did not wait."""
     run = of_turn(db, turn_id)
     db.execute(
         "UPDATE subagent_run SET result = ?, failed = ? WHERE inbox_id = ?",
@@ -125,18 +134,18 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
     )
     if run.wait or (run.spec.explicit and not failed):
         return
-    told = (FAILED if failed else RETURNED).format(id=run.subagent_id, result=result)
-    tell(db, run, f"{run.turn_id}:{run.seq}", told, now)
+    report = (FAILED if failed else RETURNED).format(id=run.subagent_id, result=result)
+    tell(db, run, f"{run.turn_id}:{run.seq}", report, now)
 
 
 def tell(db: apsw.Connection, run: SubagentRun, message_id: str, text: str, now: int) -> None:
-    """Put something that a subagent's work has come to into its parent's chat, once."""
-    news = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
-    internal_messages.post(db, inbox.load(db, run.inbox_id).address(), news, now)
+    """Post a report of a subagent to its parent, once for each ``message_id``."""
+    report = InternalMessage(inbox.RESULT, message_id, run.subagent_id, run.agent_id, text)
+    internal_messages.post(db, inbox.load(db, run.inbox_id).address(), report, now)
 
 
 def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, Spec]:
-    """The subagents of an agent in a chat that take more work, by reference, oldest first."""
+    """Return the subagents of an agent in a chat that take more work, by id, oldest first."""
     rows = db.execute(
         "SELECT id, spec FROM subagent WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL"
         " AND json_extract(spec, '$.keeps') ORDER BY created_at, id",
@@ -146,74 +155,75 @@ def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, Spec]
 
 
 def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
-    """A new conversation begins in a chat: its subagents take no more work."""
+    """End the subagents of a chat whose conversation has ended: they take no more work."""
     db.execute(
         "UPDATE subagent SET ended_at = ? WHERE chat_key = ? AND ended_at IS NULL", (now, chat_key)
     )
 
 
 def of_call(db: apsw.Connection, turn_id: str, seq: int) -> SubagentRun | None:
-    """The work that a call has begun."""
+    """Return the run that a call has begun."""
     return next(iter(_select(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)), None)
 
 
 def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
-    """The turn in which a piece of work was done."""
+    """Return the turn that did the work of a run."""
     return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> SubagentRun:
-    """The work that a subagent's turn does."""
+    """Return the run that a subagent's turn does."""
     return _select(db, "inbox.turn_id = ?", turn_id)[0]
 
 
 def by_turn(db: apsw.Connection, turn_id: str) -> SubagentRun | None:
-    """The work that a turn does, if it is a subagent's."""
+    """Return the run that a turn does, or None if it is no subagent's."""
     return next(iter(_select(db, "inbox.turn_id = ?", turn_id)), None)
 
 
 def of_message(db: apsw.Connection, inbox_id: int) -> SubagentRun:
-    """The work that a message in a subagent's line is."""
+    """Return the run of a message in a subagent's queue."""
     return _select(db, "inbox_id = ?", inbox_id)[0]
 
 
 def begun_by(db: apsw.Connection, turn_id: str) -> list[SubagentRun]:
-    """The work of a turn's calls that is not over."""
+    """Return the open runs of a turn's calls."""
     return _select(db, f"subagent_run.turn_id = ? AND {OPEN}", turn_id)
 
 
 def in_chat(db: apsw.Connection, chat_key: str) -> list[SubagentRun]:
-    """The work begun in a chat that is not over."""
+    """Return the open runs that were begun in a chat."""
     return _select(db, f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ?", chat_key)
 
 
 def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
-    """The tools of which nobody knows whether they ran: a turn's, and those of work it rests on.
+    """Return the names of tools that may or may not have run, for the reply of a turn.
 
-    That is what its calls have waited for, and the work whose result it answers.
+    They are the tools of the turn, of the runs that its calls waited for, and of the run whose
+    result it answers.
     """
-    # Of a result's name the first part finds the calls of that turn, and the whole the one of them.
-    behind = db.execute(
+    # The first part of a result's message id finds the calls of that turn by index, all of it one.
+    runs = db.execute(
         "SELECT work.turn_id FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id"
         " WHERE run.wait AND run.turn_id = ?1 AND work.turn_id IS NOT NULL UNION ALL"
-        " SELECT work.turn_id FROM inbox AS told JOIN subagent_run AS run"
-        " ON run.turn_id = substr(told.message_id, 1, instr(told.message_id, ':') - 1)"
-        " AND told.message_id = format('%s:%d', run.turn_id, run.seq)"
+        " SELECT work.turn_id FROM inbox AS report JOIN subagent_run AS run"
+        " ON run.turn_id = substr(report.message_id, 1, instr(report.message_id, ':') - 1)"
+        " AND report.message_id = format('%s:%d', run.turn_id, run.seq)"
         " JOIN inbox AS work ON work.id = run.inbox_id"
-        " WHERE told.turn_id = ?1 AND told.kind = ?2 AND work.turn_id IS NOT NULL",
+        " WHERE report.turn_id = ?1 AND report.kind = ?2 AND work.turn_id IS NOT NULL",
         (turn_id, inbox.RESULT),
     )
-    known = [turn_id, *(str(turn) for (turn,) in list(behind))]
+    known = [turn_id, *(str(turn) for (turn,) in list(runs))]
     return list(dict.fromkeys(name for turn in known for name in steps.unconfirmed(db, turn)))
 
 
 def open_count(db: apsw.Connection, agent_id: str) -> int:
-    """How much work of an agent's subagents is not over."""
+    """Count the open runs of an agent's subagents."""
     return len(_select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))
 
 
 def _select(db: apsw.Connection, where: str, *values: object) -> list[SubagentRun]:
-    # The plus keeps SQLite from walking in that order through all work that ever was.
+    # The plus keeps SQLite from walking through all runs in that order.
     rows = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where} ORDER BY +inbox_id", values)
     return [
         SubagentRun(

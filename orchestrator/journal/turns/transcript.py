@@ -1,4 +1,4 @@
-"""A turn read back: its steps, and the messages that entered it between two of them."""
+"""A turn read back: its steps, and the messages that entered it between them."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
 def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
-    """A turn's steps as a worker needs them to go on."""
+    """Return a turn's steps as a worker needs them to go on."""
     steps: dict[int, RecordedStep] = {}
     for seq, kind, parent, name, result, state, finish, usage in db.execute(
         "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"
@@ -45,10 +45,14 @@ def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
 def of_turn(
     db: apsw.Connection, turn_id: str, rows: Sequence[InboxRow], sent: str
 ) -> list[Message]:
-    """What the session keeps: the messages, every step and, if it differs, the reply sent."""
-    said = [attachments.said(db, row.id, row.text) for row in rows]
-    said[-1] = said[-1].model_copy(update={"context": prompt_records.sent(db, turn_id) or ()})
-    messages: list[Message] = [*said]
+    """Return the messages of a turn for its session.
+
+    They are the user's messages, every step, and the reply ``sent`` if no model response has it.
+    """
+    received = [attachments.said(db, row.id, row.text) for row in rows]
+    context = prompt_records.sent(db, turn_id) or ()
+    received[-1] = received[-1].model_copy(update={"context": context})
+    messages: list[Message] = [*received]
     last = ""
     for step in recorded(db, turn_id):
         if step.response.content or step.response.tool_calls:
@@ -62,7 +66,7 @@ def of_turn(
 
 
 def answered(db: apsw.Connection, turn_id: str) -> bool:
-    """Whether a turn's last step was its answer, so that its model is asked nothing more."""
+    """Return whether a turn's last step is its answer, so that no model call is left."""
     found = db.execute(
         "SELECT result, finish, EXISTS(SELECT 1 FROM step AS call WHERE call.turn_id = step.turn_id"
         " AND call.parent = step.seq) FROM step WHERE turn_id = ? AND kind = 'model'"

@@ -1,7 +1,7 @@
 """Turns: one message (or task) of one chat on its way to an answer.
 
 ``running ⇄ waiting → replied → closed``; or ``failed | cancelled | dead``. At most one turn of a
-chat is open. Every change is fenced by the epoch: a supervisor that was replaced changes nothing.
+chat is open. Every change is fenced by the epoch: a replaced supervisor changes no row.
 """
 
 import secrets
@@ -25,9 +25,8 @@ from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.messages import Message, UserMessage
 from thinker.protocol.methods import RecordedStep
 
-STOPPED = "(stopped)"  # ends what a chat sees of a cancelled turn
-OPEN = "state IN('running','waiting')"  # as the index of open turns has it
-COLUMNS = "id, agent_id, chat_key, session_id, recipe, state, epoch, deadline, started_at"
+STOPPED = "(stopped)"  # ends the visible text of a cancelled turn
+OPEN = "state IN('running','waiting')"  # the condition of the index of open turns
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,12 @@ class Turn:
     started_at: int
 
 
+COLUMNS = ", ".join(Turn.__dataclass_fields__)
+
+
 @dataclass(frozen=True)
 class TurnAdmission:
-    """What T2 needs to open a turn; ``minutes`` bounds its wall clock."""
+    """The values with which T2 opens a turn; ``minutes`` limits its wall-clock time."""
 
     turn_id: str
     agent_id: str
@@ -59,7 +61,7 @@ class TurnAdmission:
 
 @dataclass(frozen=True)
 class Context:
-    """Everything of the journal that a turn's worker is sent."""
+    """The data from the journal for the worker of a turn."""
 
     turn: Turn
     messages: tuple[InboxRow, ...]
@@ -71,21 +73,21 @@ class Context:
 
 
 def new_id(now: int) -> str:
-    """An id for a turn that begins now (milliseconds): later ones are greater.
+    """Return an id for a turn that begins now (milliseconds); later ids are greater.
 
-    So what belongs to the turns of one time stands together on disk, as with UUID version 7.
+    Rows of turns of one time are then close together on disk, as with UUID version 7.
     """
     return f"{now:012x}{secrets.token_hex(10)}"
 
 
 def boot(db: apsw.Connection, now: int) -> int:
-    """T0: a new epoch; turns of older ones are adopted and half-sent messages classified."""
+    """Begin a new epoch (T0): adopt the open turns and classify half-sent messages."""
     epoch = int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0) + 1
     db.execute(
         "INSERT INTO meta VALUES('epoch', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
         (str(epoch),),
     )
-    db.execute(  # the time that nobody was here does not count against a turn's deadline
+    db.execute(  # time without a daemon does not count against a turn's deadline
         "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
         f" WHERE {OPEN}",
         (epoch, now),
@@ -97,7 +99,11 @@ def boot(db: apsw.Connection, now: int) -> int:
 
 
 def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
-    """T2: open a turn for the message that is next in line; None if the chat has one open."""
+    """Open a turn for a message (T2); None if the chat has an open turn.
+
+    Raises:
+        FencedError: the message is no longer new.
+    """
     session_id = sessions.current(db, admission.agent_id, row.chat_key, now)
     allowed = round(admission.minutes * 60_000)
     try:
@@ -125,18 +131,18 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
         (admission.agent_id, admission.turn_id, row.id),
     )
     if db.changes() != 1:
-        raise FencedError(f"inbox row {row.id} was taken by somebody else")
+        raise FencedError(f"inbox row {row.id} is no longer new")
     return load(db, admission.turn_id)
 
 
 def load(db: apsw.Connection, turn_id: str) -> Turn:
-    """A turn that exists."""
+    """Return a turn that exists."""
     (row,) = db.execute(f"SELECT {COLUMNS} FROM turn WHERE id = ?", (turn_id,))
     return Turn(*row)
 
 
 def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
-    """The chat's running turn: one that a dead process left behind, seen from a new lane."""
+    """Return the chat's running turn, such as one that a dead process left."""
     found = db.execute(
         f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND {inbox.RUNNING}", (chat_key,)
     ).fetchone()
@@ -151,9 +157,15 @@ def context(
     now: int,
     jump: int = 1,
 ) -> Context:
-    """Settle what a dead process left of a turn and read everything needed to go on.
+    """Settle the calls that a dead process left, and read what a worker needs to go on.
 
-    ``window`` and ``jump`` are those of `sessions.window`.
+    Args:
+        db: the journal, in a transaction.
+        turn_id: the turn.
+        running: the calls that this process is still running.
+        window: as in `sessions.window`.
+        now: in milliseconds.
+        jump: as in `sessions.window`.
     """
     steps.recover(db, turn_id, running, now)
     turn = load(db, turn_id)
@@ -170,7 +182,7 @@ def context(
 
 
 def process_died(db: apsw.Connection, turn_id: str) -> int:
-    """Count a process death while this turn's message was claimed; returns the count."""
+    """Count a death of the process that ran a turn, and return the count of its message."""
     usage.lose(db, turn_id)
     db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))
     return int(db.execute("SELECT max(claims) FROM inbox WHERE turn_id = ?", (turn_id,)).get or 0)
@@ -186,13 +198,19 @@ def reply(
     *,
     repaired: bool = False,
 ) -> None:
-    """T6: the reply's messages, the turn, its inbox row and the session, together.
+    """End a turn with its reply (T6): outbox rows, turn, inbox row and session, together.
 
-    ``end`` is the stop reason and, when something went wrong, what; ``repaired`` an answer that
-    was made from one that was cut or no JSON.
+    Args:
+        db: the journal, in a transaction.
+        turn: a running turn.
+        parts: the messages of the reply, none for a silent end.
+        mode: how they are delivered: ``edit``, ``direct`` or `outbox.STORED`.
+        end: the stop reason, and the error if there was one.
+        now: in milliseconds.
+        repaired: whether the answer was made from one that was cut or not valid JSON.
 
     Raises:
-        FencedError: the turn is not this epoch's any more.
+        FencedError: the turn no longer belongs to this epoch.
     """
     _end(db, turn, "replied", *end, now)
     if repaired:
@@ -206,17 +224,17 @@ def reply(
         "UPDATE inbox SET state = 'done', ended_at = ? WHERE turn_id = ? AND state = 'claimed'",
         (now, turn.id),
     )
-    if turn.recipe == "interactive":  # a task's instructions must not come back as a user's words
+    if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
         sent = "\n".join(part.text for part in parts)
-        said = transcript.of_turn(db, turn.id, rows, sent)
-        sessions.append(db, turn.session_id, turn.id, said, now)
+        messages = transcript.of_turn(db, turn.id, rows, sent)
+        sessions.append(db, turn.session_id, turn.id, messages, now)
 
 
 def dead_letter(db: apsw.Connection, turn: Turn, reason: str, notice: str | None, now: int) -> None:
-    """Dead-letter a turn that keeps killing its worker: its chat is told, if any, and goes on.
+    """Make a turn and its message dead and queue ``notice``, if any, for its chat.
 
     Raises:
-        FencedError: the turn is not this epoch's any more.
+        FencedError: the turn no longer belongs to this epoch.
     """
     _end(db, turn, "dead", "dead", reason, now)
     steps.abandon(db, turn.id, "the turn was given up", now)
@@ -232,12 +250,20 @@ def dead_letter(db: apsw.Connection, turn: Turn, reason: str, notice: str | None
 
 
 def park(db: apsw.Connection, turn: Turn, why: str) -> None:
-    """The turn waits for somebody (``approval``) and nobody runs it meanwhile."""
+    """Let a running turn wait, without a worker; ``why`` is what for, such as ``approval``.
+
+    Raises:
+        FencedError: the turn is no longer run here.
+    """
     _move(db, turn, "running", "waiting", why)
 
 
 def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
-    """The turn goes on, with its whole time again."""
+    """Continue a waiting turn, with its whole time again.
+
+    Raises:
+        FencedError: the turn does not wait here.
+    """
     _move(db, turn, "waiting", "running", None)
     extend(db, turn, now)
 
@@ -252,7 +278,7 @@ def _move(db: apsw.Connection, turn: Turn, before: str, after: str, wait: str | 
 
 
 def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
-    """Give a turn that could not run its whole time again."""
+    """Give a turn its whole time again, because it could not run."""
     db.execute(
         "UPDATE turn SET deadline = ? + allowed WHERE id = ? AND epoch = ?",
         (now, turn.id, turn.epoch),
@@ -260,12 +286,12 @@ def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
 
 
 def origin(db: apsw.Connection, turn_id: str) -> InboxRow:
-    """The message that a turn answers."""
+    """Return the message that a turn answers."""
     return inbox.of_turn(db, turn_id)[0]
 
 
 def open_count(db: apsw.Connection) -> int:
-    """How many turns are running or waiting."""
+    """Count the turns that are running or waiting."""
     return int(db.execute(f"SELECT count(*) FROM turn WHERE {OPEN}").get)
 
 
@@ -282,7 +308,7 @@ def _end(
 
 
 def close_preview(db: apsw.Connection, turn_id: str, shown: str) -> None:
-    """Let the preview of a cancelled turn, if a chat has one, end with what it last showed."""
+    """End the preview of a cancelled turn, if there is one, with the text it last showed."""
     db.execute(
         "UPDATE outbox SET body = ?, final = 1, ended_at = iif(ph_id IS NULL, t_sending, NULL),"
         " state = iif(ph_id IS NULL, 'abandoned', 'ph_sent') WHERE turn_id = ? AND final = 0",
@@ -291,7 +317,7 @@ def close_preview(db: apsw.Connection, turn_id: str, shown: str) -> None:
 
 
 def _close_previews(db: apsw.Connection) -> None:
-    """At boot: those that the process did not come to close before it died."""
+    """Close at boot the previews of cancelled turns that the last process left open."""
     rows = db.execute(
         "SELECT turn_id, body FROM outbox JOIN turn ON turn.id = turn_id"
         " WHERE final = 0 AND turn.state = 'cancelled'"

@@ -1,8 +1,8 @@
-"""Model calls and what they cost: reserved before each, settled with its T3.
+"""Model calls and their cost, reserved before each call and settled with its T3.
 
-``reserved → settled``, or ``lost`` when the process that made the call died: what it cost is not
-known, so it counts with what was reserved. Every model call of an agent stands here, also one that
-belongs to no turn: it has the name of its work in the place of a turn's id.
+``reserved → settled``, or ``lost`` if the process that made the call died: the cost is unknown, so
+it counts as it was reserved. A call that belongs to no turn has the name of its job in the place of
+a turn's id.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MINUTE = 60_000  # milliseconds
 
 @dataclass(frozen=True)
 class Amount:
-    """Tokens and US dollars; calls of models without a price cost none."""
+    """Tokens and US dollars; calls of models without a price cost 0 dollars."""
 
     tokens: int = 0
     usd: float = 0.0
@@ -25,7 +25,7 @@ class Amount:
 def reserve(
     db: apsw.Connection, agent_id: str, turn_id: str, model: str, amount: Amount, now: int
 ) -> None:
-    """Set tokens aside for a turn's next model call; one that was never settled is lost."""
+    """Reserve an amount for a turn's next model call; an open reservation becomes lost."""
     lose(db, turn_id)
     db.execute(
         "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
@@ -43,7 +43,7 @@ def settle(
     usd: float | None,
     now: int,
 ) -> None:
-    """Write down what a call used, in the place of its reservation."""
+    """Store the usage of a call in the place of its reservation."""
     release(db, turn_id)
     db.execute(
         "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
@@ -53,14 +53,14 @@ def settle(
 
 
 def lose(db: apsw.Connection, turn_id: str) -> None:
-    """Nobody will say what a turn's call used: it counts as it was reserved."""
+    """Mark a turn's open reservation as lost: its call counts as reserved."""
     db.execute(
         "UPDATE model_call SET state = 'lost' WHERE turn_id = ? AND state = 'reserved'", (turn_id,)
     )
 
 
 def lose_of_open_turns(db: apsw.Connection) -> None:
-    """At boot: nobody is left to say what the calls used that the last process made."""
+    """Mark the open reservations of the previous process as lost, at boot."""
     db.execute(
         "UPDATE model_call SET state = 'lost' WHERE state = 'reserved'"
         " AND turn_id IN (SELECT id FROM turn WHERE state IN('running','waiting'))"
@@ -68,18 +68,18 @@ def lose_of_open_turns(db: apsw.Connection) -> None:
 
 
 def is_reserved(db: apsw.Connection, turn_id: str) -> bool:
-    """Whether a call of the turn that was not made yet has its tokens set aside."""
+    """Return whether a turn has an open reservation."""
     query = "SELECT count(*) FROM model_call WHERE turn_id = ? AND state = 'reserved'"
     return bool(db.execute(query, (turn_id,)).get)
 
 
 def release(db: apsw.Connection, turn_id: str | None) -> None:
-    """The turn makes no call now: what was set aside for one is free again."""
+    """Delete a turn's open reservation, because its call is not made."""
     db.execute("DELETE FROM model_call WHERE turn_id = ? AND state = 'reserved'", (turn_id,))
 
 
 def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
-    """Tokens of the newest call of a turn, else of any; what the next one may well take."""
+    """Return the tokens of a turn's newest call, or of the agent's, as an estimate of the next."""
     found = db.execute(
         "SELECT prompt + completion FROM model_call WHERE turn_id = ? AND state = 'settled'"
         " ORDER BY id DESC LIMIT 1",
@@ -95,7 +95,7 @@ def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
 
 
 def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
-    """Everything that counts since a time (milliseconds), also what is reserved or lost."""
+    """Sum the calls since a time (milliseconds), including reserved and lost ones."""
     (row,) = db.execute(
         "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0) FROM model_call"
         " WHERE agent_id = ? AND at >= ?",
@@ -105,9 +105,9 @@ def spent(db: apsw.Connection, agent_id: str, since: int) -> Amount:
 
 
 def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
-    """Tokens that calls used, by minute since the epoch, from a time (milliseconds) on.
+    """Sum the tokens of settled calls by minute of the Unix epoch, since a time (milliseconds).
 
-    Calls before the end of the agent's last pause are forgotten.
+    Calls before the end of the agent's last pause are left out.
     """
     rows = db.execute(
         "SELECT at / ?, sum(prompt + completion) FROM model_call"
@@ -119,7 +119,7 @@ def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
 
 
 def newest(db: apsw.Connection) -> int:
-    """The id of the newest settled call; 0 when there was none."""
+    """Return the id of the newest settled call (0: none)."""
     found = db.execute(
         "SELECT id FROM model_call WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
     ).get
@@ -128,9 +128,10 @@ def newest(db: apsw.Connection) -> int:
 
 @dataclass(frozen=True)
 class Total:
-    """What an agent used in a time; ``unsettled`` are tokens reserved for calls that may be billed.
+    """The usage of an agent in a period.
 
-    ``unpriced`` counts the calls whose cost is not in ``usd``.
+    ``unsettled`` are the tokens of reserved and lost calls, which may be billed; ``unpriced``
+    counts the calls whose cost is missing in ``usd``.
     """
 
     agent_id: str
@@ -144,7 +145,7 @@ class Total:
 
 
 def totals(db: apsw.Connection, since: int, until: int) -> list[Total]:
-    """What each agent used from one time to another (milliseconds), for those that used any."""
+    """Sum the usage of each agent with calls from ``since`` to before ``until`` (milliseconds)."""
     rows = db.execute(
         "SELECT agent_id, count(*) FILTER(WHERE state = 'settled'),"
         " coalesce(sum(prompt) FILTER(WHERE state = 'settled'), 0), sum(cached),"

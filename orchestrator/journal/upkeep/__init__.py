@@ -1,1 +1,1 @@
-"""Changing old records: compaction of sessions, retention, erasure of a chat or an agent."""
+"""Changes of old records: compaction of sessions, retention, erasure of a chat or an agent."""

@@ -1,7 +1,7 @@
-"""What of a session is to be summarised or looked through for facts, and what came of it.
+"""Compaction of sessions: summaries of older messages, and extraction of facts.
 
-Nothing is marked while a model is asked: a crash at any instant leaves the session as it was, and
-the summary (or the facts) and how far they reach are written in one transaction.
+No row is marked before the model call, so a crash leaves the session as it was. The summary (or the
+facts) and the position that it covers are stored in one transaction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from orchestrator.journal.turns import sessions
 from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
 
-MORE_TURNS = 3  # than are kept: fewer are not worth a summary (annabelle.md §5: 8 to keep 5)
-PART = 12_000  # estimated tokens that one summary is made from; the rest waits for the next
-MIN_SAID = 4  # messages of people and agent that are worth looking through; seed 002
-KNOWN = 30  # facts that an extraction is told of; annabelle.md §8
+MORE_TURNS = 3  # beyond the turns that are kept: fewer are not worth a summary
+PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
+MIN_SAID = 4  # messages of user and agent, below which an extraction is not worth a model call
+KNOWN = 30  # known facts in the prompt of an extraction
 
 
 @dataclass(frozen=True)
 class CompactionInput:
-    """The part of a session that is to be summarised: messages after ``after``, up to ``upto``."""
+    """The part of a session to summarize: messages after id ``after``, up to ``upto``."""
 
     session_id: int
     agent_id: str
@@ -35,7 +35,10 @@ class CompactionInput:
 
 @dataclass(frozen=True)
 class MessageRange:
-    """Turns of a session that nobody looked through, up to message ``upto``."""
+    """The part of a session to extract facts from: turns after message ``after``, up to ``upto``.
+
+    ``known`` are facts that the agent has already.
+    """
 
     session_id: int
     agent_id: str
@@ -47,7 +50,7 @@ class MessageRange:
 
 
 def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
-    """Open sessions with more tokens than their agent's limit: id, agent, tokens."""
+    """Return the open sessions with more tokens than their agent's limit: id, agent, tokens."""
     rows = db.execute(
         "SELECT id, agent_id, tokens FROM session WHERE ended_at IS NULL AND tokens > ?",
         (min(limits.values(), default=facts.FOREVER),),
@@ -56,7 +59,10 @@ def large(db: apsw.Connection, limits: Mapping[str, int]) -> list[tuple[int, str
 
 
 def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionInput | None:
-    """The turns before the newest ``keep_turns``; None when there are too few, or no session."""
+    """Return the turns before the newest ``keep_turns``.
+
+    None if there are too few, or the session was removed.
+    """
     found = db.execute(
         "SELECT agent_id, summary, summary_upto FROM session WHERE id = ?", (session_id,)
     ).fetchone()
@@ -79,7 +85,7 @@ def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionIn
 
 
 def compacted(db: apsw.Connection, part: CompactionInput, summary: str) -> bool:
-    """The summary takes the place of what it was made from; False when another did before."""
+    """Store a summary of a part of a session; return False if it has another one by now."""
     rest = _messages(db, part.session_id, part.upto, facts.FOREVER)
     db.execute(
         "UPDATE session SET summary = ?, summary_upto = ?, tokens = ?"
@@ -92,9 +98,9 @@ def compacted(db: apsw.Connection, part: CompactionInput, summary: str) -> bool:
 def quiet(
     db: apsw.Connection, idle: Mapping[str, int], now: int
 ) -> tuple[list[tuple[int, str]], int | None]:
-    """Sessions (with their agent) that are quiet for as long as ``idle`` says, in milliseconds.
+    """Return the sessions (with their agent) that are idle, and when the next one will be.
 
-    And when the next one will be, None when nobody speaks.
+    ``idle`` is the time without messages for each agent, in milliseconds.
     """
     due: list[tuple[int, str]] = []
     upcoming: list[int] = []
@@ -113,9 +119,10 @@ def quiet(
 
 
 def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange | None:
-    """The first turns that nobody looked through; None when too little was said in them.
+    """Return the next turns of a session to extract facts from, at most ``max_turns``.
 
-    The session then waits until more is said. None as well of one that is gone.
+    None if they have too few messages, and the session then waits for more; also None if the
+    session was removed.
     """
     found = db.execute(
         "SELECT agent_id, facts_upto FROM session WHERE id = ?", (session_id,)
@@ -126,11 +133,15 @@ def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange
     turns = _turns(db, session_id, after)[:max_turns]
     upto = turns[-1][1] if turns else after
     messages = _messages(db, session_id, after, upto)
-    said = [m for m in messages if isinstance(m, UserMessage | AssistantMessage) and m.content]
-    if len(said) < MIN_SAID:
+    texts = [
+        message.content
+        for message in messages
+        if isinstance(message, UserMessage | AssistantMessage) and message.content
+    ]
+    if len(texts) < MIN_SAID:
         db.execute("UPDATE session SET idle_since = NULL WHERE id = ?", (session_id,))
         return None
-    best = facts.find(db, agent_id, "\n".join(message.content for message in said), KNOWN)
+    best = facts.find(db, agent_id, "\n".join(texts), KNOWN)
     newest = facts.newest(db, agent_id, None, facts.FOREVER, KNOWN)
     known = tuple(dict.fromkeys(fact.fact for fact in (*best, *newest)))[:KNOWN]
     names = tuple(turn for turn, _ in turns)
@@ -138,24 +149,24 @@ def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange
 
 
 def extracted(
-    db: apsw.Connection, stretch: MessageRange, extracted: Sequence[ExtractedFact], now: int
+    db: apsw.Connection, part: MessageRange, found: Sequence[ExtractedFact], now: int
 ) -> int:
-    """Keep the facts of a stretch and mark it as looked through; how many were new.
+    """Store the facts found in a part of a session, mark it as done, and count the new facts.
 
-    Secrets are refused; a stretch that was marked meanwhile is left alone.
+    Facts with secrets are left out. Nothing is stored if the part is marked already.
     """
     db.execute(
         "UPDATE session SET facts_upto = ? WHERE id = ? AND facts_upto = ?",
-        (stretch.upto, stretch.session_id, stretch.after),
+        (part.upto, part.session_id, part.after),
     )
     if not db.changes():
         return 0
-    source = f"extraction {stretch.turns[0]}..{stretch.turns[-1]}"
-    return sum(_keep(db, stretch.agent_id, fact, source, now) for fact in extracted)
+    source = f"extraction {part.turns[0]}..{part.turns[-1]}"
+    return sum(_keep(db, part.agent_id, fact, source, now) for fact in found)
 
 
 def postpone(db: apsw.Connection, session_id: int, now: int) -> None:
-    """Look at a session again when it has been quiet for as long once more."""
+    """Restart the idle time of a session, so that it is tried again later."""
     db.execute(  # NULL stays NULL
         "UPDATE session SET idle_since = max(idle_since, ?) WHERE id = ?", (now, session_id)
     )
@@ -170,7 +181,7 @@ def _keep(db: apsw.Connection, agent_id: str, fact: ExtractedFact, source: str, 
 
 
 def _turns(db: apsw.Connection, session_id: int, after: int) -> list[tuple[str, int]]:
-    """Turns with messages after one, in order, and the last message of each."""
+    """Return the turns with messages after an id, in order, and the last message of each."""
     rows = db.execute(
         "SELECT turn_id, max(id) FROM message WHERE session_id = ? AND id > ?"
         " GROUP BY turn_id ORDER BY 2",

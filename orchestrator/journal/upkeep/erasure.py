@@ -1,9 +1,9 @@
-"""Forgetting a chat or an agent, and handing out what is known of one (invariant 22, S55).
+"""Erasure and export of all data of a chat or an agent (invariant 22).
 
-What belongs to it is gathered first, into temporary tables of ids, then looked at, handed out, or
-removed in one transaction: a death in the middle leaves everything or nothing. A chat takes along
-what was learned in it; how many tokens it took is kept, without its turns. An agent takes along all
-that is kept for it.
+The ids of all rows are gathered in temporary tables first; then the rows are counted, exported, or
+removed in one transaction, so that a crash leaves all or none of them. Erasing a chat also erases
+the facts and playbooks learned in it; its token counts are kept without their turns. Erasing an
+agent erases all its data.
 """
 
 import re
@@ -27,7 +27,7 @@ LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
     " AND substr(source, 12, instr(source, '..') - 12) IN gone_turn"
 )
-# What is gone, each from what was gathered before it.
+# The ids to remove, in order: each query uses the ids gathered before it.
 GATHERED = (
     ("gone_task", f"SELECT id FROM task WHERE agent_id = :agent OR {NOTIFIED}"),
     ("gone_key", f"SELECT chat_key FROM inbox WHERE {HERE}"),
@@ -59,7 +59,7 @@ GATHERED = (
           WHERE turn_id IN gone_turn OR inbox_id IN gone_inbox""",
     ),
 )
-# What of each table is gone; rows that others refer to come after those.
+# The rows to remove of each table; a row comes after the rows that refer to it.
 TABLES = (
     ("approval", "turn_id IN gone_turn"),
     (
@@ -91,7 +91,7 @@ TABLES = (
     ("pause", "agent_id = :agent"),
     ("model_call", "agent_id = :agent"),
     ("pairing", HERE),
-    (  # last: every change above writes into it
+    (  # last: triggers write into it with every change above
         "transition",
         """turn_id IN gone_turn OR kind = 'inbox' AND number IN gone_inbox
           OR kind = 'outbox' AND number IN gone_outbox""",
@@ -103,7 +103,7 @@ UNION ALL SELECT 1 FROM outbox WHERE id IN gone_outbox AND state IN('sending','p
 
 @dataclass(frozen=True)
 class Subject:
-    """An agent, or a chat of a channel; the other fields are None."""
+    """The subject of an erasure: an agent, or a chat of a channel; other fields are None."""
 
     agent: str | None = None
     channel: str | None = None
@@ -114,7 +114,7 @@ class Subject:
 
 
 def count(db: apsw.Connection, subject: Subject) -> dict[str, int]:
-    """How many rows of each table are of it; tables without any are left out."""
+    """Count the rows of a subject in each table; tables without any are left out."""
     _gather(db, subject)
     found = {}
     for table, where in TABLES:
@@ -124,7 +124,7 @@ def count(db: apsw.Connection, subject: Subject) -> dict[str, int]:
 
 
 def export(db: apsw.Connection, subject: Subject) -> Iterator[JsonObject]:
-    """Every row that is of it, with its table's name."""
+    """Yield all rows of a subject, with the names of their tables."""
     _gather(db, subject)
     for table, where in TABLES:
         cursor = db.execute(f"SELECT * FROM {table} WHERE {where}", asdict(subject))
@@ -134,10 +134,10 @@ def export(db: apsw.Connection, subject: Subject) -> Iterator[JsonObject]:
 
 
 def forget(db: apsw.Connection, subject: Subject, now: int) -> None:
-    """Remove everything of it.
+    """Remove all data of a subject and record the numbers of rows in the audit log.
 
     Raises:
-        OrchestratorError: it is being answered, or there is nothing of it.
+        OrchestratorError: the subject is being answered, or the journal has no data of it.
     """
     found = count(db, subject)
     if db.execute(BUSY).get is not None:
@@ -145,8 +145,8 @@ def forget(db: apsw.Connection, subject: Subject, now: int) -> None:
             f"{subject} is being answered; wait for the answer or end it with /stop, then try again"
         )
     if not found:
-        raise OrchestratorError(f"the journal has nothing of {subject}")
-    db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten in the file
+        raise OrchestratorError(f"the journal has no data of {subject}")
+    db.execute("PRAGMA secure_delete = ON")  # removed content is overwritten in the file
     pictures = _pictures(db)
     names = _names(db, subject)
     _unlearn(db)
@@ -179,7 +179,7 @@ def _clear(db: apsw.Connection) -> None:
 
 
 def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
-    """The pictures of what is gone, or of everything else."""
+    """Return the pictures of the rows to remove, or (``NOT``) of all other rows."""
     kept = db.execute(
         "SELECT media_id FROM attachment WHERE media_id IS NOT NULL"
         f" AND inbox_id {negated} IN gone_inbox"
@@ -194,7 +194,7 @@ def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
 
 
 def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
-    """What the audit log calls it, and what belongs to it."""
+    """Return the names that the audit log has for a subject and its rows."""
     kinds: Mapping[str, str] = {"gone_inbox": "inbox", "gone_turn": "turn", "gone_task": "task"}
     names = {
         f"{kind} {number}"
@@ -209,7 +209,7 @@ def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
 
 
 def _unlearn(db: apsw.Connection) -> None:
-    """Take out of agents' profiles what was written there in a chat and is still so."""
+    """Remove from agents' profiles the values that a chat has set and that are unchanged."""
     rows = db.execute(
         f"SELECT agent_id, path, after FROM profile_change WHERE {LEARNED} ORDER BY id DESC"
     )

@@ -1,32 +1,33 @@
-"""Forgetting what is old: each function removes a few rows and says how many (design §10).
+"""Retention: each function removes a batch of old rows and returns their number.
 
-Never what an open turn, a session's window, the recognition of repeated updates or an agent's way
-to a chat needs. Dead letters wait for the operator, the audit log and the profile's history stay.
+Rows are kept that an open turn or a session's window needs, that identify a repeated update, or
+that tell an agent the address of a chat. Dead letters, the audit log and the history of profiles
+are kept.
 """
 
 from collections.abc import Callable, Sequence
 
 import apsw
 
-BATCH = 20  # turns that one transaction removes: the journal is held for some milliseconds
-ROWS = 500  # of everything else
+BATCH = 20  # turns or pictures that one transaction removes: it blocks the journal for milliseconds
+ROWS = 500  # rows of other tables that one transaction removes
 Remove = Callable[[apsw.Connection, int], int]
 
-# The newest message of a chat is how an agent finds the chat again; nobody writes to a program.
+# An agent finds a chat again by its newest message. Clients of the HTTP API are not written to.
 NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
   WHERE later.channel = own.channel
   AND later.bot_id = own.bot_id AND later.chat_id = own.chat_id
   AND later.agent_id IS own.agent_id AND later.id > own.id))"""
 
-# A subagent's turn goes with that of the call that wanted it, and the message that told its result
-# not before.
+# A subagent's turn is removed with the turn of the call that began it, and the message with its
+# result not before.
 OLD_TURNS = f"""SELECT id FROM turn
 WHERE state IN('closed','cancelled','failed') AND ended_at < :before AND recipe <> 'subagent'
 AND NOT EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id
   WHERE run.turn_id = turn.id AND ifnull(work.ended_at, :before) >= :before)
 AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
-  AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS told
-    WHERE format('%s:%d', told.turn_id, told.seq) = note.message_id))
+  AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS reported
+    WHERE format('%s:%d', reported.turn_id, reported.seq) = note.message_id))
 AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {NEWEST})
 ORDER BY ended_at LIMIT {BATCH}"""
 
@@ -54,13 +55,13 @@ AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)"""
 
 
 def turns(db: apsw.Connection, before: int) -> int:
-    """Turns that ended before a time (milliseconds) with all that belongs to them."""
+    """Remove turns that ended before a time (milliseconds), with all their rows."""
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, {"before": before}).fetchall()]
     for turn in found:
-        work = db.execute(WORK, (turn,)).fetchall()
+        runs = db.execute(WORK, (turn,)).fetchall()
         db.execute("DELETE FROM subagent_run WHERE turn_id = ?", (turn,))
-        for row, child in work:
-            if child is None:  # cancelled before anybody began it
+        for row, child in runs:
+            if child is None:  # cancelled before a turn began it
                 db.execute("DELETE FROM transition WHERE kind = 'inbox' AND number = ?", (row,))
                 db.execute("DELETE FROM inbox WHERE id = ?", (row,))
             else:
@@ -82,7 +83,7 @@ def _forget(db: apsw.Connection, turn_id: str) -> None:
 
 
 def loose(db: apsw.Connection, before: int) -> int:
-    """Updates and notices of no turn: commands, refusals, what the daemon itself told a chat."""
+    """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
     ids = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
       AND NOT {NEWEST} LIMIT {ROWS}"""
@@ -105,7 +106,7 @@ def loose(db: apsw.Connection, before: int) -> int:
 
 
 def messages(db: apsw.Connection, before: int) -> int:
-    """Messages of sessions that have ended, or that a summary stands for; then empty sessions."""
+    """Remove messages of ended sessions and summarized messages, then empty sessions."""
     db.execute(
         "DELETE FROM message WHERE id IN(SELECT message.id FROM message JOIN session"
         " ON session.id = session_id WHERE at < ? AND (ended_at IS NOT NULL"
@@ -123,7 +124,7 @@ def messages(db: apsw.Connection, before: int) -> int:
 
 
 def pictures(db: apsw.Connection, before: int) -> int:
-    """The bytes of pictures; what they were of stays."""
+    """Remove the bytes of pictures; their descriptions are kept."""
     db.execute(
         f"DELETE FROM media WHERE id IN(SELECT id FROM media WHERE at < ? LIMIT {BATCH})", (before,)
     )
@@ -131,7 +132,7 @@ def pictures(db: apsw.Connection, before: int) -> int:
 
 
 def calls(db: apsw.Connection, before: int) -> int:
-    """What model calls took."""
+    """Remove the records of model calls."""
     db.execute(
         f"DELETE FROM model_call WHERE id IN(SELECT id FROM model_call WHERE at < ? LIMIT {ROWS})",
         (before,),

@@ -9,7 +9,7 @@ from fakes.journal import job, open_turn, opened, planned, receive, row_of, step
 
 from orchestrator.journal.db import audit
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.turns import inbox, outbox, steps, turns
+from orchestrator.journal.turns import steps, turns
 from orchestrator.journal.turns.outbox import Part
 from thinker.protocol.messages import ToolResult
 
@@ -51,7 +51,6 @@ def test_sound_journal_has_no_violation(db: apsw.Connection) -> None:
     """Whatever state its message is in."""
     assert row_of(db, "t1").state == "done"
     assert invariants.violations(db) == []
-    assert invariants.overdue(db, 60_000, 900_000) == []
 
 
 @pytest.mark.parametrize("name", DAMAGE)
@@ -66,18 +65,3 @@ def test_damage_is_named_with_the_invariant_that_it_breaks(db: apsw.Connection, 
 def test_every_invariant_is_shown_to_notice_something() -> None:
     """But for the second, which the schema itself makes impossible."""
     assert set(invariants.CHECKS) - set(DAMAGE) == {"invariant 2"}
-
-
-def test_what_waits_too_long_is_named(db: apsw.Connection) -> None:
-    """A message on its way for ten minutes, and one that nobody takes."""
-    (row,) = outbox.due(db, "telegram")
-    outbox.sending(db, row.id, "sending", 1000)
-    later = 1000 + 900_000 + 60_000 + 1
-    assert [sentence.split(":")[0] for sentence in invariants.overdue(db, later, 900_000)] == [
-        "invariant 11",
-        "invariant 16",
-        "invariant 16",
-    ]
-    waiting = inbox.oldest_new(db, row.chat_key)
-    assert waiting is not None
-    assert waiting.id == 2

@@ -129,7 +129,7 @@ def nested(depth: int) -> JsonValue:
         ("x", "y" * 70_000, "at most 64 KiB"),
         ("a.b.c", nested(300), "nested too deep"),
         ("a.b.c", nested(199), "nested too deep"),
-        ("x", "\ud800", "nested too deep, or is no text"),
+        ("x", "\ud800", "nested too deep, or not valid text"),
     ],
 )
 def test_value_that_cannot_be_kept_changes_nothing(

@@ -112,7 +112,7 @@ def test_disabled_task_is_enabled_for_what_comes_from_now_on(db: apsw.Connection
     with job(db):
         tasks.enable(db, number, START)  # it is on: nothing changes
         tasks.disable(db, number, START)
-        with pytest.raises(OrchestratorError, match="does not run"):
+        with pytest.raises(OrchestratorError, match="is not active"):
             tasks.disable(db, number, START)
         tasks.enable(db, number, MORNING + DAY + 1)
     assert (only(db).state, only(db).next_at) == ("active", MORNING + 2 * DAY)

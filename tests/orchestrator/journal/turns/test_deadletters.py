@@ -63,6 +63,6 @@ def test_decision_is_made_once(db: apsw.Connection) -> None:
     with job(db):
         deadletters.drop(db, 1, 6)
     for change in (deadletters.drop, deadletters.retry):
-        with pytest.raises(OrchestratorError, match="message 1 is no dead letter"), job(db):
+        with pytest.raises(OrchestratorError, match="message 1 is not a dead letter"), job(db):
             change(db, 1, 7)
     assert recent.counts(db) == {"new": 1, "claimed": 0, "done": 0, "dead": 0, "cancelled": 1}

@@ -188,7 +188,7 @@ def test_dead_work_is_nobodys_dead_letter(db: apsw.Connection) -> None:
 
 
 def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
-    """As are a call that ended before its work, and a result that nobody was told of."""
+    """As are a call that ended before its work, and a result without a report."""
     call = begun(db)
     turn = admitted(db, call)
     with job(db):
@@ -200,7 +200,7 @@ def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
     assert "is closed without a result" in " ".join(invariants.violations(db))
     with job(db):
         db.execute("UPDATE subagent_run SET result = '42', wait = 0")
-    assert "nobody was told" in " ".join(invariants.violations(db))
+    assert "a result and no report" in " ".join(invariants.violations(db))
 
 
 def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection) -> None:

@@ -118,7 +118,7 @@ def test_messages_that_nobody_has_begun_with_are_forgotten(db: apsw.Connection) 
     receive(db, update(1, "still to be answered", "8"))
     with job(db):
         erasure.forget(db, Subject(channel="telegram", chat="8"), 1)
-        with pytest.raises(OrchestratorError, match="nothing of chat telegram:8"):
+        with pytest.raises(OrchestratorError, match="no data of chat telegram:8"):
             erasure.forget(db, Subject(channel="telegram", chat="8"), 2)
 
 
