@@ -10,7 +10,7 @@ from vector_runner.notation import decoded, encoded
 
 from thinker.formats.prompts.plain import plain
 from thinker.formats.prompts.slots import Compat, SlotPrompt
-from thinker.prompt.render.agently.blocks import ROLES, Style
+from thinker.prompt.render.agently.blocks import ROLES, LayoutStyle
 from thinker.prompt.render.agently.message_layout import agently_messages
 from thinker.prompt.render.agently.text_layout import agently_text
 from thinker.prompt.render.container import Slots, substitute
@@ -63,7 +63,7 @@ def _apply(slots: Slots, op: dict[str, Any]) -> None:
             slots.delete(op["key"])
 
 
-def _style(given: dict[str, Any], compat: Compat | None) -> Style:
+def _style(given: dict[str, Any], compat: Compat | None) -> LayoutStyle:
     titles, roles, output = {}, dict(ROLES), "OUTPUT"
     for path, value in given.get("settings", {}).items():
         name = path.rpartition(".")[2]
@@ -74,7 +74,7 @@ def _style(given: dict[str, Any], compat: Compat | None) -> Style:
         else:
             titles["output" if name == "output_requirement" else name] = value
     roles |= given.get("kwargs", {}).get("role_mapping") or {}
-    return Style(titles, roles, output, compat)
+    return LayoutStyle(titles, roles, output, compat)
 
 
 def _reported(prompt: SlotPrompt, given: dict[str, Any]) -> Any:

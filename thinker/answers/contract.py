@@ -8,7 +8,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
-from thinker.answers.paths import Style, missing
+from thinker.answers.paths import PathStyle, missing
 from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
 from thinker.protocol.messages import JsonObject
 
@@ -27,7 +27,7 @@ class AnswerContract:
 
     model: type[BaseModel]
     ensure_keys: tuple[str, ...] = ()
-    style: Style = "dot"
+    style: PathStyle = "dot"
     max_retries: int = 0
 
     @property

@@ -6,18 +6,18 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-Style: TypeAlias = Literal["dot", "slash"]
+PathStyle: TypeAlias = Literal["dot", "slash"]
 
 STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")
 EVERY = {"*", ""}
 
 
-def missing(value: JsonValue, paths: Iterable[str], style: Style = "dot") -> tuple[str, ...]:
+def missing(value: JsonValue, paths: Iterable[str], style: PathStyle = "dot") -> tuple[str, ...]:
     """Return the paths that a value does not have; every item must have what follows ``[*]``."""
     return tuple(path for path in paths if not _exists(value, list(_steps(path, style))))
 
 
-def _steps(path: str, style: Style) -> Iterator[str]:
+def _steps(path: str, style: PathStyle) -> Iterator[str]:
     if style == "slash":
         yield from (part.strip("[]") for part in path.split("/") if part)
     else:

@@ -14,10 +14,10 @@ from thinker.formats.prompts.fields import (
     Environment,
     Name,
     Names,
-    Positive,
+    NonEmptyText,
+    PositiveNumber,
     Schema,
-    Tokens,
-    Words,
+    TokenCount,
 )
 from thinker.formats.prompts.problem import DefinitionProblem
 from thinker.formats.prompts.sources import Source
@@ -44,7 +44,7 @@ RULES = {
 class Variable(Definition):
     """A variable of the prompt or its tools; a secret never appears in the prompt's text."""
 
-    name: Words
+    name: NonEmptyText
     type: Literal["text", "secret"]
     required: StrictBool
     description: StrictStr
@@ -54,7 +54,7 @@ class ReasoningSettings(Definition):
     """Extended thinking: its effort, and whether the reply and the history contain it."""
 
     effort: Literal["low", "medium", "high"] | None = None
-    max_tokens: Tokens | None = None
+    max_tokens: TokenCount | None = None
     exclude: StrictBool = False
     include: StrictBool = False
 
@@ -76,7 +76,7 @@ class PromptDefinition(Definition):
     """A prompt: its text, model, tools, history settings and inputs."""
 
     name: Name
-    tool_description: Words
+    tool_description: NonEmptyText
     prompt: Source
     model: StrictStr  # INHERIT, or a name in "models" of agents.json
     include_chat: StrictBool = False
@@ -88,7 +88,7 @@ class PromptDefinition(Definition):
     variables: tuple[Variable, ...] = ()
     env: Environment = Field(default_factory=dict)
     reasoning: ReasoningSettings | None = None
-    recent_image_threshold: Positive = IMAGES_KEPT
+    recent_image_threshold: PositiveNumber = IMAGES_KEPT
     hooks: Names | None = None
 
 

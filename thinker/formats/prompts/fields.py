@@ -4,7 +4,7 @@ The type of each pydantic error is a rule name (``non_empty_string``, ``positive
 that programs can tell problems apart.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, LiteralString, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 from pydantic.alias_generators import to_camel
@@ -33,16 +33,15 @@ def _plain_name(value: str) -> str:
     return value
 
 
-def _positive(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise PydanticCustomError("positive_integer", "must be a whole number from 1")
-    return value
+def _whole_number(rule: LiteralString, message: LiteralString) -> BeforeValidator:
+    """Accept whole numbers from 1; ``rule`` and ``message`` are those of the error."""
 
+    def check(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise PydanticCustomError(rule, message)
+        return value
 
-def _tokens(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise PydanticCustomError("number", "must be a whole number of tokens from 1")
-    return value
+    return BeforeValidator(check)
 
 
 def _list_of_names(value: object) -> object:
@@ -60,10 +59,14 @@ def _object_schema(value: object) -> object:
     return value
 
 
-Words: TypeAlias = Annotated[StrictStr, AfterValidator(_not_blank)]
-Name: TypeAlias = Annotated[Words, Field(max_length=128), AfterValidator(_plain_name)]
-Positive: TypeAlias = Annotated[int, BeforeValidator(_positive)]
-Tokens: TypeAlias = Annotated[int, BeforeValidator(_tokens)]
-Names: TypeAlias = Annotated[tuple[Words, ...], BeforeValidator(_list_of_names)]
+NonEmptyText: TypeAlias = Annotated[StrictStr, AfterValidator(_not_blank)]
+Name: TypeAlias = Annotated[NonEmptyText, Field(max_length=128), AfterValidator(_plain_name)]
+PositiveNumber: TypeAlias = Annotated[
+    int, _whole_number("positive_integer", "must be a whole number from 1")
+]
+TokenCount: TypeAlias = Annotated[
+    int, _whole_number("number", "must be a whole number of tokens from 1")
+]
+Names: TypeAlias = Annotated[tuple[NonEmptyText, ...], BeforeValidator(_list_of_names)]
 Schema: TypeAlias = Annotated[JsonObject, BeforeValidator(_object_schema)]
-Environment: TypeAlias = dict[Words, StrictStr]
+Environment: TypeAlias = dict[NonEmptyText, StrictStr]

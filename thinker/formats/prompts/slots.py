@@ -184,7 +184,7 @@ class SlotPrompt(BaseModel):
 
 
 def formatted(output: object) -> tuple[object, str]:
-    """Return the output as the model is asked for it, and its format."""
+    """Return the output in the form that prompts show, and its format."""
     if isinstance(output, Mapping | Sequence) and not isinstance(output, str):
         return output, "json"
     if output is str:

@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from thinker.formats.prompts.fields import Definition, Words
+from thinker.formats.prompts.fields import Definition, NonEmptyText
 from thinker.formats.prompts.slots import SlotPrompt
 
 
@@ -40,14 +40,14 @@ class IncludePart(Definition):
     """The whole prompt of another definition, inserted here."""
 
     type: Literal["include"] = "include"
-    prompt: Words
+    prompt: NonEmptyText
 
 
 class EnvPart(Definition):
     """The value of a variable of type ``text``, inserted here when a turn begins."""
 
     type: Literal["env"] = "env"
-    property: Words
+    property: NonEmptyText
 
 
 def _kind(value: object) -> str | None:
@@ -99,7 +99,7 @@ Lines: TypeAlias = Annotated[
 class ToolNote(Definition):
     """A row in the tool table of a layered prompt."""
 
-    name: Words
+    name: NonEmptyText
     description: StrictStr = ""
     approval: StrictStr = ""
 
@@ -170,7 +170,7 @@ class SlotSource(Definition):
     """A prompt written as slots; ``parent`` names another one, whose slots it inherits."""
 
     slots: Annotated[dict[str, object], AfterValidator(_slots)]
-    parent: Words | None = None
+    parent: NonEmptyText | None = None
 
 
 def _form(value: object) -> str | None:

@@ -5,16 +5,15 @@ The supervisor runs it as a turn of its own, like a subagent; the functions here
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import cast
 
 import orjson
 from pydantic import JsonValue
 
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.tooluse import HandoffUse, SubagentUse, SubpromptUse
+from thinker.formats.prompts.tooluse import DelegatedUse, SubpromptUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
-Opened: TypeAlias = SubpromptUse | HandoffUse | SubagentUse  # uses that begin with a message
 NO_INPUTS: JsonObject = {"type": "object", "properties": {}}
 NOTHING = "The prompt has run; there is nothing of it to show."
 FAILED = "The prompt failed."
@@ -57,7 +56,7 @@ def with_defaults(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     return {**arguments, **known} if open_ended else known
 
 
-def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
+def opening(use: DelegatedUse, arguments: JsonObject) -> tuple[str | None, tuple[str, ...]]:
     """Return the first message, taken from the arguments, and the paths of its attachments."""
     name = use.init_user_message_property
     text = None if name is None or name not in arguments else as_text(arguments[name])
@@ -66,7 +65,7 @@ def opening(use: Opened, arguments: JsonObject) -> tuple[str | None, tuple[str, 
     return text, tuple(path for path in paths if isinstance(path, str) and path)
 
 
-def opening_message(use: Opened, arguments: JsonObject) -> str | None:
+def opening_message(use: DelegatedUse, arguments: JsonObject) -> str | None:
     """Return the first message with its attachments as text; None when both are missing."""
     text, paths = opening(use, arguments)
     return with_attached(text or "", paths) or None
@@ -78,7 +77,7 @@ def with_attached(text: str, paths: Sequence[str]) -> str:
     return "\n\n".join(part for part in (text, attached) if part)
 
 
-def first_message(use: Opened, arguments: JsonObject) -> str:
+def first_message(use: DelegatedUse, arguments: JsonObject) -> str:
     """Return a sub-prompt's first message; without one, all its arguments as JSON."""
     text, paths = opening(use, arguments)
     message = as_text(cast("JsonValue", arguments)) if text is None else text

@@ -8,7 +8,13 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, JsonValue, StrictBool, StrictStr, Tag
 
-from thinker.formats.prompts.fields import Definition, Environment, Names, Positive, Words
+from thinker.formats.prompts.fields import (
+    Definition,
+    Environment,
+    Names,
+    NonEmptyText,
+    PositiveNumber,
+)
 from thinker.protocol.messages import JsonObject
 
 SUBAGENT_CREATE, SUBAGENT_MESSAGE = "subagent_create", "subagent_message"
@@ -20,8 +26,8 @@ INJECTED = (SUBAGENT_CREATE, SUBAGENT_MESSAGE, NOTIFY_PARENT)
 class Immediate(Definition):
     """Starts a subagent before the first model call."""
 
-    name_env: Words | None = None
-    description_env: Words | None = None
+    name_env: NonEmptyText | None = None
+    description_env: NonEmptyText | None = None
     scoped_env: Names = ()
 
 
@@ -31,7 +37,7 @@ class Resumable(Definition):
     receives_messages: Annotated[
         Literal["side_a", "side_b"], Field(alias="receives_messages")
     ]  # snake_case in files too, as the Standard Agents specification writes it
-    max_instances: Positive | None = None
+    max_instances: PositiveNumber | None = None
     parent_communication: Literal["implicit", "explicit"] = "implicit"
 
 
@@ -61,43 +67,42 @@ class ToolUse(Definition):
     ``env`` sets variables for the tool; only the definition's own ``env`` ranks lower.
     """
 
-    name: Words
+    name: NonEmptyText
     env: Environment = Field(default_factory=dict)
     options: dict[StrictStr, JsonValue] = Field(default_factory=dict)
     kind: ClassVar = "tool"
 
 
-class SubpromptUse(Definition):
+class DelegatedUse(Definition):
+    """Another prompt or agent that gets work; its first message may be among the arguments."""
+
+    name: NonEmptyText
+    init_user_message_property: NonEmptyText | None = None
+    init_attachments_property: NonEmptyText | None = None
+
+
+class SubpromptUse(DelegatedUse):
     """Another prompt, run as a tool; the flags choose what its result contains."""
 
-    name: Words
     include_text_response: StrictBool = True
     include_tool_calls: StrictBool = True
     include_errors: StrictBool = True
-    init_user_message_property: Words | None = None
-    init_attachments_property: Words | None = None
     kind: ClassVar = "subprompt"
 
 
-class HandoffUse(Definition):
+class HandoffUse(DelegatedUse):
     """An agent that takes over the chat."""
 
-    name: Words
-    init_user_message_property: Words | None = None
-    init_attachments_property: Words | None = None
     kind: ClassVar = "handoff"
 
 
-class SubagentUse(Definition):
+class SubagentUse(DelegatedUse):
     """An agent that works for the calling agent."""
 
-    name: Words
     blocking: StrictBool = True
-    init_user_message_property: Words | None = None
-    init_attachments_property: Words | None = None
-    init_agent_name_property: Words | None = None
+    init_agent_name_property: NonEmptyText | None = None
     immediate: StrictBool | Immediate = False
-    optional: Words | None = None
+    optional: NonEmptyText | None = None
     resumable: Resume = None
     kind: ClassVar = "subagent"
 
@@ -108,18 +113,18 @@ Use: TypeAlias = ToolUse | SubpromptUse | HandoffUse | SubagentUse
 class ToolEntry(Definition):
     """An entry as the author wrote it, with the options of all four uses."""
 
-    name: Words
+    name: NonEmptyText
     env: Environment | None = None
     options: JsonObject | None = None
     include_text_response: StrictBool | None = None
     include_tool_calls: StrictBool | None = None
     include_errors: StrictBool | None = None
-    init_user_message_property: Words | None = None
-    init_attachments_property: Words | None = None
+    init_user_message_property: NonEmptyText | None = None
+    init_attachments_property: NonEmptyText | None = None
     blocking: StrictBool | None = None
-    init_agent_name_property: Words | None = None
+    init_agent_name_property: NonEmptyText | None = None
     immediate: StrictBool | Immediate | None = None
-    optional: Words | None = None
+    optional: NonEmptyText | None = None
     resumable: Resume = None
 
     @property

@@ -35,7 +35,7 @@ class EmptyPromptError(KeyError):
 
 
 @dataclass(frozen=True)
-class Style:
+class LayoutStyle:
     """The names in a layout: titles by section id, and roles of the model API by our roles.
 
     ``roles["_"]`` is for all other roles. ``output`` is the title of the last line, after which the
@@ -89,7 +89,7 @@ def check_asks(sections: Sequence[Section]) -> None:
         )
 
 
-def main_block(sections: Sequence[Section], style: Style) -> str:
+def main_block(sections: Sequence[Section], style: LayoutStyle) -> str:
     """Return the blocks of the user's message, and the line after which the model writes."""
     lines: list[str] = []
     for section in sections:
@@ -98,7 +98,7 @@ def main_block(sections: Sequence[Section], style: Style) -> str:
     return "\n".join((*lines, f"[{style.output}]:"))
 
 
-def block(section: Section, style: Style) -> list[str]:
+def block(section: Section, style: LayoutStyle) -> list[str]:
     """Return the lines of a section: its title, its body, and usually an empty line."""
     title = f"[{style.title(section)}]:"
     match section.body:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from thinker.formats.prompts.slots import CONTENT, ChatMessage, MessageContent, TextMessageContent
 from thinker.prompt.render.agently.blocks import (
-    Style,
+    LayoutStyle,
     check_asks,
     is_main,
     joined,
@@ -45,7 +45,7 @@ class _RoleParts:
 
 def agently_messages(
     sections: Sequence[Section],
-    style: Style | None = None,
+    style: LayoutStyle | None = None,
     *,
     rich_content: bool = False,
     strict_role_orders: bool = True,
@@ -57,7 +57,7 @@ def agently_messages(
     Raises:
         EmptyPromptError: The prompt asks for nothing.
     """
-    style = style or Style()
+    style = style or LayoutStyle()
     sections = joined(sections)
     check_asks(sections)
     messages: list[JsonObject] = [
@@ -79,7 +79,7 @@ def agently_messages(
     return MessagePrompt((*messages, *last), (*warnings, *skipped))
 
 
-def _role_parts(message: ChatMessage, style: Style) -> _RoleParts:
+def _role_parts(message: ChatMessage, style: LayoutStyle) -> _RoleParts:
     if isinstance(message.content, str):
         parts: list[JsonValue] = [{"type": "text", "text": message.content}]
     else:
@@ -87,7 +87,9 @@ def _role_parts(message: ChatMessage, style: Style) -> _RoleParts:
     return _RoleParts(style.role(message.role), parts)
 
 
-def _in_strict_order(conversation: list[_RoleParts], style: Style, title: str) -> list[_RoleParts]:
+def _in_strict_order(
+    conversation: list[_RoleParts], style: LayoutStyle, title: str
+) -> list[_RoleParts]:
     user, assistant = ("user", "assistant")
     if style.compat is None:  # upstream compares mapped roles with its own names
         user, assistant = style.own_role(user), style.own_role(assistant)
@@ -115,7 +117,7 @@ def _flattened(parts: Sequence[JsonValue]) -> tuple[str, list[str]]:
 
 
 def _user_messages(
-    sections: Sequence[Section], style: Style, *, rich_content: bool
+    sections: Sequence[Section], style: LayoutStyle, *, rich_content: bool
 ) -> tuple[list[JsonObject], list[str]]:
     """Return the user's messages: only the input, only attachments, or the main block."""
     role = style.own_role("user")
@@ -134,13 +136,13 @@ def _user_messages(
     return messages, warnings
 
 
-def _counts(section: Section, style: Style) -> bool:
+def _counts(section: Section, style: LayoutStyle) -> bool:
     """Return whether a section is part of the main block; upstream ignores examples here."""
     ignored = {"examples"} if style.compat else set()
     return is_main(section) and section.id not in ignored and shown(section)
 
 
-def _bare(section: Section, style: Style) -> JsonValue:
+def _bare(section: Section, style: LayoutStyle) -> JsonValue:
     if style.compat and isinstance(section.body, Structured):
         return section.body.value  # upstream sends a mapping, which providers refuse
     return text(section)

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thinker.formats.prompts.slots import CONTENT, ChatMessage, TextMessageContent
-from thinker.prompt.render.agently.blocks import Style, block, check_asks, joined, main_block, shown
+from thinker.prompt.render.agently.blocks import (
+    LayoutStyle,
+    block,
+    check_asks,
+    joined,
+    main_block,
+    shown,
+)
 from thinker.prompt.render.sections import Conversation, Section
 
 
@@ -16,7 +23,7 @@ class TextPrompt:
     warnings: tuple[str, ...] = ()
 
 
-def agently_text(sections: Sequence[Section], style: Style | None = None) -> TextPrompt:
+def agently_text(sections: Sequence[Section], style: LayoutStyle | None = None) -> TextPrompt:
     """Return all sections as one text between the user's and the assistant's role.
 
     Attachments are left out, and so are other parts of the conversation than text, with a warning.
@@ -24,7 +31,7 @@ def agently_text(sections: Sequence[Section], style: Style | None = None) -> Tex
     Raises:
         EmptyPromptError: The prompt asks for nothing.
     """
-    style = style or Style()
+    style = style or LayoutStyle()
     sections = joined(sections)
     check_asks(sections)
     lines = [f"{style.own_role('user')}:"]
@@ -43,7 +50,7 @@ def agently_text(sections: Sequence[Section], style: Style | None = None) -> Tex
     return TextPrompt(text, tuple(warnings))
 
 
-def _message_lines(message: ChatMessage, style: Style) -> tuple[list[str], list[str]]:
+def _message_lines(message: ChatMessage, style: LayoutStyle) -> tuple[list[str], list[str]]:
     """Return the lines of a message, and a warning for each part that is not text."""
     role = style.role(message.role)
     if isinstance(message.content, str):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thinker.prompt.render.agently.blocks import ROLES, EmptyPromptError, Style
+from thinker.prompt.render.agently.blocks import ROLES, EmptyPromptError, LayoutStyle
 from thinker.prompt.render.agently.message_layout import agently_messages
 from thinker.prompt.render.agently.text_layout import agently_text
 from thinker.prompt.render.container import Slots
@@ -22,7 +22,7 @@ def test_examples_are_shown_even_when_there_is_nothing_but_input() -> None:
     shown = ({"role": "user", "content": "[EXAMPLES]:\n- a\n\n\n[INPUT]:\nx\n\n[OUTPUT]:"},)
     assert agently_messages(asked).messages == shown
     bare = ({"role": "user", "content": "x"},)
-    assert agently_messages(asked, Style(compat="4.0.7")).messages == bare
+    assert agently_messages(asked, LayoutStyle(compat="4.0.7")).messages == bare
 
 
 def test_an_input_that_is_data_becomes_text() -> None:
@@ -35,12 +35,12 @@ def test_role_orders_hold_when_roles_are_renamed() -> None:
     history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     asked = sections(input="x", chat_history=history)
     renamed = {**ROLES, "user": "human", "assistant": "ai"}
-    assert _roles(agently_messages(asked, Style(roles=renamed)).messages) == [
+    assert _roles(agently_messages(asked, LayoutStyle(roles=renamed)).messages) == [
         "human",
         "ai",
         "human",
     ]
-    upstream = agently_messages(asked, Style(roles=renamed, compat="4.0.7")).messages
+    upstream = agently_messages(asked, LayoutStyle(roles=renamed, compat="4.0.7")).messages
     assert _roles(upstream) == ["user", "human", "ai", "assistant", "human"]
 
 
@@ -74,7 +74,7 @@ def test_attachments_alone_are_the_users_message() -> None:
 
 def test_titles_are_the_styles() -> None:
     """Each block and the last line can be named otherwise."""
-    style = Style(titles={"input": "FRAGE", "output": "FORM"}, output="ANTWORT")
+    style = LayoutStyle(titles={"input": "FRAGE", "output": "FORM"}, output="ANTWORT")
     text = agently_text(sections(input="x", output={"a": (str,)}), style).text
     assert "[FRAGE]:\nx" in text
     assert "[FORM]:\nData Format: JSON" in text
@@ -87,7 +87,7 @@ def test_a_list_as_output_is_shown_as_a_list() -> None:
     shape = '[\n  {\n    "a": <str> // d\n  },\n  ...\n]'
     assert shape in agently_text(asked).text
     with pytest.raises(ValueError, match="dictionary update"):
-        agently_text(asked, Style(compat="4.0.7"))
+        agently_text(asked, LayoutStyle(compat="4.0.7"))
 
 
 def test_zero_is_given_but_not_shown() -> None:
