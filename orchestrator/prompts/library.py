@@ -1,7 +1,7 @@
-"""The prompt definitions in force: read from files, cross-checked, the last good ones kept.
+"""The prompt definitions in force: read from files, checked together, with the last good versions.
 
-A definition that cannot be used is replaced by its last version that could, also after a restart;
-what is wrong with its file is reported with place and mend.
+A definition that cannot be used is replaced by its last usable version, also after a restart.
+Problems are reported with the place in the file and a correction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,10 @@ log = structlog.get_logger()
 
 
 class PromptLibrary:
-    """Definitions by name, which of them agents use, and what is wrong with the files."""
+    """Definitions by name, and what they set for each agent.
+
+    ``definitions`` are those in force; ``problems`` what is wrong with the files and their use.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._folders = (bundled("prompts"), settings.paths.prompts)
@@ -50,7 +53,7 @@ class PromptLibrary:
         self.problems: tuple[Problem, ...] = ()
 
     def read(self, agents: AgentsFile) -> None:
-        """Read all files again; what cannot be used leaves the definition that there was."""
+        """Read all files again; keep the last good version of each definition that is unusable."""
         files, before = scan(self._folders), self.definitions
         fresh = {name: file.definition for name, file in files.items() if file.definition}
         offered = {**before, **fresh}
@@ -79,12 +82,12 @@ class PromptLibrary:
         )
 
     def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
-        """The prompts and agents that the agent's definition has among its tools, as tools."""
+        """Return the prompts and agents among the tools of the agent's definition."""
         found = self._bundles.get(agent.prompt or "")
         return {} if found is None else self._tools(found.name, self._switches(agent, found))
 
     def immediate(self, agent: AgentDefinition) -> tuple[SubagentUse, ...]:
-        """The subagents that the agent's definition has begun before the first step."""
+        """Return the subagents that start before the first step of the agent's turns."""
         found = self._bundles.get(agent.prompt or "")
         if found is None:
             return ()
@@ -94,23 +97,23 @@ class PromptLibrary:
         return tuple(use for use in found_uses if switched_on(use, switches))
 
     def _switches(self, agent: AgentDefinition, found: PromptBundle) -> Env:
-        """What switches optional tools on: a definition has the same ones in every chat."""
+        """Return the variables that switch optional tools on; they are the same in every chat."""
         known = Environments(instance=self._instance, agent=agent.env, prompt=found.root.env)
         return known.merged()
 
     def hands_over(self, agent: AgentDefinition, name: str) -> bool:
-        """Whether a tool of the agent's definition gives the chat to another agent."""
+        """Return whether a tool of the agent's definition hands the chat over to another agent."""
         tool = self.tools(agent).get(name)
         return tool is not None and tool.hands_over
 
     def classes(self) -> Mapping[str, SideEffect]:
-        """The side-effect class of every prompt and agent that is a tool."""
+        """Return the side-effect class of every prompt and agent that is a tool."""
         entries = (found.root.tools or () for found in self._bundles.values())
         named = (entry.name for entry in chain.from_iterable(entries))
         return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
 
     def keep(self) -> None:
-        """Store the definitions in force, to begin with them if their files are broken then."""
+        """Store the definitions in force, for a restart with broken files."""
         data = _STORED.dump_json(self.definitions, by_alias=True, exclude_none=True)
         try:
             if not self._store.exists() or self._store.read_bytes() != data:
@@ -119,14 +122,14 @@ class PromptLibrary:
             log.warning("last_good_not_kept", problem=str(error))
 
     def of(self, agent: AgentDefinition) -> JsonObject | None:
-        """The agent's definition as a `PromptBundle` in JSON; None when it has no usable one."""
+        """Return the agent's definition as a `PromptBundle` in JSON; None if it has none."""
         found = self._bundles.get(agent.prompt or "")
         return None if found is None else found.as_json()
 
     def environments(
         self, agent: AgentDefinition, agents: AgentsFile, place: Place
     ) -> Environments:
-        """What agents.json sets variables to where the agent answers; secrets, too."""
+        """Return the variables that agents.json sets for an agent in a chat, including secrets."""
         binding = match(agents.bindings, place)
         channel = getattr(agents.channels, place.channel, None)
         return Environments(
@@ -137,20 +140,20 @@ class PromptLibrary:
         )
 
     def values(self, agent: AgentDefinition, known: Environments) -> Env:
-        """What variables are for the agent's definition; secrets, too."""
+        """Return the variables of the agent's definition merged with ``known``, with secrets."""
         found = self._bundles.get(agent.prompt or "")
         prompt = {} if found is None else found.root.env
         return known.model_copy(update={"prompt": prompt}).merged()
 
-    def worded(self, agent: AgentDefinition, known: Environments) -> Environments:
-        """What of it may stand in the text of the agent's definition, and leave this process."""
+    def text_environments(self, agent: AgentDefinition, known: Environments) -> Environments:
+        """Return the variables that the definition's text uses, which the worker may receive."""
         found = self._bundles.get(agent.prompt or "")
         return Environments() if found is None else known.only(found.text_variables)
 
     def configured(
         self, agent: AgentDefinition, known: Environments, call: Call, tool: T
     ) -> tuple[Call, T]:
-        """A call and its tool with what the agent's definition sets for them.
+        """Return a call and its tool with the options and variables of the definition's entry.
 
         Raises:
             DefinitionError: a variable is not set.
@@ -160,9 +163,9 @@ class PromptLibrary:
         entry = next((entry for entry in entries if entry.name == call.name), None)
         if found is None or entry is None or not (entry.env or entry.options):
             return call, tool
-        own = Configured.of(entry, found, known)
-        call = replace(call, arguments=own.arguments(call.arguments))
-        return call, replace(tool, env=own.env) if isinstance(tool, McpTool) else tool
+        configured = Configured.of(entry, found, known)
+        call = replace(call, arguments=configured.arguments(call.arguments))
+        return call, replace(tool, env=configured.env) if isinstance(tool, McpTool) else tool
 
     def shared(
         self,
@@ -171,19 +174,18 @@ class PromptLibrary:
         child: AgentDefinition,
         names: Sequence[str],
     ) -> Env:
-        """The values of variables that a parent shares with its subagent.
+        """Return the values of variables that a parent shares with its subagent.
 
-        What is a secret there is none of the subagent's text.
+        Secrets of the parent are left out where the subagent's text would show them.
         """
-        bundles = self._bundles
-        ours, theirs = bundles.get(parent.prompt or ""), bundles.get(child.prompt or "")
-        worded = frozenset() if theirs is None else theirs.text_variables
-        secret = frozenset() if ours is None else ours.secret
+        upper, lower = (self._bundles.get(agent.prompt or "") for agent in (parent, child))
+        secret = frozenset() if upper is None else upper.secret
+        shown = frozenset() if lower is None else lower.text_variables
         values = self.values(parent, known)
-        return {name: values[name] for name in {*names} - (secret & worded) if name in values}
+        return {name: values[name] for name in {*names} - (secret & shown) if name in values}
 
     def with_model(self, agent: AgentDefinition, agents: AgentsFile) -> AgentDefinition:
-        """The agent with the model that its definition names."""
+        """Return the agent with the model that its definition names."""
         found = self.definitions.get(agent.prompt or "")
         reference = None if found is None else agents.models.get(found.model)
         if reference is None:

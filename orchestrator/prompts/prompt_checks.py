@@ -1,6 +1,6 @@
-"""What is wrong with prompt definitions, their files and how agents use them.
+"""Find problems of prompt definitions, their files and their use by agents.
 
-A definition that cannot be used is replaced by its last version that could.
+A definition that cannot be used is replaced by its last usable version.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,21 +19,21 @@ from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.substitution import named
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
 
-# The rest of such a definition holds: the entry is left out, or what has no effect in it.
+# Findings that leave the rest of a definition usable.
 WARNINGS = frozenset({"known_tool", "no_effect"})
 
 FILE = "agents.json"
-HOOKS = "orchestrator.hooks"  # the group of entry points
+HOOKS = "orchestrator.hooks"  # group of entry points
 
 
 def without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Finding]:
-    """What a definition says that nothing obeys."""
+    """Yield the settings of a definition that have no effect."""
     for number, entry in enumerate(definition.tools or ()):
         use = names.resolve(entry)
         place = ("tools", number)
-        lives = use.resumable if isinstance(use, SubagentUse) else None
-        if isinstance(lives, Resumable) and lives.receives_messages == "side_b":
-            text = '"side_b" is read as "side_a": agents have one side here, which messages are for'
+        resumable = use.resumable if isinstance(use, SubagentUse) else None
+        if isinstance(resumable, Resumable) and resumable.receives_messages == "side_b":
+            text = '"side_b" has the effect of "side_a": agents have only one side here'
             yield Finding((*place, "resumable"), "no_effect", text)
         elif isinstance(use, ToolUse) and use.name in TOOLS:
             unused = ", ".join(sorted(use.env.keys() - named(use.options)))
@@ -48,10 +48,10 @@ def usable_versions(
     agents: AgentsFile,
     hooks: frozenset[str],
 ) -> tuple[dict[str, PromptDefinition], dict[str, tuple[Finding, ...]]]:
-    """The candidates that hold together, faulty ones by their version before; what was wrong.
+    """Return usable versions of all definitions, and the first findings about each.
 
-    A version that is taken back may break what includes it, so all are checked again until none
-    is faulty; each has two versions at most, so that ends.
+    A faulty candidate is replaced by its earlier version. That may break definitions that include
+    it, so all are checked again until none is faulty. Each has at most two versions, so this ends.
     """
     current, first = dict(candidates), dict[str, tuple[Finding, ...]]()
     while True:
@@ -76,29 +76,30 @@ def file_problems(
     findings: Mapping[str, Sequence[Finding]],
     in_force: Mapping[str, PromptDefinition],
 ) -> Iterator[Problem]:
-    """What was found, with the files that it is in."""
+    """Yield the findings as problems of their files."""
     for name, found in sorted(findings.items()):
         file = files[name]
         for finding in found:
-            grave = finding.rule not in WARNINGS
-            kept = "; its last good version is in force" if name in in_force else ""
-            message = f"prompt '{name}': {finding}{kept if grave else ''}"
-            severity: Literal["error", "warning"] = "error" if grave else "warning"
+            severity: Literal["error", "warning"]
+            severity = "warning" if finding.rule in WARNINGS else "error"
+            message = f"prompt '{name}': {finding}"
+            if severity == "error" and name in in_force:
+                message += "; its last good version is in force"
             yield Problem(severity, str(file.path), 0, None, finding.field, message)
 
 
 def agent_problems(
     agents: AgentsFile, in_force: Mapping[str, PromptDefinition], files: Mapping[str, object]
 ) -> Iterator[Problem]:
-    """Agents whose definition cannot be used, or not as it was meant."""
+    """Yield problems of agents with an unusable or missing definition, or an ignored prompt."""
     for agent in agents.agents:
         name = agent.prompt
         if name is None:
             continue
         who = f"agent '{agent.agent_id}'"
         if name not in in_force:
-            broken = "; mend its file" if name in files else suggestion(name, files)
-            message = f"{who} has the prompt '{name}', which cannot be used{broken}"
+            advice = "; correct its file" if name in files else suggestion(name, files)
+            message = f"{who} has the prompt '{name}', which cannot be used{advice}"
             yield Problem("error", FILE, 0, agent.agent_id, "prompt", message)
         elif name not in files:
             message = f"{who} has the prompt '{name}', whose file is gone; its last version is used"
@@ -111,7 +112,7 @@ def agent_problems(
 def hook_problems(
     agents: AgentsFile, in_force: Mapping[str, PromptDefinition], hooks: frozenset[str]
 ) -> Iterator[Problem]:
-    """Agents with hooks that do not exist, or may not run."""
+    """Yield problems of agents with hooks that do not exist or may not run."""
     for agent in agents.agents:
         who = f"agent '{agent.agent_id}'"
         for name in sorted({*agent.hooks} - hooks):
@@ -126,9 +127,9 @@ def hook_problems(
 def known_hooks(
     directory: Path, agents: AgentsFile, definitions: Iterable[PromptDefinition]
 ) -> frozenset[str]:
-    """The hooks that there are: files of the home, and entry points of installed packages.
+    """Return the names of available hooks: files in ``directory`` and entry points of packages.
 
-    Nobody looks for any unless somebody has hooks: that reads the metadata of every package.
+    Looks only if an agent or definition has hooks, because it reads the metadata of every package.
     """
     named = [*(a.hooks for a in agents.agents), *(d.hooks for d in definitions)]
     if not any(named):

@@ -1,4 +1,4 @@
-"""Prompts and agents among the tools of prompt definitions, as tools."""
+"""Make tools from the prompts and agents that prompt definitions list among their tools."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,12 +27,13 @@ from thinker.protocol.messages import JsonObject
 
 SWITCHED_ON = ("true", "1", "yes")
 MOST_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
-HAND_OVER = "Hand this chat over to the agent {name!r}, which answers it from then on."
+HANDOFF = "Hand this chat over to the agent {name!r}, which answers it from then on."
+SUBAGENT = "Give a task to the agent {name!r}."
 
 
 @dataclass(frozen=True)
 class KnownTools:
-    """The built-in tools, and whatever the MCP servers of agents.json may turn out to offer."""
+    """The built-in tools, and every name that an MCP server of agents.json could offer."""
 
     servers: frozenset[str]
 
@@ -42,9 +43,9 @@ class KnownTools:
 
 @dataclass(frozen=True)
 class Configured:
-    """What a prompt's entry sets for the calls of a tool: its variables and fixed options.
+    """The variables and fixed options that a prompt's entry sets for the calls of a tool.
 
-    ``values`` are those of every variable that the options may have a place for.
+    ``values`` has every variable that the options may name.
     """
 
     options: JsonObject
@@ -53,15 +54,15 @@ class Configured:
 
     @classmethod
     def of(cls, entry: ToolEntry, bundle: PromptBundle, known: Environments) -> "Configured":
-        """With the values that win where the agent is asked."""
-        own, root = entry.env or {}, bundle.root
-        merged = known.model_copy(update={"tool": own, "prompt": root.env}).merged()
-        declared = {*own, *root.env, *(variable.name for variable in root.variables)}
+        """Return the entry's settings with the values that its variables have in a chat."""
+        env, root = entry.env or {}, bundle.root
+        merged = known.model_copy(update={"tool": env, "prompt": root.env}).merged()
+        declared = {*env, *root.env, *(variable.name for variable in root.variables)}
         values = {name: merged[name] for name in declared if name in merged}
-        return cls(entry.options or {}, {name: merged[name] for name in own}, values)
+        return cls(entry.options or {}, {name: merged[name] for name in env}, values)
 
-    def arguments(self, given: JsonObject) -> JsonObject:
-        """The arguments of a call with the variables of its fixed options filled in, no others.
+    def arguments(self, arguments: JsonObject) -> JsonObject:
+        """Return the arguments of a call, with variables filled into the fixed options only.
 
         Raises:
             DefinitionError: one of them is not set.
@@ -69,15 +70,15 @@ class Configured:
         fixed = {
             name: filled(value, self.values)
             for name, value in self.options.items()
-            if given.get(name) == value
+            if arguments.get(name) == value
         }
-        return {**given, **fixed}
+        return {**arguments, **fixed}
 
 
 def registry(
     definitions: Mapping[str, PromptDefinition], agents: AgentsFile, hooks: frozenset[str]
 ) -> Registry:
-    """Everything that a definition may name."""
+    """Return the registry of all names that a definition may use."""
     return Registry(
         prompts={name: found.prompt for name, found in definitions.items()},
         models=frozenset(agents.models),
@@ -96,11 +97,11 @@ def prompt_tools(
     agents: AgentsFile,
     environment: Mapping[str, str],
 ) -> Iterator[tuple[str, DelegatingTool]]:
-    """The prompts and agents that a definition has among its tools, by name.
+    """Yield the prompts and agents among a definition's tools, by name.
 
     ``environment`` switches optional ones on.
     """
-    living: dict[str, SubagentTool] = {}
+    resumable: dict[str, SubagentTool] = {}
     for entry in definition.tools or ():
         use = names.resolve(entry)
         if isinstance(use, SubpromptUse):
@@ -109,35 +110,39 @@ def prompt_tools(
         if isinstance(use, HandoffUse) and agent is not None:
             yield use.name, _handoff(agent, use, known.get(agent.prompt or ""))
         if isinstance(use, SubagentUse) and agent is not None and switched_on(use, environment):
-            helper = _helper(agent, use, known.get(agent.prompt or ""))
-            if helper.resumable is None:
-                yield use.name, subagent(helper)
+            tool = _subagent_tool(agent, use, known.get(agent.prompt or ""))
+            if tool.resumable is None:
+                yield use.name, subagent(tool)
             else:
-                living[use.name] = helper
-    if living:
-        yield SUBAGENT_CREATE, create_tool(living)
-        yield SUBAGENT_MESSAGE, message_tool(living)
+                resumable[use.name] = tool
+    if resumable:
+        yield SUBAGENT_CREATE, create_tool(resumable)
+        yield SUBAGENT_MESSAGE, message_tool(resumable)
 
 
 def switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
-    """Whether an entry that is ``optional`` is switched on by the variable that it names."""
+    """Return whether an entry is in use: if it is ``optional``, its variable must be true."""
     return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
 
 
-def _helper(
+def _subagent_tool(
     agent: AgentDefinition, use: SubagentUse, prompt: PromptDefinition | None
 ) -> SubagentTool:
-    told = f"Have the agent {agent.agent_id!r} do a piece of work for you."
     minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
-    if prompt is None:
-        return SubagentTool(use, told, None, minutes)
-    return SubagentTool(use, f"{told} {prompt.tool_description}", prompt.required_schema, minutes)
+    return SubagentTool(use, *_interface(SUBAGENT, agent, prompt), minutes)
 
 
 def _handoff(
     agent: AgentDefinition, use: HandoffUse, prompt: PromptDefinition | None
 ) -> DelegatingTool:
-    told = HAND_OVER.format(name=agent.agent_id)
+    return handoff(use, *_interface(HANDOFF, agent, prompt))
+
+
+def _interface(
+    purpose: str, agent: AgentDefinition, prompt: PromptDefinition | None
+) -> tuple[str, JsonObject | None]:
+    """Return the description and schema of an agent that is a tool."""
+    about = purpose.format(name=agent.agent_id)
     if prompt is None:
-        return handoff(use, told, None)
-    return handoff(use, f"{told} {prompt.tool_description}", prompt.required_schema)
+        return about, None
+    return f"{about} {prompt.tool_description}", prompt.required_schema

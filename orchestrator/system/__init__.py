@@ -1,1 +1,1 @@
-"""What the operating system does for the daemon: the lock of the home, and systemd."""
+"""Operating system services for the daemon: the lock of its home, and systemd."""

@@ -1,4 +1,4 @@
-"""One daemon a home: a lock on a file, which the kernel releases however the process ends."""
+"""Allow one daemon per home, by a lock on a file."""
 
 import fcntl
 from collections.abc import Iterator

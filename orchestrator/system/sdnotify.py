@@ -1,4 +1,4 @@
-"""What systemd is told of the daemon (sd_notify(3)): ready, reloading, stopping, still alive."""
+"""Notify systemd of the daemon's state (sd_notify(3)): ready, reloading, stopping, alive."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ import anyio
 
 
 class Notifier:
-    """Speaks to ``$NOTIFY_SOCKET``; says nothing when there is none."""
+    """Writes to ``$NOTIFY_SOCKET``; does nothing when it is not set."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         address = environ.get("NOTIFY_SOCKET", "")
@@ -29,7 +29,7 @@ class Notifier:
                 return
 
     async def run(self) -> None:
-        """Feed the watchdog from the event loop, twice as often as asked, until cancelled."""
+        """Feed the watchdog from the event loop twice per period, until canceled."""
         if self.watchdog is None:
             return
         while True:

@@ -1,4 +1,4 @@
-"""The systemd unit: filled in from config/orchestrator.service and put where systemd looks."""
+"""Write the systemd unit, filled in from config/orchestrator.service."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,19 +15,19 @@ MARK = "#@ "
 
 
 def render(scope: Scope, command: Sequence[str]) -> str:
-    """The unit's text.
+    """Return the unit's text.
 
     Args:
-        scope: a unit of the user's own manager or of the machine's; the former may not use
-            accounts, mounts and devices of its own.
-        command: the daemon's command line, its first part a whole path.
+        scope: "user" for a unit of the user's service manager, which cannot use accounts, mounts
+            and devices of its own; "system" for one of the machine's.
+        command: the daemon's command line; the program is an absolute path.
 
     Raises:
-        ConfigError: the command is no whole path, or stands where a system unit sees nothing.
+        ConfigError: the program's path is not absolute, or is hidden from system units.
     """
     program = Path(command[0])
     if not program.is_absolute():
-        raise ConfigError(f"{program}: systemd needs the whole path of the program")
+        raise ConfigError(f"{program}: systemd needs the absolute path of the program")
     if scope == "system" and any(program.is_relative_to(top) for top in HIDDEN_BY_PROTECT_HOME):
         raise ConfigError(
             f"{program}: a system service cannot see home directories; "
@@ -71,7 +71,7 @@ def install(scope: Scope, command: Sequence[str], root: Path) -> list[Path]:
 
 
 def next_steps(scope: Scope) -> list[str]:
-    """The commands that a person runs after `install`."""
+    """Return the commands to run after `install`."""
     if scope == "user":
         return [
             "systemctl --user daemon-reload",
@@ -86,9 +86,9 @@ def next_steps(scope: Scope) -> list[str]:
 
 
 def _quoted(part: str) -> str:
-    """One word of a command line, as systemd.service(5) wants it."""
+    """Quote one word of a command line for systemd.service(5)."""
     if any(ord(char) < ord(" ") for char in part):
-        raise ConfigError(f"{part!r} holds a control character, which no unit file can")
+        raise ConfigError(f"{part!r} has a control character, which a unit file cannot contain")
     escaped = part.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     escaped = escaped.replace("$", "$$")
     return f'"{escaped}"' if escaped != part or " " in part else part

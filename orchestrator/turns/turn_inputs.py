@@ -179,7 +179,7 @@ class InputLoader:
             summary=context.summary,
             profile_prompt=recalled.profile_prompt,
             prompt=self.prompts.of(definition),
-            environments=self.prompts.worded(definition, environments),
+            environments=self.prompts.text_environments(definition, environments),
             memories=recalled.memories,
             playbooks=recalled.playbooks,
             skills=recalled.skills,

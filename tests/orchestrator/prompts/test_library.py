@@ -90,7 +90,7 @@ def test_new_definition_that_is_broken_is_never_used(tmp_path: Path) -> None:
             "rules.json: prompt 'rules': prompt: must be text, a list of parts, "
             '{"layered": …} or {"slots": …}'
         ),
-        "agents.json: agent 'work' has the prompt 'p', which cannot be used; mend its file",
+        "agents.json: agent 'work' has the prompt 'p', which cannot be used; correct its file",
     ]
 
 

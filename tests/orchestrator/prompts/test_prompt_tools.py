@@ -51,7 +51,7 @@ def test_variables_come_from_the_places_of_agents_json_that_declare_them(tmp_pat
         VALUES,
     )
     assert known.merged() == {"A": "2", "SECRET": "x"}
-    assert found.worded(agent, known).merged() == {"A": "2"}
+    assert found.text_environments(agent, known).merged() == {"A": "2"}
 
 
 def call(**arguments: JsonValue) -> Call:

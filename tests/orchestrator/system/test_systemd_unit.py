@@ -72,7 +72,7 @@ def test_program_that_the_service_cannot_reach_is_refused() -> None:
     """A system service sees no home directory; no service has a working directory to search."""
     with pytest.raises(ConfigError, match="home directories"):
         render("system", ("/home/me/venv/bin/orchestrator", "run"))
-    with pytest.raises(ConfigError, match="whole path"):
+    with pytest.raises(ConfigError, match="absolute path"):
         render("user", ("orchestrator", "run"))
 
 
