@@ -147,7 +147,7 @@ def fade(messages: Sequence[Message], recent: int) -> tuple[Message, ...]:
     return tuple(described(message, i >= first) for i, message in enumerate(messages))
 
 
-def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - passed by map()
+def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - its one option
     """Return a message with ``[image: …]`` for each picture, except visible ones if ``seen``."""
     if isinstance(message, AssistantMessage) or not message.images:
         return message

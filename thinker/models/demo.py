@@ -27,7 +27,7 @@ ABILITIES = (
     "and use any other tool that I am offered (`ask NAME: …`)."
 )
 RULE_CHARS = 2000  # characters of a message that the rules match
-CHARS_PER_TOKEN = 4  # the project's estimate
+CHARS_PER_TOKEN = 4  # an estimate
 
 READ_SKILL = re.compile(
     r"\b(?:read|use|open|show)\s+(?:the\s+)?skill\s+[`'\"]?([\w-]+)", re.IGNORECASE

@@ -59,7 +59,7 @@ PROVIDERS: dict[str, Provider] = {
             "https://api.groq.com/openai/v1",
             "GROQ_API_KEY",
             "GROQ_MODEL",
-            default_model="qwen/qwen3-32b",  # a current model with tool calls
+            default_model="qwen/qwen3-32b",
             checks_arguments=True,
         ),
         Provider(

@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from pydantic import BeforeValidator, PlainSerializer
 
 Key = TypeVar("Key", int, str)
-RELEVANT = 0.3  # least cosine of related texts; small embedding models put unrelated ones below it
+RELEVANT = 0.3  # least cosine that counts as related
 WIDTH = 4  # bytes of a number
 SIGN = bytes(
     ord("0") + (byte >> 7) for byte in range(256)

@@ -10,7 +10,7 @@ from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.routes import routed
 
-CAP = 25  # tools; models choose worse among more
+CAP = 25  # most tools offered, besides required and recent ones
 MAX_KEPT = 2 * CAP  # tools, with those kept for the cached layout
 BY_MEANING = 15  # most tools chosen by their embeddings
 DAMPING = 60  # constant of reciprocal rank fusion (Cormack et al. 2009)
