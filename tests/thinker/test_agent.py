@@ -1,4 +1,4 @@
-"""One turn of an agent: the prompt it is given, the tools, and what people edit meanwhile."""
+"""One turn of an agent: its prompt, its tools, and files edited meanwhile."""
 
 from pathlib import Path
 
@@ -71,7 +71,7 @@ Relevant memories:
 
 
 def write_skill(root: Path, name: str, description: str, body: str, keywords: str = "") -> None:
-    """A SKILL.md; with keywords it is a playbook that needs a tool."""
+    """Write a SKILL.md; with keywords it is a playbook that needs a tool."""
     path = root / "skills" / name / "SKILL.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata = (
@@ -107,7 +107,7 @@ def turn(**fields: object) -> TurnRun:
 
 
 async def test_interactive_turn_has_every_layer_of_the_seed(tmp_path: Path) -> None:
-    """Byte for byte, in the seed's order, and the same in the journal as for the model."""
+    """Byte for byte, in order, and the same in the journal as for the model."""
     model, host = ScriptedModel(says("None.")), MemoryHost()
     result = await agent(tmp_path, model).run_turn(turn(), host)
     assert result.text == "None."
@@ -120,7 +120,7 @@ async def test_interactive_turn_has_every_layer_of_the_seed(tmp_path: Path) -> N
 
 
 async def test_proactive_turn_has_its_own_layers_and_no_history(tmp_path: Path) -> None:
-    """The instructions are the sole user message; no playbook, skill, chat or summary."""
+    """The instructions are the only user message; no playbook, skill, chat or summary."""
     model = ScriptedModel(says("Done."))
     await agent(tmp_path, model).run_turn(turn(recipe="proactive"), MemoryHost())
     assert model.requests[0].system == PROACTIVE
@@ -128,7 +128,7 @@ async def test_proactive_turn_has_its_own_layers_and_no_history(tmp_path: Path) 
 
 
 async def test_task_has_its_own_tools_and_steps(tmp_path: Path) -> None:
-    """Those that it names and no others; its limit instead of the agent's."""
+    """The task names its tools and replaces the agent's step limit."""
     model = ScriptedModel(calls(call("c1", "gmail")), says("Half done."))
     one = agent(tmp_path, model)
     offered = (spec("gmail"), spec("other"))
@@ -149,7 +149,7 @@ async def test_task_has_its_own_tools_and_steps(tmp_path: Path) -> None:
 def test_profile_replaces_the_base_prompt_in_both_recipes(
     tmp_path: Path, recipe: str, prompt: str
 ) -> None:
-    """The seed forgot it for tasks (suggestion 1)."""
+    """In a chat and in a scheduled task."""
     text = (
         agent(tmp_path)
         .preparation.prepare(turn(recipe=recipe, profile_prompt="You are B."))
@@ -182,7 +182,7 @@ def test_tools_of_a_matched_playbook_are_offered_beyond_the_cap(tmp_path: Path) 
 
 
 def test_each_warning_is_logged_once(tmp_path: Path) -> None:
-    """A missing tool, a time zone that does not exist, a broken skill: said once, not per turn."""
+    """A missing tool, an unknown time zone, a broken skill: logged once, not per turn."""
     one = agent(tmp_path, user_timezone="Mars/Base")
     (tmp_path / "skills" / "broken").mkdir()
     (tmp_path / "skills" / "broken" / "SKILL.md").write_text("no front matter", "utf-8")
@@ -196,7 +196,7 @@ def test_each_warning_is_logged_once(tmp_path: Path) -> None:
 
 
 def test_prompt_size_is_logged_without_the_prompt(tmp_path: Path) -> None:
-    """Sizes by layer, where the base came from, and no text of anybody."""
+    """Sizes by layer and the source of the base prompt, but no text."""
     with capture_logs() as events:
         agent(tmp_path).preparation.prepare(turn()).log()
     (size,) = (entry for entry in events if entry["event"] == "prompt_size")

@@ -27,7 +27,7 @@ SAID = st.text("abc </context>", min_size=1).filter(str.strip)
 
 
 def sent(request: ModelRequest) -> bytes:
-    """A request up to the end of its messages, as it goes on the wire."""
+    """Return a request up to the end of its messages, as sent."""
     account = Account(PROVIDERS["openai"], "m")
     body = request_body(account, replace(request, on_text=None))
     return orjson.dumps(body).partition(b'],"tool_choice"')[0]
@@ -36,7 +36,7 @@ def sent(request: ModelRequest) -> bytes:
 async def chat(
     agent: Agent, model: ScriptedModel, turns: Sequence[TurnRun]
 ) -> tuple[list[ModelRequest], list[PromptRecord]]:
-    """Run turns one after the other, each with what came before it as the journal gives it back."""
+    """Run turns one after the other, each with the history that the journal would return."""
     history: list[Message] = []
     records = []
     for turn in turns:
@@ -57,7 +57,7 @@ async def chat(
 async def test_a_request_begins_with_the_whole_request_before_it(
     said: list[tuple[str, bool, int, str]],
 ) -> None:
-    """Whatever is said, remembered, summarised and looked up meanwhile, and however late it is."""
+    """Whatever is said, remembered, summarized and looked up meanwhile, and however late it is."""
     turns = [
         turn_run(
             text,
@@ -79,7 +79,7 @@ async def test_a_request_begins_with_the_whole_request_before_it(
 
 
 async def test_layers_that_change_stand_at_the_head_of_the_newest_message(tmp_path: Path) -> None:
-    """In the order of the seed; what an earlier message says already is not repeated."""
+    """In the order of the layers; text that an earlier message contains is not repeated."""
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("You are A.", "utf-8")
     model = ScriptedModel(says("1"), says("2"))
@@ -113,7 +113,7 @@ async def test_layers_that_change_stand_at_the_head_of_the_newest_message(tmp_pa
 
 
 async def test_turn_that_goes_on_is_sent_the_context_that_it_was_sent() -> None:
-    """Even when memories are others by now."""
+    """Even if the memories have changed since."""
     context = (LayerRecord(name="memories", text="old", volatile=True),)
     model = ScriptedModel(says("so"))
     turn = turn_run("hi", context=context, memories=(Memory(fact="new", category="c"),))
@@ -124,7 +124,7 @@ async def test_turn_that_goes_on_is_sent_the_context_that_it_was_sent() -> None:
 
 
 async def test_the_other_layout_sends_the_history_without_contexts() -> None:
-    """An agent that was switched back is not sent times of long ago."""
+    """An agent switched back to that layout must not be sent outdated times."""
     context = (LayerRecord(name="date_time", text="old", volatile=True),)
     model = ScriptedModel(says("so"))
     past = (UserMessage(content="before", context=context),)
@@ -137,7 +137,7 @@ async def test_the_other_layout_sends_the_history_without_contexts() -> None:
 
 
 def test_long_results_are_shortened_in_whole_pieces() -> None:
-    """The newest two stay, and others until they are a piece together."""
+    """The newest two stay whole, and older ones until they fill a piece."""
     half = "x" * (PIECE // 2)
     past: list[Message] = []
     for number in range(6):
@@ -151,7 +151,7 @@ def test_long_results_are_shortened_in_whole_pieces() -> None:
 
 
 def test_tools_of_the_turn_before_stay_on_offer() -> None:
-    """Else the text would change the offer of an agent with many tools, and with it every byte."""
+    """Otherwise each text would change the tools, and with them every byte of the request."""
     tools: list[ToolSpec] = [spec(f"tool_{n:02}") for n in range(60)]
     agent = Agent(CACHED, ScriptedModel())
     first = agent.preparation.prepare(turn_run("use tool_07", *tools)).prompt

@@ -57,7 +57,7 @@ def base(of: TurnRun) -> str:
 
 
 async def test_definition_is_the_base_prompt_and_sees_no_past_by_default() -> None:
-    """Seed 000's defaults: no history, no results; and so no summary either."""
+    """By default a definition gets no history, no results and no summary."""
     model, _ = await ran(turn())
     (request,) = model.requests
     assert request.system.startswith("Be kind.\n\n## Current Date")
@@ -66,7 +66,7 @@ async def test_definition_is_the_base_prompt_and_sees_no_past_by_default() -> No
 
 
 async def test_history_is_included_with_and_without_tools() -> None:
-    """IncludeChat brings the conversation, includePastTools also calls and results."""
+    """`includeChat` adds the conversation, `includePastTools` also calls and results."""
     model, _ = await ran(turn(includeChat=True))
     assert [message.content for message in model.requests[0].messages] == [
         "before",
@@ -79,7 +79,7 @@ async def test_history_is_included_with_and_without_tools() -> None:
 
 
 async def test_tools_are_those_that_the_definition_lists() -> None:
-    """None listed: all; none at all: none; toolChoice none: none whatever is listed."""
+    """No list: all; an empty list: none; toolChoice none: none in any case."""
     for fields, names in (
         ({}, ["look", "write"]),
         ({"tools": []}, []),
@@ -114,7 +114,7 @@ async def test_options_are_arguments_that_the_model_neither_sees_nor_sets() -> N
 
 
 async def most_at_once(of: TurnRun) -> int:
-    """How many of two pure calls of one response ran at the same time."""
+    """Return how many of two pure calls of one response ran at the same time."""
     running: list[int] = [0, 0]
 
     async def look(arguments: object) -> str:
@@ -131,13 +131,13 @@ async def most_at_once(of: TurnRun) -> int:
 
 
 async def test_calls_run_one_after_the_other_unless_parallel_is_allowed() -> None:
-    """Seed 000's default is no."""
+    """A definition does not allow it by default."""
     assert await most_at_once(turn()) == 1
     assert await most_at_once(turn(parallelToolCalls=True)) == 2
 
 
 def test_table_shows_the_approval_that_is_enforced() -> None:
-    """Whatever an author claims; listed tools get a row, the author's description stays."""
+    """Whatever an author claims; listed tools get a row and keep the author's description."""
     note = {"name": "write", "description": "Mine", "approval": "never"}
     source = {"layered": {"identity": "You plan.", "tools": [note]}}
     asked = turn(source, tools=["look", "write"])
@@ -150,7 +150,7 @@ def test_table_shows_the_approval_that_is_enforced() -> None:
 
 
 def test_variables_are_one_line_each_and_secrets_stay_out() -> None:
-    """Higher places win; a value cannot begin a heading; a secret makes the definition unusable."""
+    """Higher places win; a value cannot start a heading; a secret makes the definition invalid."""
     part = {"type": "env", "property": "WHO"}
     declared = {"name": "WHO", "type": "text", "required": True, "description": ""}
     asked = turn([part], variables=[declared], env={"WHO": "prompt"})

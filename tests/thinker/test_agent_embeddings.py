@@ -1,4 +1,4 @@
-"""An agent that knows what a message means chooses its tools by it."""
+"""An agent that selects its tools by the embedding of a message."""
 
 import pytest
 from fakes.embeddings_api import EmbeddingsApi, vector
@@ -19,7 +19,7 @@ UMBRELLA = packed(vector("umbrella?"))
 
 
 async def test_kept_vectors_bring_the_tool_the_score_and_the_temperature() -> None:
-    """The log and the record say so; without the message's own vector nothing changes."""
+    """The log and the record say so; without the message's vector nothing changes."""
     async with EmbeddingsApi() as api:
         settings = ThinkerSettings(
             embeddings_model="m", embeddings_base_url=f"{api.url}/v1", temperature=0.7
@@ -44,7 +44,7 @@ async def test_kept_vectors_bring_the_tool_the_score_and_the_temperature() -> No
 
 
 async def test_agent_without_a_model_cannot_say_what_texts_mean() -> None:
-    """It is not asked; a supervisor that does gets an error, not a guess."""
+    """The request is answered with an error."""
     agent = Agent(ThinkerSettings(), ScriptedModel())
     with pytest.raises(FatalModelError, match="no embeddings"):
         await agent.embed(Embed(texts=("x",)))

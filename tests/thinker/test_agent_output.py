@@ -1,4 +1,4 @@
-"""A turn of an agent whose prompt is written as slots with an output: the reply is its object."""
+"""A turn of an agent whose definition has an output: the reply is the object it describes."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SLOTS = {
 
 
 async def answered(slots: object, *script: Any, **source: Any) -> tuple[str, str, ScriptedModel]:
-    """The reply, why the turn ended, and the model."""
+    """Return the reply, the stop reason and the model."""
     definition = {
         "name": "p",
         "toolDescription": "d",
@@ -32,7 +32,7 @@ async def answered(slots: object, *script: Any, **source: Any) -> tuple[str, str
 
 
 async def test_the_reply_is_the_object_that_the_definition_asks_for() -> None:
-    """After one answer that was none; the model is told the structure and then its fault."""
+    """After one invalid answer; the model reads the structure first and then its fault."""
     text, reason, model = await answered(
         SLOTS, says('{"folder": "bin", "why": "x"}'), says('So: {"folder": "in", "why": "y"}')
     )
@@ -44,7 +44,7 @@ async def test_the_reply_is_the_object_that_the_definition_asks_for() -> None:
 
 
 async def test_a_model_that_cannot_is_not_asked_for_ever() -> None:
-    """The chat is told in words."""
+    """The chat gets a plain sentence."""
     text, reason, model = await answered(SLOTS, says("in"), says("out"))
     assert reason is StopReason.OUTPUT
     assert "did not answer in the form" in text
@@ -52,7 +52,7 @@ async def test_a_model_that_cannot_is_not_asked_for_ever() -> None:
 
 
 async def test_a_definition_without_structure_takes_any_text() -> None:
-    """Words as output ask for Markdown."""
+    """An output described in words requests Markdown."""
     text, _, model = await answered({"instruct": "Rhyme.", "output": "A poem"}, says("Roses"))
     assert text == "Roses"
     assert "Answer with markdown." in model.requests[0].system

@@ -1,4 +1,4 @@
-"""Playbooks of the journal in a turn: merged with those of files, rebuilt only when changed."""
+"""Playbooks of the journal in a turn: merged with those of files, rebuilt only if changed."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def record(name: str, *keywords: str, priority: float = 0) -> JsonObject:
 
 
 def agent(root: Path, **files: str) -> Agent:
-    """An agent with skill files of these names and keywords; none is a listed skill."""
+    """Return an agent with skill files of these names and keywords; none is a listed skill."""
     for name, keywords in files.items():
         path = root / "skills" / name / "SKILL.md"
         path.parent.mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_file_wins_over_a_record_of_its_name(tmp_path: Path, keywords: str) -> N
 
 
 def test_incomplete_record_is_left_out(tmp_path: Path) -> None:
-    """One of a newer version must not stop the turn."""
+    """A record of a newer version must not stop the turn."""
     assert guidance(agent(tmp_path), "tea", {"name": "cup"}, record("tea")) is None
 
 
@@ -77,7 +77,7 @@ def test_listed_skills_of_the_journal_follow_those_of_files(tmp_path: Path) -> N
 
 
 def test_matcher_is_built_anew_only_when_something_changed(tmp_path: Path) -> None:
-    """The automaton of all keywords is what takes time; a changed record counts at once."""
+    """Building the automaton takes time; a changed record counts at once."""
     one = agent(tmp_path)
     matchers = set()
     for _ in range(3):
@@ -89,7 +89,7 @@ def test_matcher_is_built_anew_only_when_something_changed(tmp_path: Path) -> No
 
 
 def test_missing_tool_is_recorded_with_the_prompt(tmp_path: Path) -> None:
-    """And logged; an offered one is neither."""
+    """And logged; a tool that is offered is neither."""
     one = agent(tmp_path)
     with capture_logs() as events:
         found = one.preparation.prepare(turn_run("tea", playbooks=(record("cup", "tea"),))).prompt

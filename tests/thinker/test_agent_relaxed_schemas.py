@@ -1,4 +1,4 @@
-"""Schemas are shown as they are, but to a server that checks arguments before we can mend them."""
+"""Schemas are sent unchanged, except to servers that check arguments before coercion."""
 
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run

@@ -1,4 +1,4 @@
-"""What an agent tells its model of tools, and what a turn may demand of it."""
+"""How an agent presents its tools to the model, and which tools a turn may require."""
 
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 

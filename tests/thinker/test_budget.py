@@ -39,7 +39,7 @@ def test_steps_and_tokens_add_up() -> None:
 
 @pytest.mark.parametrize("wrong", [Usage(), Usage(completion=9), Usage(prompt=5, completion=-1)])
 def test_call_without_credible_usage_is_charged_by_its_size(wrong: Usage) -> None:
-    """Four characters a token, rounded up (F43); what the provider says counts otherwise."""
+    """Four characters a token, rounded up; a provider's plausible count is used as it is."""
     assert charged(wrong, lambda: (401, 8)) == Usage(prompt=101, completion=2)
     honest = Usage(prompt=5, completion=0, cached=2)
     assert charged(honest, lambda: (401, 8)) == honest

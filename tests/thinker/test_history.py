@@ -1,4 +1,4 @@
-"""What goes out of history is well formed, whatever comes in."""
+"""The prepared history is well formed, whatever comes in."""
 
 from collections.abc import Sequence
 
@@ -45,7 +45,7 @@ def result(call_id: str, content: str = "ok") -> ToolResult:
 
 
 def lost(call_id: str) -> ToolResult:
-    """The placeholder for a result that is gone."""
+    """Return the placeholder for a missing result."""
     return ToolResult(call_id=call_id, name="t", content=LOST, is_error=True)
 
 
@@ -106,7 +106,7 @@ def test_shortening_changes_nothing_the_second_time(history: list[Message], keep
 
 
 def test_partly_answered_calls_get_their_missing_result_in_order() -> None:
-    """The reference left the unanswered call dangling."""
+    """No call stays without a result."""
     history: list[Message] = [user("q"), asks("1", "2", "3"), result("2"), user("next")]
     assert repair(history) == (
         user("q"),
@@ -119,12 +119,12 @@ def test_partly_answered_calls_get_their_missing_result_in_order() -> None:
 
 
 def test_result_of_a_wrong_id_is_replaced() -> None:
-    """The stray result goes and the call gets its placeholder."""
+    """The stray result is dropped and the call gets a placeholder."""
     assert repair([asks("1"), result("9")]) == (asks("1"), lost("1"))
 
 
 def test_late_result_is_moved_to_its_call() -> None:
-    """A user who spoke in between does not cost the result."""
+    """Even if a user spoke in between."""
     history: list[Message] = [asks("1"), user("hurry"), result("1")]
     assert repair(history) == (asks("1"), result("1"), user("hurry"))
 
@@ -139,7 +139,7 @@ def test_results_in_another_order_follow_the_calls() -> None:
 
 
 def test_id_used_again_becomes_a_new_one_with_its_own_result() -> None:
-    """Some servers count calls from zero in each answer; others refuse repeated ids."""
+    """Some servers number calls from zero in each answer; others reject repeated ids."""
     history: list[Message] = [
         asks("call_0"),
         result("call_0", "old"),
@@ -155,7 +155,7 @@ def test_id_used_again_becomes_a_new_one_with_its_own_result() -> None:
 
 
 def test_empty_messages_are_dropped_and_pictures_kept() -> None:
-    """A message of white space is refused by providers; a picture alone is a message."""
+    """Providers reject a blank message; a picture alone is a message."""
     picture = UserMessage(content="", images=(Image(media_type="image/png", data="AA=="),))
     history: list[Message] = [user(" "), AssistantMessage(content="\n"), picture]
     assert repair(history) == (picture,)
@@ -170,7 +170,7 @@ def test_window_never_begins_with_a_result_whose_call_was_cut() -> None:
 
 
 def test_window_is_the_last_fifty_messages() -> None:
-    """The seed's number is the default."""
+    """The default window."""
     history: list[Message] = [user(str(number)) for number in range(60)]
     assert prepare(history) == tuple(history[10:])
 

@@ -1,4 +1,4 @@
-"""Pictures of a conversation: shown while they are recent, described afterwards."""
+"""Pictures of a conversation: shown while recent, described afterwards."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +61,7 @@ def test_message_that_is_only_a_picture_is_not_empty_when_it_is_described() -> N
 
 
 def test_pictures_of_shortened_results_go_with_their_text() -> None:
-    """A result that is a note has no picture."""
+    """A result replaced by a note has no picture."""
     said: list[Message] = []
     for name in ("a", "b", "c"):
         said.append(AssistantMessage(tool_calls=(ToolCall(id=name, name="t"),)))

@@ -19,7 +19,7 @@ PAST = tuple(UserMessage(content=f"old {number}") for number in range(3))
 
 
 def write(folder: Path, **hooks: str) -> ThinkerSettings:
-    """Hook files, and the settings of an agent that runs them in this order."""
+    """Write hook files; return the settings of an agent that runs them in this order."""
     for name, text in hooks.items():
         (folder / f"{name}.py").write_text(text, "utf-8")
     return ThinkerSettings(hooks_dir=folder, hooks=tuple(hooks))
@@ -28,7 +28,7 @@ def write(folder: Path, **hooks: str) -> ThinkerSettings:
 async def ran(
     settings: ThinkerSettings, *script: Any, **fields: Any
 ) -> tuple[TurnResult, ScriptedModel, MemoryHost]:
-    """A turn with these hooks."""
+    """Run a turn with these hooks."""
     model, host = ScriptedModel(*(script or (says("hi"),))), MemoryHost()
     turn = turn_run("hello", LOOK, **{"history": PAST, **fields})
     return await Agent(settings, model).run_turn(turn, host), model, host
@@ -56,7 +56,7 @@ async def test_prompt_and_conversation_are_what_hooks_make_of_them(tmp_path: Pat
 async def test_results_are_changed_for_the_model_and_again_when_the_turn_goes_on(
     tmp_path: Path,
 ) -> None:
-    """The journal keeps them as they were; a hook sees the call with its arguments."""
+    """The journal keeps the originals; a hook receives the call with its arguments."""
     text = """
 def after_tool_call_success(state, call, result):
     return result.model_copy(update={"content": "redacted"})
@@ -75,7 +75,7 @@ def tool_call_done(state, call, result):
 
 
 async def test_results_that_come_with_their_step_are_changed_too(tmp_path: Path) -> None:
-    """The tools that need nothing but the journal have run by then."""
+    """Tools that only need the journal have run by then."""
 
     class Prompt(MemoryHost):
         async def commit(self, commit: StepCommit) -> StepCommitted:
@@ -95,8 +95,8 @@ def after_tool_call_success(state, call, result):
     assert model.requests[1].messages[-1].content == "redacted look"
 
 
-async def test_conversation_and_its_messages_are_told_of_once(tmp_path: Path) -> None:
-    """What people say and what the model answers; a turn that goes on tells its past no more."""
+async def test_conversation_and_its_messages_are_announced_once(tmp_path: Path) -> None:
+    """User messages and model answers; a resumed turn does not announce its past again."""
     text = f"""
 def said(line):
     with open({str(tmp_path / "told")!r}, "a") as file:
@@ -122,7 +122,7 @@ def after_create_message(state, message):
 
 
 async def test_answer_is_what_hooks_make_of_it_before_anybody_sees_it(tmp_path: Path) -> None:
-    """In the chat and in the journal; nothing of it is shown while it comes."""
+    """In the chat and in the journal; nothing is streamed."""
     text = """
 def before_create_message(state, message):
     return message.model_copy(update={"content": message.content.replace("4111", "****")})
@@ -134,7 +134,7 @@ def before_create_message(state, message):
 
 
 async def test_failed_hook_is_logged_and_the_last_good_value_kept(tmp_path: Path) -> None:
-    """Also one that returns nonsense, is no Python, or is not there."""
+    """Also a hook that returns nonsense, is not Python, or does not exist."""
     settings = write(
         tmp_path,
         fails="def prefilter_llm_history(state, messages):\n    raise ValueError('no')",
@@ -157,7 +157,7 @@ async def test_failed_hook_is_logged_and_the_last_good_value_kept(tmp_path: Path
 
 
 async def test_hook_may_stop_a_step(tmp_path: Path) -> None:
-    """The model is not asked, and the operator is told which hook it was."""
+    """The model is not called, and the error names the hook."""
     text = """
 class Stop(Exception):
     block = True
@@ -183,7 +183,7 @@ async def test_hook_that_hangs_costs_its_time_and_no_more(
 
 
 async def test_hooks_of_a_definition_take_the_place_of_the_agents(tmp_path: Path) -> None:
-    """An empty list is none; without allowance nothing runs at all."""
+    """An empty list disables hooks; without permission none run."""
     settings = write(tmp_path, shout="def after_system_message(state, text):\n    return 'X'")
     for hooks, text in ((None, "X"), ([], "Be kind."), (["shout"], "X")):
         definition: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""JSON among other text; the reference's own cases: tests/test_vectors.py."""
+"""JSON among other text; recorded cases are in tests/test_vectors.py."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from thinker import jsontext
     ],
 )
 def test_first_value_is_found(text: str, value: object) -> None:
-    """Whatever stands around it."""
+    """Whatever text surrounds it."""
     assert jsontext.parse(text) == value
 
 
@@ -33,7 +33,7 @@ def test_what_is_no_json_is_refused(text: str) -> None:
 
 @given(st.text(alphabet='{}[]",:1a\\ \n'))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """What comes out is JSON, and nothing but ValueError is raised."""
+    """The result is JSON, or ValueError is raised."""
     with contextlib.suppress(ValueError):
         json.dumps(jsontext.parse(text))
 

@@ -1,4 +1,4 @@
-"""The tool loop: what the model is asked, what is committed, how a turn ends."""
+"""The tool loop: what the model receives, what is committed, how a turn ends."""
 
 import anyio
 import pytest
@@ -28,7 +28,7 @@ PROMPT = PromptRecord(layers=())
 
 
 def request(*tools: ToolSpec, limits: TurnLimits = FOREVER, stream: bool = False) -> LoopRequest:
-    """A turn that asks for something."""
+    """Return a turn's request."""
     said = (UserMessage(content="do it"),)
     return LoopRequest("t1", PROMPT, "You help.", said, tools, limits, 0.4, stream)
 
@@ -67,7 +67,7 @@ async def test_result_of_a_call_reaches_the_model() -> None:
 
 
 async def test_only_the_step_that_nothing_can_follow_says_that_it_ends_the_turn() -> None:
-    """After calls the model is asked again, and after nothing once more."""
+    """After calls, or an empty answer, the model is called again."""
     model, host = ScriptedModel(calls(call("a", "add", x=1)), says(""), says("2")), MemoryHost()
     result = await run(model, host, request(spec("add")))
     assert [committed.step.ends for committed in host.commits] == [None, None, result]
@@ -84,7 +84,7 @@ async def test_coerced_arguments_are_what_is_committed() -> None:
 
 
 async def test_reused_call_ids_are_told_apart_for_the_model() -> None:
-    """Some servers number calls from zero in each response; providers refuse a repeated id."""
+    """Some servers number calls from zero in each response; providers reject repeated ids."""
     again = calls(call("call_0", "add"))
     model = ScriptedModel(again, again, says("done"))
     await run(model, MemoryHost(), request(spec("add")))
@@ -93,7 +93,7 @@ async def test_reused_call_ids_are_told_apart_for_the_model() -> None:
 
 
 async def test_last_step_may_not_call_tools() -> None:
-    """The model is told to answer; a call that it writes all the same is not run."""
+    """The model must answer; a call that it makes anyway does not run."""
     wanted = calls(call("a", "add"))
     model, host = ScriptedModel(wanted, wanted), MemoryHost()
     result = await run(model, host, request(spec("add"), limits=TurnLimits(2, 0, 1000.0)))
@@ -105,7 +105,7 @@ async def test_last_step_may_not_call_tools() -> None:
 
 
 async def test_answer_in_the_last_step_is_given_with_its_reason() -> None:
-    """A summary that the limit forced is still the answer."""
+    """A summary forced by the limit is still the answer."""
     model = ScriptedModel(calls(call("a", "add")), says("So far: 1."))
     asked = request(spec("add"), limits=TurnLimits(2, 0, 1000.0))
     result = await run(model, MemoryHost(), asked)
@@ -113,7 +113,7 @@ async def test_answer_in_the_last_step_is_given_with_its_reason() -> None:
 
 
 async def test_turn_of_one_step_that_answers_is_done() -> None:
-    """A limit of one step is no shortage when one step was enough."""
+    """A limit of one step is enough if one step was needed."""
     result = await run(
         ScriptedModel(says("Hi.")), MemoryHost(), request(limits=TurnLimits(1, 0, 1000.0))
     )
@@ -121,7 +121,7 @@ async def test_turn_of_one_step_that_answers_is_done() -> None:
 
 
 async def test_token_limit_ends_the_turn_before_the_next_step() -> None:
-    """What was used up counts, what is yet to come is not guessed."""
+    """Only used tokens count."""
     model = ScriptedModel(calls(call("a", "add")))
     asked = request(spec("add"), limits=TurnLimits(8, USAGE.total, 1000.0))
     result = await run(model, MemoryHost(), asked)
@@ -138,7 +138,7 @@ async def test_passed_deadline_asks_no_model() -> None:
 
 
 async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
-    """The wall clock bounds the model call too; nothing of it is committed."""
+    """The deadline also bounds the model call; nothing of it is committed."""
     seen: list[ModelRequest] = []
 
     async def hang(asked: ModelRequest) -> ModelResponse:
@@ -158,7 +158,7 @@ async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
 
 @pytest.mark.parametrize("nothing", ["", " \n", "<think>Hm.</think>"])
 async def test_empty_answer_is_asked_for_once_more(nothing: str) -> None:
-    """Blank text and bare reasoning are no answer; the model sees nothing of them."""
+    """Blank text and bare reasoning are no answer; they are not sent back to the model."""
     model = ScriptedModel(says(nothing), says("Now."))
     result = await run(model, MemoryHost())
     assert (result.text, result.steps) == ("Now.", 2)
@@ -166,7 +166,7 @@ async def test_empty_answer_is_asked_for_once_more(nothing: str) -> None:
 
 
 async def test_two_empty_answers_end_the_turn_with_a_text() -> None:
-    """The user is told, whatever the model does."""
+    """The user reads a fallback text."""
     result = await run(ScriptedModel(says(), says()), MemoryHost())
     assert (result.text, result.stop_reason) == (FALLBACK_TEXTS[StopReason.EMPTY], StopReason.EMPTY)
 
@@ -175,7 +175,7 @@ async def test_two_empty_answers_end_the_turn_with_a_text() -> None:
     ("text", "shown"), [("", FALLBACK_TEXTS[StopReason.REFUSED]), ("I can't help with that.",) * 2]
 )
 async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
-    """The model's own words are used when it has any."""
+    """The model's own words are used if there are any."""
     result = await run(ScriptedModel(says(text, finish="refused")), MemoryHost())
     assert (result.text, result.stop_reason) == (shown, StopReason.REFUSED)
 
@@ -195,7 +195,7 @@ async def test_reasoning_is_taken_out_of_the_answer() -> None:
 
 
 async def test_call_written_as_text_is_run() -> None:
-    """A leaked call of an offered tool becomes a call, its preamble stays."""
+    """A leaked call of an offered tool becomes a call; the text before it stays."""
     leaked = says('Let me add. {"name": "add", "parameters": {"x": "5"}}')
     host = MemoryHost()
     result = await run(ScriptedModel(leaked, says("5")), host, request(spec("add", x="number")))
@@ -204,8 +204,8 @@ async def test_call_written_as_text_is_run() -> None:
     assert (step.response.content, step.calls[0].arguments) == ("Let me add.", {"x": 5})
 
 
-async def test_refused_key_ends_the_run_for_a_person_to_mend() -> None:
-    """What the chat may hear comes without the provider's words (F40)."""
+async def test_refused_key_ends_the_run_until_a_person_acts() -> None:
+    """The text for the chat does not quote the provider."""
     model = ScriptedModel(AccountError("groq refused the key; set GROQ_API_KEY: bad sk-1"))
     result = await run(model, MemoryHost())
     assert result.stop_reason is StopReason.ACCOUNT
@@ -224,7 +224,7 @@ async def test_model_error_ends_the_turn_and_keeps_its_steps(error: Exception) -
 
 
 async def test_draining_stops_at_the_step_boundary() -> None:
-    """The step that runs is finished, with its tools; the next one belongs to another process."""
+    """The running step finishes with its tools; another process runs the next one."""
     host = MemoryHost(drain_after=1)
     model = ScriptedModel(calls(call("a", "add")))
     result = await run(model, host, request(spec("add")))
@@ -251,7 +251,7 @@ async def test_long_result_is_shortened_for_the_model_alone() -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_text_is_shown_while_it_grows_when_asked_for(stream: bool) -> None:  # noqa: FBT001 - pytest passes parameters by name
-    """A view only: the answer does not depend on it."""
+    """The answer does not depend on it."""
 
     async def words(asked: ModelRequest) -> ModelResponse:
         if asked.on_text is not None:

@@ -1,4 +1,4 @@
-"""The tool calls of one response: which run, together or in turn, and what comes back."""
+"""The tool calls of one response: which run, together or in turn, and their results."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ LIMITS = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
 async def results(
     host: MemoryHost, tools: Sequence[ToolSpec], *script: ModelResponse
 ) -> list[ToolResult]:
-    """What the model sees after the calls of its script."""
+    """Return what the model sees after the calls of its script."""
     model = ScriptedModel(*script, says("done"))
     asked = LoopRequest("t1", PromptRecord(layers=()), "", (), tuple(tools), LIMITS)
     with time_limit():
@@ -30,7 +30,7 @@ async def results(
 
 
 class Meeting:
-    """A tool that returns when ``size`` calls of it are running at the same time."""
+    """A tool that returns once ``size`` calls of it run at the same time."""
 
     def __init__(self, size: int) -> None:
         self._missing = size
@@ -61,7 +61,7 @@ class Alone:
         return str(arguments["x"])
 
 
-async def test_neighbouring_pure_calls_run_together_and_keep_the_models_order() -> None:
+async def test_neighboring_pure_calls_run_together_and_keep_the_models_order() -> None:
     """None of the three can return before all have begun."""
     host = MemoryHost({"look": Meeting(3)})
     asked = calls(*(call(f"c{x}", "look", x=x) for x in range(3)))
@@ -69,7 +69,7 @@ async def test_neighbouring_pure_calls_run_together_and_keep_the_models_order() 
     assert [(r.call_id, r.content) for r in seen] == [("c0", "0"), ("c1", "1"), ("c2", "2")]
 
 
-async def test_results_stand_in_the_models_order_whoever_ends_first() -> None:
+async def test_results_keep_the_models_order_whichever_ends_first() -> None:
     """The first call waits for the second one's end."""
     ended = anyio.Event()
 
@@ -134,7 +134,7 @@ async def test_pure_calls_do_not_pass_a_call_with_effects() -> None:
     ],
 )
 async def test_call_that_cannot_run_is_committed_as_rejected(bad: ToolCall, problem: str) -> None:
-    """The model reads why; its good neighbour runs."""
+    """The model reads why; the valid neighbor runs."""
     host = MemoryHost()
     good = call("b", "add", x="5")
     seen = await results(host, [spec("add", x="number")], calls(bad, good))
@@ -170,7 +170,7 @@ async def test_failure_of_the_host_comes_out_as_it_is(side_effect: SideEffect) -
 
 
 async def test_words_before_calls_are_shown_before_the_calls_run() -> None:
-    """However they came: what follows may take its time."""
+    """The calls may take long."""
     seen: list[str] = []
 
     async def look(arguments: JsonObject) -> str:

@@ -1,4 +1,4 @@
-"""Tool choice in the loop: what must be called is called, or the turn fails and says so."""
+"""Tool choice in the loop: a required tool is called, or the turn fails and says so."""
 
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
@@ -48,7 +48,7 @@ async def test_choice_holds_until_a_call_ran_and_is_auto_then(choice: ToolChoice
 
 
 async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None:
-    """Each time with a reminder; three answers are enough to know."""
+    """Each time with a reminder."""
     model = ScriptedModel(says("No."), says("Still no."), says("Never."))
     result = await run(model, MemoryHost(), FORCED, spec("add"))
     assert result.stop_reason is StopReason.TOOL_CHOICE
@@ -61,7 +61,7 @@ async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None
 
 
 async def test_call_that_cannot_run_does_not_meet_the_choice() -> None:
-    """Another tool than the forced one is refused, and counts as a miss."""
+    """A tool other than the forced one is rejected and counts as a miss."""
     other = calls(call("a", "sub"))
     model, host = ScriptedModel(other, other, other), MemoryHost()
     result = await run(model, host, FORCED, spec("add"), spec("sub"))
@@ -84,7 +84,7 @@ async def test_resumed_turn_goes_on_with_the_misses_it_had() -> None:
 async def test_choice_that_cannot_be_met_asks_no_model(
     choice: ToolChoice, tools: tuple[ToolSpec, ...]
 ) -> None:
-    """It is a mistake of the configuration, told to the operator."""
+    """It is a configuration error for the operator."""
     result = await run(ScriptedModel(), MemoryHost(), choice, *tools)
     assert result.stop_reason is StopReason.TOOL_CHOICE
     assert result.error is not None
@@ -92,7 +92,7 @@ async def test_choice_that_cannot_be_met_asks_no_model(
 
 
 async def test_no_call_runs_when_the_choice_is_none() -> None:
-    """Whatever the model answers; it is told, and answers in text."""
+    """The model reads why, and answers in text."""
     model, host = ScriptedModel(calls(call("a", "add")), says("Fine.")), MemoryHost()
     result = await run(model, host, NO_TOOLS, spec("add"))
     assert (result.text, host.ran) == ("Fine.", [])
@@ -100,7 +100,7 @@ async def test_no_call_runs_when_the_choice_is_none() -> None:
 
 
 async def test_strict_tool_is_not_coerced() -> None:
-    """Its arguments fit, or the model hears why they do not."""
+    """Its arguments match the schema, or the model reads why they do not."""
     strict = spec("add", a="integer").model_copy(update={"strict": True})
     wrong, right = call("a", "add", a="5"), call("b", "add", a=5)
     model, host = ScriptedModel(calls(wrong), calls(right), says("5")), MemoryHost()
@@ -109,7 +109,7 @@ async def test_strict_tool_is_not_coerced() -> None:
 
 
 async def test_loop_is_the_same_with_tools_as_text() -> None:
-    """Required, re-asked, called, answered; the record holds what the model was told."""
+    """Required, retried, called, answered; the record holds the tool block."""
     inner = ScriptedModel(says("No."), says(call_text("add", "{}")), says("Done."))
     host = MemoryHost()
     result = await run(TextTools(inner), host, REQUIRED, spec("add"))
@@ -126,7 +126,7 @@ async def test_loop_is_the_same_with_tools_as_text() -> None:
 
 
 async def test_call_that_no_model_made_meets_no_choice_and_is_no_step() -> None:
-    """What the operator has called before the first step: the model still has to call."""
+    """After calls that the operator configured to run first, the model still has to call."""
     before = MemoryHost(drain_after=1)
     await run(ScriptedModel(calls(call("a", "add"))), before, AUTO, spec("add"))
     recorded = tuple(step.model_copy(update={"asked": False}) for step in before.recorded())

@@ -1,4 +1,4 @@
-"""Tools that whoever asked runs: a call of one ends the turn."""
+"""Tools that an API client runs: a call of one ends the turn."""
 
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 from fakes.time_limit import time_limit
@@ -22,7 +22,7 @@ async def run(
     tools: tuple[ToolSpec, ...] = TOOLS,
     max_steps: int = 8,
 ) -> TurnResult:
-    """A turn with one tool of ours and one of theirs."""
+    """Run a turn with one tool of the host and one of the client."""
     limits = TurnLimits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
     said = (UserMessage(content="do it"),)
     request = LoopRequest("t1", PromptRecord(layers=()), "", said, tools, limits)
@@ -31,7 +31,7 @@ async def run(
 
 
 async def test_our_calls_run_and_theirs_end_the_turn() -> None:
-    """With what was said beside them; a turn that is resumed there ends the same way."""
+    """With the text beside them; a turn resumed there ends the same way."""
     host = MemoryHost()
     asked = calls(call("a", "ours"), call("b", "theirs", x=1), text="One moment.")
     result = await run(ScriptedModel(asked), host)
@@ -42,7 +42,7 @@ async def test_our_calls_run_and_theirs_end_the_turn() -> None:
 
 
 async def test_call_of_theirs_that_cannot_run_goes_back_to_the_model() -> None:
-    """They are handed calls that fit the schema alone."""
+    """The client only gets calls that match the schema."""
     model = ScriptedModel(calls(call("b", "theirs", x="no")), calls(call("c", "theirs", x="2")))
     host = MemoryHost()
     result = await run(model, host)
@@ -51,7 +51,7 @@ async def test_call_of_theirs_that_cannot_run_goes_back_to_the_model() -> None:
 
 
 async def test_last_step_may_call_theirs_and_none_of_ours() -> None:
-    """Nobody in this turn has to read what comes of it."""
+    """No further step of this turn reads the result."""
     both = calls(call("a", "ours"), call("b", "theirs", x=1))
     model, host = ScriptedModel(both), MemoryHost()
     result = await run(model, host, max_steps=1)

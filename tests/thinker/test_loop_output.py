@@ -1,4 +1,4 @@
-"""A contract in the loop: an answer that fits ends the turn, any other is asked for again."""
+"""A contract in the loop: a valid answer ends the turn, an invalid one is retried."""
 
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 from fakes.time_limit import time_limit
@@ -48,7 +48,7 @@ async def test_an_answer_that_fits_is_the_reply_as_json() -> None:
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_again_with_its_faults() -> None:
-    """The answer and the objection stay in the transcript."""
+    """The answer and its faults stay in the transcript."""
     model = ScriptedModel(says('{"n": "x"}'), says('{"n": 1}'), says('{"n": 1, "items": []}'))
     result = await run(model, MemoryHost())
     assert result.text == '{"n":1,"items":[]}'
@@ -59,7 +59,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_with_its_faults() 
 
 
 async def test_every_request_has_the_schema_and_the_second_asks_for_the_answer_alone() -> None:
-    """Many servers hold a model to a schema only where it may call no tool."""
+    """Many servers enforce a schema only if no tool may be called."""
     model = ScriptedModel(says('{"n": "x"}'), says('{"n": 1, "items": []}'))
     await run(model, MemoryHost())
     first, second = model.requests
@@ -70,7 +70,7 @@ async def test_every_request_has_the_schema_and_the_second_asks_for_the_answer_a
 
 
 async def test_the_retries_are_bounded_and_the_failure_says_why() -> None:
-    """Two more answers were allowed."""
+    """Two retries were allowed."""
     model = ScriptedModel(*(says("no JSON") for _ in range(3)))
     result = await run(model, MemoryHost())
     assert (result.stop_reason, result.text) == (
@@ -82,7 +82,7 @@ async def test_the_retries_are_bounded_and_the_failure_says_why() -> None:
 
 
 async def test_an_answer_that_the_provider_cut_is_no_answer() -> None:
-    """Even when what came of it would fit; one that the model left open is mended."""
+    """Even if the repaired part would match; an answer that the model left open is repaired."""
     cut = '{"items": [], "n": 12'
     model = ScriptedModel(says(cut, finish="length"), says(cut))
     result = await run(model, MemoryHost())
@@ -91,7 +91,7 @@ async def test_an_answer_that_the_provider_cut_is_no_answer() -> None:
 
 
 async def test_recorded_answers_count_when_the_turn_goes_on() -> None:
-    """A worker that takes over asks as often as the first one would have."""
+    """A worker that takes over retries as often as the first one would have."""
     host = MemoryHost()
     await run(ScriptedModel(says("no"), says("no"), says("no")), host)
     model = ScriptedModel()

@@ -1,4 +1,4 @@
-"""A turn that goes on in another process, and what the model sees whatever happened."""
+"""A turn that resumes in another process, and its transcript."""
 
 import anyio
 import pytest
@@ -55,7 +55,7 @@ async def go_on(
 
 
 async def stopped(*script: ModelResponse) -> MemoryHost:
-    """The host of a turn whose process ended after its script."""
+    """Return the host of a turn whose process ended after its script."""
     host = MemoryHost(drain_after=len(script))
     await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(*script), host, lambda: 0.0).run()
     return host
@@ -65,7 +65,7 @@ async def stopped(*script: ModelResponse) -> MemoryHost:
     "kept", [{2, 3, 5}, {2}, {3, 5}, set()], ids=lambda kept: str(sorted(kept))
 )
 async def test_recorded_step_runs_only_what_has_no_result(kept: set[int]) -> None:
-    """The model is not asked for the step again, and sees each result once, in its order."""
+    """The step is not requested again, and the model sees each result once, in order."""
     before = await stopped(STEP)
     recorded = before.recorded(lambda seq: seq in kept or before.planned[seq].name == "rm")
     host, model = before.resumed(recorded), ScriptedModel(says("done"))
@@ -97,7 +97,7 @@ async def test_first_commit_of_a_new_process_carries_its_prompt() -> None:
 async def test_recorded_answer_ends_the_turn_at_once(
     last: ModelResponse, reason: StopReason, text: str
 ) -> None:
-    """A process that died between the last commit and its result is not missed."""
+    """A process that died between the last commit and its result loses nothing."""
     before = MemoryHost()
     await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(last), before, lambda: 0.0).run()
     recorded = before.recorded()

@@ -1,4 +1,4 @@
-"""Messages that enter a running turn between two steps."""
+"""Messages that join a running turn between two steps."""
 
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
@@ -32,12 +32,12 @@ async def run(
 
 
 def kinds(messages: tuple[Message, ...]) -> list[type]:
-    """What stands where."""
+    """Return the kinds of the messages in order."""
     return [type(message) for message in messages]
 
 
 async def test_message_enters_after_the_results_of_the_step_in_hand() -> None:
-    """The next model call sees it as what was said last."""
+    """The next model call sees it as the last message."""
     host, model = MemoryHost(), ScriptedModel(STEP, says("done"))
     host.waiting = [SECOND]
     await run(model, host)
@@ -56,7 +56,7 @@ async def test_nothing_enters_a_turn_that_is_not_to_be_steered() -> None:
 
 
 async def test_resumed_turn_sees_the_message_in_its_place() -> None:
-    """Between the steps between which it came."""
+    """Between the two steps where it arrived."""
 
     async def dies(request: ModelRequest) -> ModelResponse:
         raise ConnectionError(str(len(request.messages)))

@@ -1,4 +1,4 @@
-"""The worker as a real process: by hand on stdin, and on a socket below a supervisor."""
+"""The worker as a real process: by hand on stdin, and on a socket under a supervisor."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ STRAY = "print('stray', flush=True); import runpy; runpy.run_module('thinker', N
 def by_hand(
     typed: bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a worker whose stdin is this."""
+    """Run a worker with this stdin."""
     return subprocess.run(
         WORKER,
         input=typed,
@@ -102,14 +102,14 @@ def test_lines_typed_by_hand_are_answered_by_the_demo_model() -> None:
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8"])
 def test_standard_streams_are_utf8_whatever_the_locale(locale: str) -> None:
-    """Bytes that are none are replaced, not fatal."""
+    """Invalid bytes are replaced."""
     done = by_hand("grüße \U0001f30d".encode() + b" \xff\n", {"LC_ALL": locale})
     assert done.returncode == 0
     assert done.stdout.decode().startswith("You said: grüße \U0001f30d \ufffd\n")
 
 
 @pytest.mark.parametrize(
-    ("env", "mend"),
+    ("env", "remedy"),
     [
         ({"THINKER_LLM_PROVIDER": "groq"}, "set GROQ_API_KEY"),
         ({"THINKER_LLM_PROVIDER": "ollama"}, 'set "model"'),
@@ -118,11 +118,11 @@ def test_standard_streams_are_utf8_whatever_the_locale(locale: str) -> None:
         ({"THINKER_SKILLS_DIRS": "/a:/b"}, "THINKER_SKILLS_DIRS is not a JSON list"),
     ],
 )
-def test_wrong_configuration_is_exit_code_78(env: dict[str, str], mend: str) -> None:
-    """The supervisor does not retry it; the operator reads what to mend, and no traceback."""
+def test_wrong_configuration_is_exit_code_78(env: dict[str, str], remedy: str) -> None:
+    """The supervisor does not retry; the operator reads what to change, without a traceback."""
     done = by_hand(b"hello\n", env)
     assert (done.returncode, done.stdout) == (78, b"")
-    assert mend in done.stderr.decode().replace('\\"', '"')
+    assert remedy in done.stderr.decode().replace('\\"', '"')
     assert b"Traceback" not in done.stderr
 
 
@@ -135,7 +135,7 @@ def test_module_in_the_working_directory_is_not_imported(tmp_path: Path) -> None
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Children hear SIGINT, also where the suite runs in the background and ignores it."""
+    """Let children receive SIGINT even if the suite ignores it in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -143,7 +143,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 async def test_interrupt_ends_it_at_once_and_quietly() -> None:
-    """Ctrl-C, while it waits for a line."""
+    """Ctrl-C while it waits for a line."""
     with time_limit():
         async with await anyio.open_process(WORKER, env=inherited(os.environ)) as process:
             assert process.stdin is not None
@@ -170,7 +170,7 @@ async def test_worker_on_a_socket_runs_turns_with_tools() -> None:
 
 
 async def test_stray_output_cannot_corrupt_the_wire() -> None:
-    """A print of some library goes to stdout; the wire is the socket."""
+    """A library's print goes to stdout; the wire is the socket."""
     async with started((sys.executable, "-P", "-c", STRAY)) as child:
         turn = turn_run("hello")
         result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
@@ -180,7 +180,7 @@ async def test_stray_output_cannot_corrupt_the_wire() -> None:
 
 
 async def test_worker_ends_when_its_socket_closes() -> None:
-    """End-of-file: the supervisor is dead or wants it so."""
+    """End-of-file means that the supervisor is dead or ends the worker."""
     async with started() as child:
         await child.announced.wait()
         child.peer.close()

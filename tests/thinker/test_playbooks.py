@@ -1,4 +1,4 @@
-"""Matching of playbooks; the reference's own cases are in vectors/."""
+"""Matching of playbooks; recorded cases are in tests/vectors."""
 
 import re
 
@@ -11,7 +11,7 @@ from thinker.playbooks import Matcher, Playbook, from_skill, parse_record, requi
 
 
 def matched(text: str, *keywords: str) -> bool:
-    """Whether a playbook of these keywords is called for by the text."""
+    """Return whether the text matches a playbook with these keywords."""
     return bool(Matcher([Playbook("p", "", "i", keywords)]).match(text))
 
 
@@ -35,12 +35,12 @@ def matched(text: str, *keywords: str) -> bool:
 def test_keyword_stands_alone_where_words_have_boundaries(
     text: str, keyword: str, *, expected: bool
 ) -> None:
-    """Word boundaries of every alphabet count; scripts without spaces have none."""
+    """In every alphabet with spaces; scripts without spaces have no boundaries."""
     assert matched(text, keyword) is expected
 
 
 def test_overlapping_keywords_are_all_found() -> None:
-    """A hit inside another one, or one that fails its boundary, hides nothing."""
+    """A match inside another one, or without its boundary, hides nothing."""
     books = [Playbook(name, "", "i", (name,)) for name in ("email", "check email", "email from")]
     names = {playbook.name for playbook in Matcher(books).match("xemail, check email from Ann")}
     assert names == {"email", "check email", "email from"}
@@ -62,7 +62,7 @@ words = st.text(alphabet="ab+_é ", min_size=1, max_size=4)
 
 @given(st.text(alphabet="ab+_é ", max_size=20), st.lists(words, max_size=6))
 def test_one_pass_finds_what_one_search_per_keyword_finds(text: str, keywords: list[str]) -> None:
-    """The automaton is only faster than the rule it follows."""
+    """The automaton is only faster."""
 
     def found(keyword: str) -> bool:
         if re.match(r"\w", keyword) and re.search(r"\w\Z", keyword):
@@ -75,7 +75,7 @@ def test_one_pass_finds_what_one_search_per_keyword_finds(text: str, keywords: l
 
 
 def test_skill_with_keywords_becomes_a_playbook() -> None:
-    """Everything that matching and the prompt need is carried over."""
+    """With all fields that matching and the prompt need."""
     skill = parse(
         "---\nname: a\ndescription: d\nmetadata:\n  keywords: [X]\n  priority: 3\n"
         "  required_tools: [t]\n---\nDo it.",
@@ -85,7 +85,7 @@ def test_skill_with_keywords_becomes_a_playbook() -> None:
 
 
 def test_required_tools_name_the_first_playbook_that_needs_them() -> None:
-    """So that a warning about a missing tool can say who asked for it."""
+    """A warning about a missing tool can name it."""
     first = Playbook("a", "", "i", (), required_tools=("x", "y"))
     second = Playbook("b", "", "i", (), required_tools=("y", "z"))
     assert required_tools((first, second)) == {"x": "a", "y": "a", "z": "b"}
@@ -102,12 +102,12 @@ def test_required_tools_name_the_first_playbook_that_needs_them() -> None:
     ],
 )
 def test_incomplete_record_is_no_playbook(record: dict[str, object]) -> None:
-    """A row of another shape is passed over, never an exception."""
+    """A row of another shape is skipped without an exception."""
     assert parse_record(record) is None  # type: ignore[arg-type]  # rows of any shape on purpose
 
 
 def test_record_is_read_as_leniently_as_a_file() -> None:
-    """What is no text is no keyword, what is no number no priority, and null is nothing."""
+    """Non-text keywords are dropped, a priority that is not a number counts as 0."""
     playbook = parse_record(
         {
             "id": 1,

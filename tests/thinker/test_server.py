@@ -1,4 +1,4 @@
-"""The worker's side of the wire, with a supervisor's side made of a memory host."""
+"""The worker's side of the wire, against a memory host as supervisor."""
 
 import os
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ BEAT = 0.01  # seconds; how fast it beats does not matter, only that it does
 
 @dataclass
 class Supervisor:
-    """What the other side saw, and its answers; ``fenced`` refuses all commits."""
+    """The supervisor's view and answers; ``fenced`` refuses all commits."""
 
     host: MemoryHost = field(default_factory=MemoryHost)
     fenced: bool = False
@@ -105,7 +105,7 @@ async def run(peer: Peer, *tools: str, **fields: object) -> TurnResult:
 
 
 def hanging() -> tuple[ScriptedModel, anyio.Event]:
-    """A model that does not answer the first time, and what says that it was asked."""
+    """Return a model that hangs at first, and the event of its first call."""
     asked = anyio.Event()
 
     async def hang(request: ModelRequest) -> ModelResponse:
@@ -147,7 +147,7 @@ async def test_turn_runs_over_the_wire() -> None:
 
 
 async def test_turns_run_at_the_same_time() -> None:
-    """A turn that waits for its model holds up no other."""
+    """A turn that waits for its model delays no other."""
     model, asked = hanging()
     async with serving(model) as (peer, _), anyio.create_task_group() as tasks:
         tasks.start_soon(run, peer)
@@ -157,7 +157,7 @@ async def test_turns_run_at_the_same_time() -> None:
 
 
 async def test_cancelled_turn_ends_with_an_error() -> None:
-    """The supervisor is told; nothing was committed."""
+    """The supervisor reads it; nothing was committed."""
     model, asked = hanging()
     async with serving(model) as (peer, supervisor), anyio.create_task_group() as tasks:
 
@@ -172,7 +172,7 @@ async def test_cancelled_turn_ends_with_an_error() -> None:
 
 
 async def test_cancel_right_behind_its_turn_is_not_lost() -> None:
-    """Both frames may arrive in one piece, before the turn had a chance to begin."""
+    """Both frames may arrive in one piece, before the turn started."""
     model, _ = hanging()
     async with serving(model) as (peer, supervisor), anyio.create_task_group() as tasks:
 
@@ -186,7 +186,7 @@ async def test_cancel_right_behind_its_turn_is_not_lost() -> None:
 
 
 async def test_turn_that_is_cancelled_and_run_again_at_once_can_be_cancelled_again() -> None:
-    """The old run's end does not forget the new one."""
+    """The end of the old run does not remove the new one."""
     model, asked = hanging()
     async with serving(model) as (peer, supervisor), anyio.create_task_group() as tasks:
 
@@ -210,7 +210,7 @@ async def test_cancel_of_an_unknown_turn_changes_nothing() -> None:
 
 
 async def test_draining_worker_leaves_its_turns_at_the_next_boundary() -> None:
-    """The running step is finished; a turn that comes later is not begun."""
+    """The running step finishes; a later turn does not start."""
     supervisor = Supervisor()
     drained: list[Peer] = []
 
@@ -237,7 +237,7 @@ async def test_fenced_worker_ends_its_turn() -> None:
 
 
 async def test_preview_shows_the_prompt_and_asks_no_model() -> None:
-    """``prompt show`` costs nothing."""
+    """``prompt show`` costs no tokens."""
     model = ScriptedModel()
     async with serving(model) as (peer, _):
         record = await peer.call(methods.PROMPT_PREVIEW, turn_run(), PromptRecord, timeout=LIMIT)
@@ -246,7 +246,7 @@ async def test_preview_shows_the_prompt_and_asks_no_model() -> None:
 
 
 async def test_bad_turn_is_refused_and_the_worker_goes_on() -> None:
-    """Wrong parameters are the caller's fault alone."""
+    """Invalid parameters fail only their request."""
     async with serving(ScriptedModel(says("hi"))) as (peer, _):
         with pytest.raises(RpcError, match="turn_id") as caught:
             await peer.request(methods.TURN_RUN, {"text": "hello"}, timeout=LIMIT)
@@ -255,7 +255,7 @@ async def test_bad_turn_is_refused_and_the_worker_goes_on() -> None:
 
 
 async def test_growing_answer_is_shown_before_it_is_given() -> None:
-    """Views come first and not for each word."""
+    """Updates come first, and not for each word."""
 
     async def words(request: ModelRequest) -> ModelResponse:
         assert request.on_text is not None
@@ -269,7 +269,7 @@ async def test_growing_answer_is_shown_before_it_is_given() -> None:
 
 
 async def test_turn_past_its_deadline_still_answers() -> None:
-    """A resumed turn may arrive too late; its end has a reason."""
+    """A resumed turn may arrive too late; its result says so."""
     async with serving(ScriptedModel()) as (peer, _):
         result = await run(peer, deadline=NOON)
         assert result.stop_reason is StopReason.DEADLINE

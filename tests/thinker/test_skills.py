@@ -29,7 +29,7 @@ def test_skills_are_split_by_keywords_and_filtered_by_globs(tmp_path: Path) -> N
 
 
 def test_unchanged_directories_are_not_read_again(tmp_path: Path) -> None:
-    """A turn in which nothing changed costs a look at the file system."""
+    """An unchanged turn costs a few stat calls."""
     write(tmp_path, "a")
     catalog = SkillCatalog((tmp_path, tmp_path / "missing"))
     assert catalog.refresh()
@@ -64,7 +64,7 @@ def test_directory_that_appears_later_is_found(tmp_path: Path) -> None:
 
 
 def test_broken_skill_is_reported_and_the_others_stay(tmp_path: Path) -> None:
-    """One bad file takes nothing else away, and its mend is live too."""
+    """One bad file affects no other, and its correction is live too."""
     path = write(tmp_path, "a")
     write(tmp_path, "b")
     path.write_text("no front matter", "utf-8")
@@ -86,14 +86,14 @@ def test_file_in_place_of_a_directory_is_a_problem_not_a_crash(tmp_path: Path) -
 
 
 def test_bundled_skills_are_all_usable() -> None:
-    """What we ship follows our own rules."""
+    """The skills in the package follow the rules."""
     skills, problems = scan((BUNDLED,))
     assert not problems
     assert {"orchestrator-guide", "daily-plan"} <= {skill.name for skill in skills}
 
 
 def test_what_was_read_before_the_fork_is_not_read_again(tmp_path: Path) -> None:
-    """Catalogues of one process share what the files of a state hold."""
+    """Catalogs of one process share the parsed files."""
     path = write(tmp_path, "a")
     zygote, worker = SkillCatalog((tmp_path,)), SkillCatalog((tmp_path, tmp_path / "own"))
     zygote.refresh()

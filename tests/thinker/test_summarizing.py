@@ -1,4 +1,4 @@
-"""What compaction and fact extraction make of a conversation, a template and an answer."""
+"""Compaction and fact extraction: conversation, template and answer."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def asked(model: ScriptedModel) -> str:
 
 
 async def test_summary_is_made_from_the_one_before_and_the_messages_with_their_tools() -> None:
-    """A tool's answer is cut; a placeholder that somebody said is left as it is."""
+    """A tool's result is cut; a placeholder inside a message is left alone."""
     model = ScriptedModel(says(" They live in Krakow. "))
     answer = await compacted(model)
     assert answer == Compacted(summary="They live in Krakow.", model=NAME, usage=USAGE)
@@ -59,14 +59,14 @@ async def test_summary_is_made_from_the_one_before_and_the_messages_with_their_t
     "response", [says("  "), says("They li", finish="length"), says("No.", finish="refused")]
 )
 async def test_answer_that_is_no_summary_is_a_problem_and_counts(response: ModelResponse) -> None:
-    """Half a summary would lose what it does not say."""
+    """Half a summary would lose the rest."""
     answer = await compacted(ScriptedModel(response))
     assert (answer.summary, answer.usage) == ("", USAGE)
     assert answer.problem
 
 
 async def test_template_is_the_users_own_if_it_can_be_used(tmp_path: Path) -> None:
-    """One that is missing, or has no place for the conversation, gives way to the built-in text."""
+    """A missing file, or one without the placeholder, is replaced by the built-in text."""
     path = tmp_path / "compaction.md"
     for text, used in (
         (None, False),
@@ -94,7 +94,7 @@ async def test_bundled_templates_are_complete() -> None:
 
 
 async def test_facts_come_with_what_is_known_listed() -> None:
-    """One line each, under the seed's heading."""
+    """One line each."""
     model = ScriptedModel(says(f'```json\n{{"facts": [{FACT}]}}\n```'))
     request = Extract(messages=SAID, known=("The user\nis Ann.",))
     answer = await facts.extract(model, None, request)
@@ -104,7 +104,7 @@ async def test_facts_come_with_what_is_known_listed() -> None:
 
 
 async def test_only_well_formed_and_certain_facts_are_kept_each_once() -> None:
-    """What else the list holds is passed over; five facts at most."""
+    """Other list items are skipped; five facts at most."""
     broken = [
         '{"fact": "x"}',
         '"y"',
@@ -122,19 +122,19 @@ async def test_only_well_formed_and_certain_facts_are_kept_each_once() -> None:
 
 @pytest.mark.parametrize("text", ["none", '{"fact": 1}', '{"facts": {}}', "3"])
 async def test_answer_without_a_list_of_facts_is_a_problem_and_counts(text: str) -> None:
-    """The stretch was paid for; asking the same again would be paid for too."""
+    """The tokens were paid for."""
     answer = await extracted(text)
     assert (answer.facts, answer.usage) == ((), USAGE)
     assert answer.problem
 
 
 async def test_model_error_comes_through() -> None:
-    """Nothing was answered, so nothing is counted."""
+    """Without an answer nothing is counted."""
     with pytest.raises(RetryableModelError):
         await compacted(ScriptedModel(RetryableModelError("503")))
 
 
 def test_long_messages_are_cut() -> None:
-    """So that one of them cannot fill the whole request."""
+    """One message cannot fill the whole request."""
     text = summarizing.conversation([UserMessage(content="y" * 9000)])
     assert text == f"User: {'y' * 8000} […]"

@@ -16,7 +16,7 @@ from thinker.terminal import talk
 
 
 async def typed(text: str, model: ScriptedModel) -> str:
-    """What a person sees who typed this, then Ctrl-D."""
+    """Return what a person sees after typing this and Ctrl-D."""
     out = io.StringIO()
     with time_limit():
         await talk(Agent(ThinkerSettings(), model), io.StringIO(text), out)
@@ -24,13 +24,13 @@ async def typed(text: str, model: ScriptedModel) -> str:
 
 
 def preview(call_id: JsonValue) -> str:
-    """A frame that asks for a prompt."""
+    """Return a frame that requests a prompt."""
     frame = {"id": call_id, "method": "prompt/preview", "params": turn_run().model_dump()}
     return orjson.dumps(frame).decode()
 
 
 async def test_line_of_text_is_a_turn_and_the_conversation_goes_on() -> None:
-    """Blank lines are passed over; what was said before is history."""
+    """Blank lines are skipped; earlier lines are history."""
     model = ScriptedModel(says("Hello."), says("You said hi."))
     assert await typed("hi\n\n  \nwhat did I say?", model) == "Hello.\nYou said hi.\n"
     said = [message.content for message in model.requests[1].messages]
@@ -38,14 +38,14 @@ async def test_line_of_text_is_a_turn_and_the_conversation_goes_on() -> None:
 
 
 async def test_tool_call_by_hand_is_refused_for_the_model() -> None:
-    """Tools belong to the supervisor; a model that calls one all the same reads so."""
+    """Tools belong to the supervisor; a model that calls one reads so."""
     model = ScriptedModel(calls(call("a", "add")), says("I have no tools."))
     assert await typed("add\n", model) == "I have no tools.\n"
     assert "no tool named 'add'" in model.requests[1].messages[-1].content
 
 
 async def test_model_error_is_shown_with_its_reason() -> None:
-    """Whoever runs it by hand is the operator; the next line is a new try."""
+    """A person who runs it by hand is the operator; the next line is a new try."""
     model = ScriptedModel(FatalModelError("set GROQ_API_KEY"), says("Hello."))
     shown = await typed("hi\nhi\n", model)
     assert "(set GROQ_API_KEY)" in shown
@@ -53,7 +53,7 @@ async def test_model_error_is_shown_with_its_reason() -> None:
 
 
 async def test_json_object_is_a_frame_and_mixes_with_text() -> None:
-    """The last line may lack its end."""
+    """The last line may lack a newline."""
     shown = await typed(f"{preview(1)}\nhi\n{preview('b')}", ScriptedModel(says("Hello.")))
     first, text, last = shown.splitlines()
     assert text == "Hello."
@@ -72,7 +72,7 @@ async def test_line_that_only_looks_like_a_frame_is_answered_with_an_error() -> 
 
 
 async def test_end_of_input_ends_requests_that_wait_for_an_answer() -> None:
-    """Nobody is left to commit the step, so the turn cannot go on."""
+    """No response can arrive, so the turn cannot continue."""
     asked = anyio.Event()
 
     async def answer(request: ModelRequest) -> ModelResponse:

@@ -1,4 +1,4 @@
-"""The turn that warms the zygote."""
+"""The turn that warms up the zygote."""
 
 import socket
 import threading
@@ -11,7 +11,7 @@ from thinker.warmup import rehearse
 
 
 async def test_rehearsal_runs_a_whole_turn_and_leaves_no_thread() -> None:
-    """With its tool call; a process with threads could not be forked safely."""
+    """With a tool call; a process with threads could not fork safely."""
     before = set(threading.enumerate())
     tls_context.cache_clear()
     with capture_logs() as logged:
@@ -24,7 +24,7 @@ async def test_rehearsal_runs_a_whole_turn_and_leaves_no_thread() -> None:
 
 
 async def test_without_loopback_there_is_no_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sandbox may have none; its workers are only a little slower at first."""
+    """A sandbox may lack it; its workers only start a little slower."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no network here")

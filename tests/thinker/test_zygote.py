@@ -1,4 +1,4 @@
-"""The process that the zygote keeps in stock: the next worker, until somebody wants one."""
+"""The preforked process of a zygote: the next worker."""
 
 import os
 import resource
@@ -31,7 +31,7 @@ def _sockets(pid: int) -> list[str]:
 
 
 async def spare_of(zygote: ZygoteClient, *workers: int) -> int:
-    """The process in stock; the zygote answers when it has one."""
+    """Return the preforked process; the zygote answers once it has one."""
     await zygote.peer.request(methods.PING, timeout=LIMIT)
     (spare,) = {*children(zygote.pid)} - {*workers}
     return spare
@@ -39,7 +39,7 @@ async def spare_of(zygote: ZygoteClient, *workers: int) -> int:
 
 @asynccontextmanager
 async def stocked() -> AsyncIterator[tuple[Zygotes, ZygoteClient, int]]:
-    """A zygote, its keeper, and the process that it has in stock."""
+    """Return a zygote, its supervisor, and its preforked process."""
     with time_limit():
         async with zygotes() as keeper:
             zygote = await until_zygote(keeper)
@@ -47,7 +47,7 @@ async def stocked() -> AsyncIterator[tuple[Zygotes, ZygoteClient, int]]:
 
 
 async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> None:
-    """And the next one is kept for the next."""
+    """And the next process is preforked."""
     async with (
         stocked() as (keeper, zygote, spare),
         running_worker(real_spec(tmp_path), keeper.spawn) as worker,
@@ -59,7 +59,7 @@ async def test_worker_is_the_process_that_was_kept_for_it(tmp_path: Path) -> Non
 
 
 async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) -> None:
-    """There is one in stock only."""
+    """Although only one is preforked."""
     pids: set[int] = set()
     all_run = anyio.Event()
 
@@ -78,7 +78,7 @@ async def test_all_workers_that_are_wanted_at_once_are_forked(tmp_path: Path) ->
 
 
 async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
-    """Before anybody wants a worker, who gets another one."""
+    """The next fork request gets another process."""
     async with stocked() as (keeper, zygote, spare):
         os.kill(spare, signal.SIGKILL)
         while alive(spare):
@@ -88,7 +88,7 @@ async def test_kept_process_that_is_killed_is_reaped(tmp_path: Path) -> None:
 
 
 async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Path) -> None:
-    """The zygote hears of both at the same time."""
+    """The zygote learns of the kill and the request at the same time."""
     async with stocked() as (keeper, zygote, spare), anyio.create_task_group() as tasks:
         os.kill(zygote.pid, signal.SIGSTOP)
         os.kill(spare, signal.SIGKILL)
@@ -105,7 +105,7 @@ async def test_kept_process_that_was_killed_just_now_is_not_missed(tmp_path: Pat
 
 
 async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
-    """It does not answer, so that another one becomes the worker, and none is left behind."""
+    """It does not confirm, so another process becomes the worker, and none is left behind."""
     async with stocked() as (keeper, zygote, spare):
         os.kill(spare, signal.SIGSTOP)
         async with running_worker(real_spec(tmp_path), keeper.spawn) as worker:
@@ -114,7 +114,7 @@ async def test_kept_process_that_is_stopped_is_replaced(tmp_path: Path) -> None:
 
 
 async def test_kept_process_holds_nothing_of_anybody(tmp_path: Path) -> None:
-    """No descriptor but the one by which it is told, and no key of a worker that runs."""
+    """No descriptor except its socket, and no key of a running worker."""
     spec = real_spec(
         tmp_path, environ={"OPENAI_API_KEY": SECRET}, llm_provider="openai", model="gpt"
     )
@@ -145,7 +145,7 @@ async def test_zygote_forks_whatever_the_number_of_its_wire(tmp_path: Path) -> N
 
 
 async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[str]) -> None:
-    """Without a word, as nobody missed it."""
+    """Without output."""
     async with stocked() as (_, _, spare):
         pass
     with time_limit():

@@ -1,4 +1,4 @@
-"""The one door to the HTTP client."""
+"""The HTTP client module."""
 
 import asyncio
 import gzip
@@ -22,7 +22,7 @@ ANSWER_PACKED = HEAD % (len(PACKED), b"content-encoding: gzip\r\n") + PACKED
 
 
 class Listener:
-    """A web server that answers everything alike and keeps what it was sent."""
+    """A web server with one answer for everything that keeps what it receives."""
 
     def __init__(self, answer: bytes = ANSWER) -> None:
         self._answer = answer
@@ -31,7 +31,7 @@ class Listener:
         self.ended = anyio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end."""
+        """Serve one connection to its end."""
         self.connections += 1
         with suppress(asyncio.IncompleteReadError):
             while True:
@@ -47,7 +47,7 @@ class Listener:
 async def posted(
     url: str, times: int = 1, tls: ssl.SSLContext | None = None, answer: bytes = ANSWER
 ) -> Listener:
-    """What a listener on this URL's port is sent by as many posts, read to their ends."""
+    """Return what a listener receives from this many posts, each read to its end."""
     listener = Listener(answer)
     async with await asyncio.start_server(listener.serve, "127.0.0.1", 0, ssl=tls) as server:
         port = server.sockets[0].getsockname()[1]
@@ -78,14 +78,14 @@ async def test_client_has_a_bound_for_every_wait_and_follows_no_redirect() -> No
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "ftp://127.0.0.1/", "http://[bad/"])
 async def test_request_that_was_never_sent_is_known_as_such(url: str) -> None:
-    """Nobody listens, no such protocol, no address: repeating is safe."""
+    """No listener, no such protocol, no address: repeating is safe."""
     async with open_client(connect=5.0) as opened:
         with pytest.raises(NOT_SENT):
             await opened.post(url)
 
 
 async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
-    """Each is whole in itself, with the headers of a client."""
+    """Each is independent, with the headers of a client."""
     sent = await posted("http://127.0.0.1:{}/v1", 2)
     assert sent.connections == 1
     first, second = sent.heads
@@ -97,7 +97,7 @@ async def test_posts_share_a_connection_and_keep_no_cookie() -> None:
 
 
 async def test_an_answer_may_be_compressed() -> None:
-    """As it was said to be welcome; the connection is kept all the same."""
+    """The accept-encoding header allows it; the connection is kept."""
     sent = await posted("http://127.0.0.1:{}/v1", 2, answer=ANSWER_PACKED)
     assert (sent.connections, len(sent.heads)) == (1, 2)
     assert "accept-encoding: gzip" in sent.heads[0]
@@ -106,7 +106,7 @@ async def test_an_answer_may_be_compressed() -> None:
 async def test_a_server_with_a_certificate_is_reached_if_it_is_the_one_that_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its name is compared with the address."""
+    """The certificate's name must match the address."""
     signed = certificate(tmp_path)
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.load_cert_chain(signed)
@@ -119,13 +119,13 @@ async def test_a_server_with_a_certificate_is_reached_if_it_is_the_one_that_is_m
 
 
 async def test_a_password_in_the_address_is_sent_as_a_client_sends_it() -> None:
-    """Servers behind a basic authentication stay reachable."""
+    """Servers with basic authentication stay reachable."""
     sent = await posted("http://user:word@127.0.0.1:{}/v1")
     assert "authorization: basic dxnlcjp3b3jk\r\n" in sent.heads[0]
 
 
 async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by any program: an agent's own environment may name one."""
+    """An agent's environment may name one."""
     listener = Listener()
     async with await asyncio.start_server(listener.serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
@@ -140,8 +140,8 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "a..b", "a" * 64])
-async def test_nobody_listening_is_an_error_of_the_client(host: str) -> None:
-    """The one kind of error that callers know; also where nobody ever could."""
+async def test_an_unreachable_server_is_an_error_of_the_client(host: str) -> None:
+    """The one error type that callers know; also for invalid addresses."""
     poster = open_poster(f"http://{host}/v1", {}, connect=5.0, read=5.0)
     with pytest.raises(HttpError):
         await poster.post(b"{}")

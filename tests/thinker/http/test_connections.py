@@ -1,4 +1,4 @@
-"""Exchanges over kept connections, against servers that say what is written here."""
+"""Exchanges over kept connections, against scripted servers."""
 
 import asyncio
 import socket
@@ -22,9 +22,9 @@ REQUEST = h11.Request(method="POST", target="/v1", headers=[("host", "h"), ("con
 
 
 class Server:
-    """Says one of ``answers`` to each request, over however many connections they come.
+    """A server with one of ``answers`` for each request, over any number of connections.
 
-    A connection ends after an answer that is followed by None, broken when ``reset``.
+    A connection ends after an answer that None follows; with ``reset`` it breaks.
     """
 
     def __init__(self, answers: Sequence[bytes | None], *, reset: bool = False) -> None:
@@ -34,7 +34,7 @@ class Server:
         self.ended = anyio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve one connection."""
         self.connections += 1
         self.ended = anyio.Event()
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -60,7 +60,7 @@ class Server:
 
 @asynccontextmanager
 async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connections]:
-    """Connections to a server, bounded; all of them are gone at the end."""
+    """Run connections to a server, bounded; close all at the end."""
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
         found = Connections(HostAddress("127.0.0.1", port, None, 5.0, read))
@@ -71,7 +71,7 @@ async def connected(server: Server, read: float = 5.0) -> AsyncIterator[Connecti
 
 
 async def exchange(found: Connections) -> bytes:
-    """One whole exchange: the body of the answer."""
+    """Make one whole exchange; return the body of the response."""
     connection = await found.take()
     try:
         assert (await connection.ask(REQUEST, b"{}")).status_code == 200
@@ -82,7 +82,7 @@ async def exchange(found: Connections) -> bytes:
 
 @pytest.mark.parametrize("answer", [OK, CHUNKED, LONG, b"HTTP/1.1 100 Continue\r\n\r\n" + OK])
 async def test_a_connection_is_used_again(answer: bytes) -> None:
-    """However the answer's end is told, and whatever was said before it."""
+    """However the end of the response is marked, and after informational responses."""
     server = Server([answer, answer, answer])
     async with connected(server) as found:
         assert [await exchange(found) for _ in range(3)] == [b"ok"] * 3
@@ -90,7 +90,7 @@ async def test_a_connection_is_used_again(answer: bytes) -> None:
 
 
 async def test_an_answer_may_end_with_its_connection() -> None:
-    """The next exchange has one of its own."""
+    """The next exchange opens another one."""
     server = Server([TO_THE_END, None, OK])
     async with connected(server) as found:
         assert [await exchange(found) for _ in range(2)] == [b"ok"] * 2
@@ -108,8 +108,8 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_not_used() -> No
     assert server.connections == 2
 
 
-async def test_a_connection_with_words_that_nobody_asked_for_is_not_used() -> None:
-    """They would be taken for the next answer."""
+async def test_a_connection_with_unrequested_data_is_not_used() -> None:
+    """The data would be taken for the next response."""
     server = Server([OK + OK, OK])
     async with connected(server) as found:
         assert [await exchange(found) for _ in range(2)] == [b"ok"] * 2
@@ -117,7 +117,7 @@ async def test_a_connection_with_words_that_nobody_asked_for_is_not_used() -> No
 
 
 async def test_exchanges_at_once_have_a_connection_each() -> None:
-    """One exchange at a time is what HTTP/1.1 can do."""
+    """HTTP/1.1 allows one exchange at a time."""
     server = Server([OK, OK])
     async with connected(server) as found:
         first, second = await found.take(), await found.take()
@@ -129,7 +129,7 @@ async def test_exchanges_at_once_have_a_connection_each() -> None:
 
 
 async def test_an_answer_that_is_not_read_to_its_end_ends_its_connection() -> None:
-    """What is left of it would be taken for the next answer."""
+    """The rest would be taken for the next response."""
     server = Server([OK, OK])
     async with connected(server) as found:
         connection = await found.take()
@@ -140,7 +140,7 @@ async def test_an_answer_that_is_not_read_to_its_end_ends_its_connection() -> No
 
 
 async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its server does not keep it for nothing."""
+    """The server must not keep it for nothing."""
     monkeypatch.setattr(connections, "KEPT", 0.0)
     server = Server([OK])
     async with connected(server) as found:
@@ -164,27 +164,27 @@ async def test_what_is_no_whole_answer_is_an_error(
     *,
     reset: bool,
 ) -> None:
-    """A connection that breaks is not the end of an answer that says no length."""
+    """A broken connection does not end a response without a length."""
     async with connected(Server([answer, None], reset=reset)) as found:
         with pytest.raises(error):
             await exchange(found)
 
 
 async def test_silence_is_not_waited_for_longer_than_was_said() -> None:
-    """Before an answer, and in its middle."""
+    """Before a response, and in its middle."""
     async with connected(Server([OK[:-1]]), read=0.01) as found:
         with pytest.raises(TimeoutError):
             await exchange(found)
 
 
-async def test_whoever_is_not_there_cannot_be_asked() -> None:
-    """An error of the connection, before anything is sent."""
+async def test_an_unreachable_server_is_an_error() -> None:
+    """A connection error, before anything is sent."""
     with pytest.raises(ConnectionRefusedError):
         await Connections(HostAddress("127.0.0.1", 1, None, 5.0, 5.0)).take()
 
 
-async def test_a_connection_that_was_ended_asks_nobody() -> None:
-    """Its end is what there is to read."""
+async def test_a_closed_connection_sends_nothing() -> None:
+    """A request on it fails like one whose server hung up."""
     async with connected(Server([OK])) as found:
         connection: HttpConnection = await found.take()
         connection.end()

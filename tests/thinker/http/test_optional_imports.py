@@ -1,4 +1,4 @@
-"""What libraries load only because they find it stays out of processes that never use it."""
+"""Libraries' optional packages stay out of processes that never use them."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ def test_package_is_not_found_inside_and_found_after(
 
 
 def test_package_that_is_loaded_stays() -> None:
-    """Whoever uses it already goes on."""
+    """Code that already uses it continues to work."""
     with without("sys"):
         assert import_module("sys") is sys
     assert sys.modules["sys"] is sys
@@ -31,7 +31,7 @@ def test_package_that_is_loaded_stays() -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("module", ["orchestrator.cli.run", "thinker.zygote", "thinker.__main__"])
 def test_long_lived_process_loads_no_command_line_library(module: str) -> None:
-    """Coloured tracebacks would cost each start a tenth."""
+    """Colored tracebacks would add a tenth to each start."""
     code = f"import sys, {module}; print(*sorted({{'rich', 'click'}} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert found.stdout.decode().strip() == ""

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: the request on the wire and the answer over real HTTP."""
+"""Anthropic's Messages API: the request as sent and the answer over real HTTP."""
 
 from typing import Any
 
@@ -37,19 +37,19 @@ QUICK = ModelTimeouts(first_token=0.05)
 
 
 def model(api: AnthropicApi, timeouts: ModelTimeouts | None = None) -> AnthropicMessages:
-    """A model that asks the fake."""
+    """Return a model that calls the fake."""
     provider = PROVIDERS["anthropic"]
     return AnthropicMessages(provider, "m", api.url, "key", timeouts=timeouts or ModelTimeouts())
 
 
 def ask(shown: list[str] | None = None) -> ModelRequest:
-    """A request; streamed when ``shown`` is there to receive the text."""
+    """Return a request; streamed if ``shown`` is given to receive the text."""
     on_text = None if shown is None else shown.append
     return ModelRequest(system="", messages=(UserMessage(content="hello"),), on_text=on_text)
 
 
 def wire(*messages: Message) -> Any:
-    """The messages as they go on the wire."""
+    """Return the messages as sent."""
     return request_body("m", ModelRequest(system="", messages=messages))["messages"]
 
 
@@ -59,7 +59,7 @@ def text(content: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_plain_request_has_no_field_too_many() -> None:
-    """The output limit is the only option that the API demands."""
+    """The output limit is the only option that the API requires."""
     assert request_body("m", ask()) == {
         "model": "m",
         "max_tokens": 8192,
@@ -131,7 +131,7 @@ def test_a_full_request_has_four_cache_breakpoints() -> None:
 
 
 def test_a_history_that_begins_with_an_answer_gets_a_user_message_before_it() -> None:
-    """The API demands that the user begins; nothing of the history is dropped."""
+    """The API requires a user message first; nothing of the history is dropped."""
     assert wire(AssistantMessage(content="hi"), UserMessage(content="yes")) == [
         {"role": "user", "content": [text(EARLIER, **CACHE)]},
         {"role": "assistant", "content": [text("hi")]},
@@ -140,7 +140,7 @@ def test_a_history_that_begins_with_an_answer_gets_a_user_message_before_it() ->
 
 
 def test_messages_of_one_role_become_one() -> None:
-    """Roles must alternate, and blank text is not accepted."""
+    """Roles must alternate, and blank text is rejected."""
     assert wire(
         UserMessage(content="a"),
         AssistantMessage(content=" "),
@@ -223,7 +223,7 @@ async def test_streaming_gives_what_one_piece_gives(chunk: int) -> None:
     ],
 )
 async def test_stop_reasons_are_ours(stop: str, finish: str, *, streams: bool) -> None:
-    """Length and refusal are told apart from every other end."""
+    """Length and refusal are distinct from every other end."""
     async with AnthropicApi(lambda _: Reply("a", finish=stop)) as api:
         claude = model(api)
         with time_limit():
@@ -235,7 +235,7 @@ async def test_stop_reasons_are_ours(stop: str, finish: str, *, streams: bool) -
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("fault", ["cut", "broken_json"])
 async def test_half_an_answer_is_no_answer(fault: Fault, *, streams: bool) -> None:
-    """A cut connection and broken JSON may be asked again."""
+    """A cut connection and broken JSON are retryable."""
     async with AnthropicApi(lambda _: Reply("some words", fault=fault)) as api:
         claude = model(api)
         with time_limit(), pytest.raises(RetryableModelError):
@@ -266,7 +266,7 @@ async def test_a_hanging_stream_is_given_up() -> None:
 async def test_errors_are_classified_alike_by_status_and_by_event(
     status: int, kind: str, message: str, expected: type[ModelError], *, in_stream: bool
 ) -> None:
-    """An error event after status 200 means what the status would have meant."""
+    """An error event after status 200 counts like its status."""
     reply = (
         Reply(message, kind=kind, fault="error_event")
         if in_stream

@@ -1,4 +1,4 @@
-"""What Anthropic's events may hold beyond the plain case."""
+"""Special cases of Anthropic's events."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from thinker.models.anthropic_answer import AnthropicAnswer
 
 
 def test_blocks_and_deltas_of_other_types_are_skipped() -> None:
-    """Signatures, citations, server tools and redacted thinking are no text."""
+    """Signatures, citations, server tools and redacted thinking add no text."""
     answer = AnthropicAnswer("anthropic", "m")
     for data in (
         b'{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}',
@@ -37,6 +37,6 @@ def test_a_call_cut_at_the_output_limit_is_malformed() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"type":"completion"}'])
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
-    """The endpoint makes a retryable failure of it."""
+    """The endpoint turns it into a retryable failure."""
     with pytest.raises(ValueError, match=r".+"):
         AnthropicAnswer("anthropic", "m").feed(data)

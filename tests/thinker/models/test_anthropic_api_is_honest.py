@@ -1,4 +1,4 @@
-"""Anthropic's own client against our fake of its API, which our adapter is tested with."""
+"""Anthropic's own client against the fake of its API that the adapter is tested with."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ ASK: Any = {
 
 
 class Person(BaseModel):
-    """What an answer has to be."""
+    """The schema of an answer."""
 
     name: str
 
 
 async def test_answers_and_errors_are_what_the_client_expects() -> None:
-    """Whole, and put together from its events."""
+    """Whole, and assembled from events."""
     call = ("add", {"a": 1})
     async with (
         AnthropicApi() as api,
@@ -52,7 +52,7 @@ async def test_answers_and_errors_are_what_the_client_expects() -> None:
 
 
 async def test_schema_of_an_answer_stands_where_the_client_puts_it() -> None:
-    """What we send for a model is what Anthropic's client sends for it."""
+    """The adapter sends a model's schema as Anthropic's client does."""
     async with (
         AnthropicApi(lambda _: Reply('{"name": "Ada"}')) as api,
         AsyncAnthropic(api_key="x", base_url=api.url, max_retries=0) as client,

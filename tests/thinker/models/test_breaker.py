@@ -1,4 +1,4 @@
-"""The circuit breaker: its states, and the model behind it."""
+"""The circuit breaker: its states, and the wrapped model."""
 
 import anyio
 import pytest
@@ -17,7 +17,7 @@ DOWN = RetryableModelError("groq answered 503")
 
 
 def opened(now: float = 0.0) -> Breaker:
-    """A breaker that has just opened."""
+    """Return a breaker that has just opened."""
     breaker = Breaker()
     for _ in range(THRESHOLD):
         assert breaker.admit(now)
@@ -40,8 +40,8 @@ def test_failures_in_a_row_open_it_and_one_answer_between_does_not() -> None:
     assert breaker.remaining(20) == COOLDOWN - 20
 
 
-def test_one_request_tries_when_the_time_is_up() -> None:
-    """The others are still refused; its answer closes, its failure opens again."""
+def test_one_request_probes_after_the_cooldown() -> None:
+    """Other requests are still refused; the probe's outcome closes or reopens the breaker."""
     breaker = opened()
     assert breaker.state(COOLDOWN) == "half-open"
     assert breaker.admit(COOLDOWN)
@@ -53,8 +53,8 @@ def test_one_request_tries_when_the_time_is_up() -> None:
     assert breaker.state(2 * COOLDOWN) == "closed"
 
 
-def test_cancelled_try_leaves_room_for_the_next() -> None:
-    """Nobody knows how it would have ended."""
+def test_canceled_probe_leaves_room_for_the_next() -> None:
+    """Its outcome is unknown."""
     breaker = opened()
     assert breaker.admit(COOLDOWN)
     breaker.abandoned()
@@ -62,8 +62,8 @@ def test_cancelled_try_leaves_room_for_the_next() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 100))))
-def test_it_never_stays_shut_for_longer_than_its_time(story: list[tuple[bool, float]]) -> None:
-    """Whatever happened, after the cooldown somebody may ask."""
+def test_it_never_stays_open_longer_than_the_cooldown(story: list[tuple[bool, float]]) -> None:
+    """Whatever happened before, a probe is allowed then."""
     breaker, now = Breaker(), 0.0
     for answered, pause in story:
         now += pause
@@ -72,8 +72,8 @@ def test_it_never_stays_shut_for_longer_than_its_time(story: list[tuple[bool, fl
     assert breaker.admit(now + COOLDOWN)
 
 
-async def test_fallback_answers_at_once_while_the_first_is_left_alone() -> None:
-    """Two messages are enough to open it; then the first is not asked at all."""
+async def test_fallback_answers_at_once_while_the_first_is_skipped() -> None:
+    """Two messages open the breaker; then the first model is not called."""
     first = ScriptedModel(*[DOWN] * THRESHOLD)
     second = ScriptedModel(says("one"), says("two"), says("three"))
     waits: list[float] = []
@@ -93,7 +93,7 @@ async def test_fallback_answers_at_once_while_the_first_is_left_alone() -> None:
     ("error", "state"), [(DOWN, "open"), (FatalModelError("groq refused the key"), "closed")]
 )
 async def test_refusal_is_an_answer(error: ModelError, state: str) -> None:
-    """Only an endpoint that does not answer is in trouble."""
+    """Only an endpoint that does not answer counts as failed."""
     breaker = opened()
     model = CircuitBreakerModel(ScriptedModel(error), breaker, lambda: COOLDOWN)
     with pytest.raises(type(error)):
@@ -108,8 +108,8 @@ async def test_open_circuit_says_for_how_long() -> None:
         await model.complete(REQUEST)
 
 
-async def test_cancelled_request_frees_the_try() -> None:
-    """A turn that was stopped must not hold the endpoint shut."""
+async def test_canceled_request_frees_the_probe() -> None:
+    """A stopped turn must not keep the breaker open."""
     breaker = opened()
 
     with anyio.CancelScope() as turn:

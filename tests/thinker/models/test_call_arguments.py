@@ -1,4 +1,4 @@
-"""What models write as arguments becomes an object or is marked as malformed."""
+"""Arguments that models write become an object or are marked as malformed."""
 
 import orjson
 import pytest
@@ -24,22 +24,22 @@ from thinker.protocol.messages import AssistantMessage, JsonObject
         ('{"a": "x\u2028y"}', {"a": "x\u2028y"}),
     ],
 )
-def test_readable_and_mendable_arguments_are_objects(text: str, arguments: JsonObject) -> None:
-    """JSON is read; quotes, fences and missing ends are mended."""
+def test_readable_and_repairable_arguments_are_objects(text: str, arguments: JsonObject) -> None:
+    """JSON is parsed; quotes, fences and missing ends are repaired."""
     assert tool_call("1", "t", text).arguments == arguments
     assert tool_call("1", "t", text).malformed is None
 
 
 @pytest.mark.parametrize("text", ["get the time", "[1]", "5", "{", '{"a": "\\ud800"}'])
 def test_what_is_no_object_is_kept_as_malformed(text: str) -> None:
-    """The text stays for the model's error; nothing runs with invented arguments."""
+    """The text stays for the error to the model; no call runs with invented arguments."""
     call = tool_call("1", "t", text)
     assert call.arguments == {}
     assert call.malformed == text
 
 
 def test_arguments_that_could_not_be_read_back_are_malformed() -> None:
-    """A journal that holds a step must be able to read it."""
+    """A journal that stores a step must be able to read it."""
     for levels, usable in ((60, True), (64, False), (1000, False)):
         text = '{"a": ' + "[" * levels + "]" * levels + "}"
         call = tool_call("1", "t", text)
@@ -48,26 +48,26 @@ def test_arguments_that_could_not_be_read_back_are_malformed() -> None:
         assert AssistantMessage.model_validate_json(message.model_dump_json()) == message
 
 
-def test_arguments_of_a_cut_answer_are_not_mended() -> None:
+def test_arguments_of_a_cut_answer_are_not_repaired() -> None:
     """Half a message must not be sent as if it were whole."""
     call = tool_call("1", "send", '{"text": "I owe you 10', whole=False)
     assert call.malformed == '{"text": "I owe you 10'
 
 
-def test_very_long_garbage_is_not_mended() -> None:
-    """Mending is slow on long text."""
+def test_very_long_garbage_is_not_repaired() -> None:
+    """Repair is slow on long text."""
     text = '{"a": ' * REPAIR_LIMIT
     assert tool_call("1", "t", text).malformed == text
 
 
 @given(st.text(alphabet='{}[]",:\\u0ad \u2028'))
 def test_any_text_gives_a_call_that_the_wire_can_carry(text: str) -> None:
-    """Whatever a model writes never raises and can be put on the wire."""
+    """No text raises, and every call can be sent."""
     orjson.dumps(tool_call("1", "t", text).model_dump())
 
 
 def test_missing_ids_are_made_and_repeated_ids_differ() -> None:
-    """Ids are deterministic, so that a recorded response is the same when it is read again."""
+    """Ids are deterministic, so a recorded response reads the same again."""
     assert unique_ids(["", "x", "x", ""]) == ["call_0", "x", "x_2", "call_3"]
     assert unique_ids(["x"], used={"x", "x_2"}) == ["x_3"]
     assert unique_ids(["call_1", ""]) == ["call_1", "call_1_2"]

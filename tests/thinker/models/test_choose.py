@@ -1,4 +1,4 @@
-"""Settings become a model."""
+"""Build models from settings."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ ANTHROPIC_ANSWER = {
 
 
 class Network:
-    """Answers in the wire format that the path asks for, and keeps the requests."""
+    """Answers in the wire format of the path, and keeps the requests."""
 
     def __init__(self, *statuses: int) -> None:
         self.requests: list[httpx.Request] = []
@@ -84,7 +84,7 @@ def settings(provider: str, model: str = "m", **more: object) -> ThinkerSettings
 async def test_a_provider_is_asked_at_its_address_with_its_key(
     chosen: ThinkerSettings, environ: dict[str, str], url: str, header: tuple[str, str | None]
 ) -> None:
-    """The address is the provider's own or baseUrl, where a key is optional."""
+    """At its own address, or at baseUrl, where a key is optional."""
     network = Network()
     model = choose(chosen, environ, transport=network.transport)
     response = await model.complete(REQUEST)
@@ -102,7 +102,7 @@ async def test_the_demo_needs_nothing() -> None:
 
 
 async def test_fallbacks_are_asked_in_order() -> None:
-    """A bare name is a model of the same provider, even when it has a slash."""
+    """A bare name is a model of the same provider, even with a slash."""
     network = Network(401, 401)
     chosen = settings(
         "groq",
@@ -139,7 +139,7 @@ async def test_fallbacks_are_asked_in_order() -> None:
         (settings("ollama", fallback_models=("openai/",)), {}, "no model for openai"),
     ],
 )
-def test_what_is_missing_is_named_with_its_mend(
+def test_what_is_missing_is_named_with_its_remedy(
     chosen: ThinkerSettings, environ: dict[str, str], message: str
 ) -> None:
     """The worker stops at its start, not at its first message."""
@@ -149,7 +149,7 @@ def test_what_is_missing_is_named_with_its_mend(
 
 
 async def test_every_model_is_given_tools_as_the_agent_says() -> None:
-    """As text: none in the request, and described in its system prompt."""
+    """As text: none in the request, all described in the system prompt."""
     network = Network()
     model = choose(
         settings("openai", tool_calls="text"),

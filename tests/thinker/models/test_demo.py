@@ -1,4 +1,4 @@
-"""The demo model drives the tools by rules and says what it is."""
+"""The demo model drives the tools by rules and says that it is the demo."""
 
 import pytest
 
@@ -29,7 +29,7 @@ EARLIER: tuple[Message, ...] = (UserMessage(content="hi"), AssistantMessage(cont
 async def say(
     text: str, *after: Message, system: str = "", tools: tuple[ToolSpec, ...] = TOOLS
 ) -> AssistantMessage:
-    """The answer to ``text`` in a chat that has already begun."""
+    """Return the answer to ``text`` in a chat that has already begun."""
     messages = (*EARLIER, UserMessage(content=text), *after)
     request = ModelRequest(system=system, messages=messages, tools=tools)
     return (await DemoModel().complete(request)).message
@@ -77,7 +77,7 @@ def result(name: str, content: str, *, is_error: bool = False) -> ToolResult:
     ],
 )
 async def test_a_rule_calls_its_tool(text: str, tool: str, arguments: JsonObject) -> None:
-    """Each ability is reached by an ordinary sentence."""
+    """An ordinary sentence reaches each ability."""
     assert await say(text) == AssistantMessage(
         tool_calls=(ToolCall(id="demo_0", name=tool, arguments=arguments),)
     )
@@ -102,7 +102,7 @@ async def test_a_tools_result_becomes_the_answer(name: str, content: str, answer
 
 
 async def test_a_failed_tool_is_reported() -> None:
-    """An error result is no answer to repeat as if it were one."""
+    """An error result is not repeated as an answer."""
     failed = result("get_time", "unknown time zone", is_error=True)
     message = await say("What time is it?", AssistantMessage(), failed)
     assert message.content == "The tool get_time failed: unknown time zone"
@@ -116,7 +116,7 @@ async def test_a_tool_that_is_not_offered_is_not_called() -> None:
 
 
 async def test_skills_are_listed_from_the_prompt() -> None:
-    """The names stand in the prompt's own block, escaped there."""
+    """The names are in the prompt's block, escaped."""
     message = await say("Which skills do you have?", system=SKILLS)
     assert message.content == "These skills are available:\n- code-review\n- a&b"
     assert "No skills" in (await say("list skills")).content
@@ -139,7 +139,7 @@ async def test_the_first_reply_of_a_chat_says_that_it_is_the_demo(
 
 
 async def test_a_first_reply_that_is_a_call_has_no_label() -> None:
-    """The label belongs to what the person reads last."""
+    """The label belongs to the text that the person reads last."""
     request = ModelRequest(
         system="", messages=(UserMessage(content="what time is it"),), tools=TOOLS
     )
@@ -147,7 +147,7 @@ async def test_a_first_reply_that_is_a_call_has_no_label() -> None:
 
 
 async def test_text_streams_word_by_word() -> None:
-    """So that streaming can be tried without a key."""
+    """Streaming can be tried without a key."""
     shown: list[str] = []
     request = ModelRequest(
         system="", messages=(*EARLIER, UserMessage(content="a b")), on_text=shown.append
@@ -158,7 +158,7 @@ async def test_text_streams_word_by_word() -> None:
 
 
 async def test_usage_is_estimated_and_an_empty_request_is_answered() -> None:
-    """Four characters a token; without any message it says what it can do."""
+    """Four characters a token; without a message it lists its abilities."""
     model = DemoModel()
     response = await model.complete(ModelRequest(system="12345", messages=()))
     assert response.usage.prompt == 2
@@ -168,7 +168,7 @@ async def test_usage_is_estimated_and_an_empty_request_is_answered() -> None:
 
 
 async def test_offered_tool_is_called_by_its_name_with_what_follows() -> None:
-    """As its first input; a name that nobody offers is a word like any other."""
+    """The rest is its first input; the name of an absent tool is an ordinary word."""
     inputs: JsonObject = {"type": "object", "properties": {"task": {"type": "string"}}}
     tools = (*TOOLS, ToolSpec(name="researcher", description="", parameters=inputs))
     for text in ("ask researcher: what time is it?", "Please ask the researcher what time is it?"):

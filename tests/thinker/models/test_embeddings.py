@@ -1,4 +1,4 @@
-"""An embeddings endpoint: what is sent, what is read, and every way in which it goes wrong."""
+"""An embeddings endpoint: the request, the answer, and every failure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ def settings(**fields: Any) -> ThinkerSettings:
 
 
 def model_at(api: EmbeddingsApi, **fields: Any) -> EmbeddingModel:
-    """The model behind the fake."""
+    """Return the model behind the fake."""
     base = {"embeddings_provider": "openai", "embeddings_base_url": f"{api.url}/v1"}
     found = choose_embeddings(settings(**base, **fields), {"OPENAI_API_KEY": KEY})
     assert found is not None
@@ -32,7 +32,7 @@ def model_at(api: EmbeddingsApi, **fields: Any) -> EmbeddingModel:
 
 
 async def test_texts_become_vectors_in_their_order_and_are_counted() -> None:
-    """One request; long texts are cut; the key and the dimensions go with it."""
+    """One request; long texts are cut; the key and the dimensions are sent."""
     async with EmbeddingsApi() as api:
         model = model_at(api, embeddings_dimensions=256)
         found = await model.embed(["a dog", "x" * (LONGEST + 1)])
@@ -92,7 +92,7 @@ def _empty(document: dict[str, Any]) -> None:
 async def test_answer_that_cannot_be_used_is_a_model_error(
     spoil: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Nothing else ever comes out, whatever the server sends."""
+    """Whatever the server sends, no other error is raised."""
     async with EmbeddingsApi() as api:
         api.spoil = spoil
         model = model_at(api)
@@ -112,7 +112,7 @@ async def test_answer_that_cannot_be_used_is_a_model_error(
     ids=["key", "busy", "cut", "broken"],
 )
 async def test_failure_is_a_model_error_without_the_key(reply: Reply) -> None:
-    """As of any model."""
+    """As for any model."""
     async with EmbeddingsApi() as api:
         api.script.append(reply)
         model = model_at(api)
@@ -145,11 +145,11 @@ async def test_server_without_a_provider_is_asked_without_a_key() -> None:
 def test_what_cannot_be_asked_is_a_configuration_error(
     fields: dict[str, str], problem: str
 ) -> None:
-    """It says what to mend."""
+    """The message says what to change."""
     with pytest.raises(WorkerConfigError, match=problem):
         choose_embeddings(settings(**fields), {})
 
 
 def test_agent_without_a_model_has_none() -> None:
-    """Nothing is called when nothing is configured."""
+    """Without configuration nothing is called."""
     assert choose_embeddings(ThinkerSettings(), {}) is None

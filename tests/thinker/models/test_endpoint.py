@@ -29,7 +29,7 @@ class Chunks(httpx.AsyncByteStream):
         self._then = then
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The chunks, then the end that was asked for."""
+        """Yield the chunks, then the chosen end."""
         for chunk in self._chunks:
             yield chunk
         if self._then == "hang":
@@ -45,7 +45,7 @@ async def ask(
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     repeat: int = 1,
 ) -> tuple[ModelResponse, list[dict[str, object]]]:
-    """Ask a model that answers with ``responses`` in turn; the last answer and all requests."""
+    """Call a model that answers with ``responses``; return the last answer and all requests."""
     bodies: list[dict[str, object]] = []
     queue = iter(responses)
 
@@ -80,7 +80,7 @@ async def test_a_stream_that_ends_after_its_finish_is_whole(then: str) -> None:
 
 
 async def test_a_stream_that_stays_open_after_its_finish_is_whole() -> None:
-    """What follows a finish is waited for, but not for long."""
+    """The wait for more is short."""
     body = Chunks(FINISHED, then="hang")
     response, _ = await ask(
         httpx.Response(200, headers=STREAM, stream=body), timeouts=ModelTimeouts(total=1)
@@ -89,7 +89,7 @@ async def test_a_stream_that_stays_open_after_its_finish_is_whole() -> None:
 
 
 async def test_usage_after_the_finish_is_still_read() -> None:
-    """It comes in a chunk of its own."""
+    """It arrives in a chunk of its own."""
     usage = b'data: {"choices":[],"usage":{"prompt_tokens":3}}\n\ndata: [DONE]\n\n'
     body = Chunks(b": comment\n\ndata:\n\n", FINISHED, usage, then="hang")
     response, _ = await ask(httpx.Response(200, headers=STREAM, stream=body))
@@ -97,7 +97,7 @@ async def test_usage_after_the_finish_is_still_read() -> None:
 
 
 async def test_a_stream_without_finish_was_cut() -> None:
-    """A clean end of the connection is no end of the answer."""
+    """A clean end of the connection does not end the answer."""
     body = Chunks(b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n')
     with pytest.raises(RetryableModelError, match="cut its answer short"):
         await ask(httpx.Response(200, headers=STREAM, stream=body))
@@ -110,7 +110,7 @@ async def test_a_whole_answer_to_a_streamed_question_is_read() -> None:
 
 
 async def test_the_providers_request_id_is_kept() -> None:
-    """Its support asks for the one in the header."""
+    """The provider's support needs the one in the header."""
     response, _ = await ask(
         httpx.Response(200, json={**WHOLE, "id": "c"}, headers={"x-request-id": "r"}), stream=False
     )
@@ -119,14 +119,14 @@ async def test_the_providers_request_id_is_kept() -> None:
 
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b'{"foo":1}', b"", b"\xff\xfe"])
 async def test_an_answer_of_another_shape_is_quoted(content: bytes) -> None:
-    """The operator sees the start of what came instead."""
+    """The operator sees its beginning."""
     with pytest.raises(RetryableModelError, match="unreadable answer"):
         await ask(httpx.Response(200, content=content), stream=False)
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_an_answer_without_end_is_cut_off(*, stream: bool) -> None:
-    """A line that never ends does not fill the memory."""
+    """An endless line does not fill the memory."""
     piece = b"x" * (endpoint.MAX_RESPONSE // 4)
     body = Chunks(*[piece] * 5, then="hang")
     with pytest.raises(RetryableModelError, match="sent more than"):
@@ -134,14 +134,14 @@ async def test_an_answer_without_end_is_cut_off(*, stream: bool) -> None:
 
 
 async def test_an_error_whose_body_is_cut_keeps_its_status() -> None:
-    """The status alone is enough to classify."""
+    """The status suffices to classify it."""
     body = Chunks(b'{"err', then="break")
     with pytest.raises(RetryableModelError, match="openai answered 503"):
         await ask(httpx.Response(503, stream=body))
 
 
 async def test_a_model_that_takes_no_temperature_is_asked_without() -> None:
-    """The call is repeated once, and the lesson is kept for the next call."""
+    """The call is repeated once, and later calls leave the temperature out."""
     refusal = {"error": {"message": "'temperature' is not supported with this model"}}
     _, bodies = await ask(
         httpx.Response(400, json=refusal),
@@ -155,7 +155,7 @@ async def test_a_model_that_takes_no_temperature_is_asked_without() -> None:
 
 
 async def test_a_complaint_about_temperature_without_one_is_final() -> None:
-    """Nothing is left to take away."""
+    """There is nothing left to remove."""
     refusal = {"error": {"message": "temperature?"}}
     with pytest.raises(FatalModelError):
         await ask(httpx.Response(400, json=refusal), stream=False)

@@ -1,4 +1,4 @@
-"""Providers' errors are classified, and the messages say what to do."""
+"""Classification of providers' errors, and messages that say what to do."""
 
 import pytest
 
@@ -27,7 +27,7 @@ NOW = 1_700_000_000.0
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_passing_failures_may_be_asked_again(status: int) -> None:
-    """Rate limits, conflicts and server errors keep what the provider asked us to wait."""
+    """Rate limits, conflicts and server errors keep the requested wait."""
     error = failure(OPENAI, status, Complaint("slow down"), 7.0)
     assert type(error) is RetryableModelError
     assert error.retry_after == 7.0
@@ -72,18 +72,18 @@ def test_lasting_failures_say_what_to_do(status: int, advice: str) -> None:
 def test_the_words_decide_where_the_status_does_not(
     status: int, message: str, kind: str, expected: type[ModelError]
 ) -> None:
-    """A full window, a bad tool call, an empty account look alike by status only."""
+    """A full context, a bad tool call and an empty account may share a status."""
     assert type(failure(OPENAI, status, Complaint(message, (kind,)))) is expected
 
 
 def test_ollama_without_the_model_names_the_command() -> None:
-    """The usual first mistake with a local server has its remedy in the message."""
+    """The message has the remedy for the usual first mistake with a local server."""
     error = failure(Account(PROVIDERS["ollama"], "qwen3"), 404, Complaint("not found"))
     assert "`ollama pull qwen3`" in str(error)
 
 
 def test_messages_hold_an_excerpt_without_the_key() -> None:
-    """The provider's words are quoted short, on one line, and the key is hidden."""
+    """The quote is short, on one line, and the key is hidden."""
     error = failure(OPENAI, 401, Complaint("key\n sk-secret is bad " + "x" * 1000))
     assert "sk-secret" not in str(error)
     assert "key [key] is bad" in str(error)
@@ -106,7 +106,7 @@ def test_messages_hold_an_excerpt_without_the_key() -> None:
 def test_an_error_inside_a_stream_has_the_status_it_would_have_had(
     data: bytes, status: int
 ) -> None:
-    """After status 200 only the kind of the error is left to go by."""
+    """After status 200 the kind of the error determines it."""
     complaint = stated_error(data)
     assert complaint is not None
     assert complaint.status == status
@@ -139,7 +139,7 @@ def test_no_error_is_seen_where_none_is_stated(data: bytes) -> None:
 def test_retry_after_is_read_in_all_its_forms(
     headers: dict[str, str], seconds: float | None
 ) -> None:
-    """Seconds, milliseconds and HTTP dates; anything else counts as not asked."""
+    """Seconds, milliseconds and HTTP dates; anything else is ignored."""
     assert retry_after(headers, NOW) == seconds
 
 
@@ -155,7 +155,7 @@ def test_retry_after_is_read_in_all_its_forms(
     ],
 )
 def test_model_that_takes_no_tools_is_known(status: int, message: str) -> None:
-    """In the words of Ollama, OpenRouter, vLLM, llama.cpp, OpenAI and others."""
+    """By the words of Ollama, OpenRouter, vLLM, llama.cpp, OpenAI and others."""
     error = failure(OPENAI, status, Complaint(message))
     assert type(error) is ToolsRefusedError
     assert error.over_tools
@@ -165,5 +165,5 @@ def test_model_that_takes_no_tools_is_known(status: int, message: str) -> None:
     "message", ["tool 'add' has a bad schema", "temperature 3 is not supported", "no"]
 )
 def test_other_complaints_are_not_taken_for_it(message: str) -> None:
-    """A tool that is wrong is no model without tools."""
+    """An invalid tool does not mean a model without tools."""
     assert type(failure(OPENAI, 400, Complaint(message))) is not ToolsRefusedError

@@ -1,4 +1,4 @@
-"""Answers in OpenAI's format are read, with what compatible servers get wrong."""
+"""Answers in OpenAI's format, with the deviations of compatible servers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from thinker.protocol.messages import ToolCall, Usage
 
 
 def whole(message: dict[str, Any], finish: str | None = "stop", **fields: Any) -> ModelResponse:
-    """The response that a whole completion gives."""
+    """Return the response of a whole completion."""
     answer = OpenAIAnswer("groq", "m")
     choice = {"index": 0, "message": message, "finish_reason": finish}
     answer.feed(orjson.dumps({"choices": [choice], **fields}))
@@ -20,7 +20,7 @@ def whole(message: dict[str, Any], finish: str | None = "stop", **fields: Any) -
 
 
 def streamed(*deltas: dict[str, Any], finish: str = "tool_calls") -> ModelResponse:
-    """The response that a stream of deltas gives."""
+    """Return the response of a stream of deltas."""
     answer = OpenAIAnswer("groq", "m")
     for delta in deltas:
         answer.feed(orjson.dumps({"choices": [{"delta": delta}]}))
@@ -29,13 +29,13 @@ def streamed(*deltas: dict[str, Any], finish: str = "tool_calls") -> ModelRespon
 
 
 def call(**fields: Any) -> dict[str, Any]:
-    """A delta with one tool-call part."""
+    """Return a delta with one tool-call part."""
     function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
     return {"tool_calls": [{**fields, "function": function}]}
 
 
 def test_text_reasoning_and_usage_are_read() -> None:
-    """Reasoning is kept apart from the content; the cached share of the prompt is known."""
+    """Reasoning is separate from the content; cached tokens are counted."""
     response = whole(
         {"content": "hi", "reasoning_content": "hmm"},
         id="c1",
@@ -64,7 +64,7 @@ def test_text_reasoning_and_usage_are_read() -> None:
     ],
 )
 def test_finish_reasons_are_ours(message: dict[str, Any], finish: str, expected: str) -> None:
-    """Length and refusal are told apart from every other end."""
+    """Length and refusal are distinct from every other end."""
     response = whole(message, finish)
     assert response.finish == expected
     assert response.message.content in {"a", "I can not"}
@@ -80,12 +80,12 @@ def test_finish_reasons_are_ours(message: dict[str, Any], finish: str, expected:
     ],
 )
 def test_an_empty_message_is_empty_text(message: dict[str, Any]) -> None:
-    """Null, absent and odd fields are no failure."""
+    """Null, absent and odd fields are accepted."""
     assert whole(message).message.content == ""
 
 
 def test_content_in_parts_is_joined() -> None:
-    """Some servers send a list of parts where text is promised."""
+    """Some servers send a list of parts instead of text."""
     parts = [{"type": "text", "text": "a"}, {"type": "thinking"}, {"type": "text", "text": "b"}]
     assert whole({"content": parts}).message.content == "ab"
 
@@ -150,12 +150,12 @@ B = ToolCall(id="2", name="b", arguments={"n": 2})
     ids=["interleaved", "out of order", "all index 0", "no index", "one chunk", "name repeated"],
 )
 def test_streamed_tool_calls_are_put_together(deltas: list[dict[str, Any]]) -> None:
-    """By index where there is one, else by id and name."""
+    """By index if present, otherwise by id and name."""
     assert streamed(*deltas).message.tool_calls == (A, B)
 
 
 def test_calls_without_index_and_id_are_told_apart_by_their_names() -> None:
-    """The poorest form that a server sends still gives two calls."""
+    """The sparsest form still gives two calls."""
     response = streamed(call(name="a", arguments="{}"), call(name="b", arguments="{}"))
     assert [(c.id, c.name) for c in response.message.tool_calls] == [
         ("call_0", "a"),
@@ -164,7 +164,7 @@ def test_calls_without_index_and_id_are_told_apart_by_their_names() -> None:
 
 
 def test_a_continuation_with_a_strange_id_belongs_to_the_last_call() -> None:
-    """Without index and name an unknown id starts no call of its own."""
+    """Without index and name an unknown id starts no call."""
     response = streamed(call(id="1", name="a", arguments='{"n":'), call(id="z", arguments="1}"))
     assert response.message.tool_calls == (A,)
 
@@ -193,6 +193,6 @@ def test_usage_alone_in_the_last_chunk_counts() -> None:
     [b"", b"{", b"[]", b'"text"', b'{"choices":5}', b'{"choices":[{"finish_reason":"error"}]}'],
 )
 def test_what_is_no_completion_is_refused(data: bytes) -> None:
-    """The endpoint makes a retryable failure of it."""
+    """The endpoint turns it into a retryable failure."""
     with pytest.raises(ValueError, match=r".+"):
         OpenAIAnswer("groq", "m").feed(data)

@@ -1,4 +1,4 @@
-"""OpenAI's own client against our fake of its API: the adapter is tested with the real format."""
+"""OpenAI's own client against the fake of its API that the adapter is tested with."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ ASK: Any = {"model": "fake-model", "messages": [{"role": "user", "content": "hel
 
 
 class Person(BaseModel):
-    """What an answer has to be."""
+    """The schema of an answer."""
 
     name: str
 
 
 async def test_answers_and_errors_are_what_the_client_expects() -> None:
-    """Whole, and put together from its chunks."""
+    """Whole, and assembled from chunks."""
     call = ("add", {"a": 1})
     async with (
         OpenAIApi() as api,
@@ -46,7 +46,7 @@ async def test_answers_and_errors_are_what_the_client_expects() -> None:
 
 
 async def test_schema_of_an_answer_stands_where_the_client_puts_it() -> None:
-    """What we send for a model is what OpenAI's client sends for it, but for the name."""
+    """The adapter sends a model's schema as OpenAI's client does, except for the name."""
     async with (
         OpenAIApi(lambda _: Reply('{"name": "Ada"}')) as api,
         AsyncOpenAI(api_key="x", base_url=f"{api.url}/v1", max_retries=0) as client,

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: the request on the wire and the answer over real HTTP."""
+"""OpenAI's chat completions: the request as sent and the answer over real HTTP."""
 
 from dataclasses import replace
 
@@ -31,18 +31,18 @@ TEXT = "Zwei Wörter\u2028und \U0001f600 mehr"
 
 
 def model(api: OpenAIApi, timeouts: ModelTimeouts = STANDARD_TIMEOUTS) -> OpenAIChat:
-    """A model that asks the fake."""
+    """Return a model that calls the fake."""
     return OpenAIChat(PROVIDERS["groq"], "m", f"{api.url}/v1/", "gsk-key", timeouts=timeouts)
 
 
 def ask(text: str = "hello", shown: list[str] | None = None) -> ModelRequest:
-    """A request; streamed when ``shown`` is there to receive the text."""
+    """Return a request; streamed if ``shown`` is given to receive the text."""
     on_text = None if shown is None else shown.append
     return ModelRequest(system="", messages=(UserMessage(content=text),), on_text=on_text)
 
 
 def test_a_plain_request_has_no_field_too_many() -> None:
-    """No nulls, no temperature, no tools, no stream unless asked for."""
+    """No nulls, no temperature, no tools, no stream by default."""
     assert request_body(GROQ, ask()) == {
         "model": "m",
         "messages": [{"role": "user", "content": "hello"}],
@@ -50,7 +50,7 @@ def test_a_plain_request_has_no_field_too_many() -> None:
 
 
 async def test_each_request_has_the_tools_that_it_was_made_with() -> None:
-    """Whatever the request before it had."""
+    """Whatever the previous request had."""
     other = TOOL.model_copy(update={"name": "other"})
     offers = ((TOOL,), (TOOL,), (TOOL, other), (), (other,))
     async with OpenAIApi(lambda _: Reply(TEXT)) as api:
@@ -66,7 +66,7 @@ async def test_each_request_has_the_tools_that_it_was_made_with() -> None:
 
 
 def test_a_full_request_is_written_in_the_providers_words() -> None:
-    """System first, then the history with images, calls and results; options as given."""
+    """System first, then the history with images, calls and results, then options."""
     request = ModelRequest(
         system="Be kind.",
         messages=(
@@ -134,7 +134,7 @@ def test_a_full_request_is_written_in_the_providers_words() -> None:
 
 
 def test_openai_itself_gets_the_new_name_of_the_output_limit() -> None:
-    """Its reasoning models refuse max_tokens."""
+    """Its reasoning models reject max_tokens."""
     request = ModelRequest(system="", messages=(), max_output_tokens=5)
     body = request_body(Account(PROVIDERS["openai"], "m"), request)
     assert body["max_completion_tokens"] == 5
@@ -184,7 +184,7 @@ async def test_streaming_gives_what_one_piece_gives(chunk: int) -> None:
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("fault", ["cut", "broken_json"])
 async def test_half_an_answer_is_no_answer(fault: Fault, *, streams: bool) -> None:
-    """A cut connection and broken JSON may be asked again."""
+    """A cut connection and broken JSON are retryable."""
     async with OpenAIApi(lambda _: Reply("some words here", fault=fault)) as api:
         groq = model(api)
         with time_limit(), pytest.raises(RetryableModelError) as caught:
@@ -220,7 +220,7 @@ async def test_an_answer_in_one_piece_is_bounded_by_the_total() -> None:
 
 
 async def test_an_error_inside_a_stream_is_classified() -> None:
-    """It counts like the status it would have had."""
+    """It counts like its status."""
     reply = Reply("overloaded", kind="overloaded_error", fault="error_event")
     async with OpenAIApi(lambda _: reply) as api:
         groq = model(api)
@@ -230,7 +230,7 @@ async def test_an_error_inside_a_stream_is_classified() -> None:
 
 
 async def test_a_rate_limit_keeps_the_wait_that_was_asked_for() -> None:
-    """Status, message and Retry-After reach whoever retries."""
+    """Status, message and Retry-After reach the retries."""
     async with OpenAIApi() as api:
         api.script.append(Reply("slow down", status=429, headers={"retry-after": "3"}))
         groq = model(api)
@@ -261,7 +261,7 @@ class CountedApi(OpenAIApi):
 
 
 async def test_connection_is_kept_after_a_streamed_answer() -> None:
-    """Another one costs a TLS handshake; the end mark is not the end of what is sent."""
+    """A new one costs a TLS handshake; the stream continues after its end mark."""
     async with CountedApi() as api:
         asked = model(api)
         for _ in range(3):

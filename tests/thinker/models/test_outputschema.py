@@ -1,4 +1,4 @@
-"""Schemas of answers as providers hold a model to them."""
+"""Schemas of answers in the form that providers enforce."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ class Outer(BaseModel):
 
 
 def whole(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An object all of whose fields are required."""
+    """Return an object whose fields are all required."""
     return {"type": "object", "properties": properties, "required": [*properties], **more}
 
 
 def test_every_object_is_closed_however_deep_it_is() -> None:
-    """In lists, alternatives and definitions; what a model may say there is fewer, never other."""
+    """In lists, alternatives and definitions; the closed schema only accepts less."""
     told = STRICT.closed(Outer.model_json_schema())
     assert told is not None
     assert told["additionalProperties"] is False
@@ -42,13 +42,13 @@ def test_every_object_is_closed_however_deep_it_is() -> None:
 
 
 def test_limits_and_defaults_are_left_to_the_check() -> None:
-    """No provider takes all of them; a field may be called like one."""
+    """No provider accepts all of them; a field may have such a name."""
     schema = whole({"pattern": {"type": "string", "minLength": 2, "pattern": "^a", "default": "a"}})
     assert STRICT.closed(schema) == whole({"pattern": NAME}, additionalProperties=False)
 
 
 def test_optional_fields_are_one_providers_right() -> None:
-    """The other one is asked less strictly."""
+    """For the other one the schema is not strict."""
     schema: JsonObject = {**whole({"a": NAME, "b": NAME}), "required": ["a"]}
     assert STRICT.closed(schema) is None
     assert LENIENT.closed(schema) == {**schema, "additionalProperties": False}
@@ -71,7 +71,7 @@ def test_optional_fields_are_one_providers_right() -> None:
     ids=str,
 )
 def test_what_cannot_be_said_closed_is_not_said(schema: dict[str, Any]) -> None:
-    """Maps, lists at the root, values of any type, combinations, fields without a schema."""
+    """Maps, root lists, values of any type, combinations, fields without a schema."""
     assert STRICT.closed(schema) is None
     assert LENIENT.closed(schema) is None
 

@@ -1,4 +1,4 @@
-"""How a model is told to think, in each provider's words."""
+"""Reasoning settings in each provider's format."""
 
 from typing import Any
 
@@ -27,19 +27,19 @@ CALLED: tuple[Message, ...] = (
 
 
 def openai(provider: str, reasoning: Reasoning, *messages: Message) -> dict[str, Any]:
-    """The body for a provider of OpenAI's wire."""
+    """Return the body for a provider with OpenAI's format."""
     request = ModelRequest(system="", messages=messages or (HELLO,), reasoning=reasoning)
     return openai_chat.request_body(Account(PROVIDERS[provider], "m", ""), request)
 
 
 def claude(reasoning: Reasoning, *messages: Message, **fields: Any) -> dict[str, Any]:
-    """The body for Anthropic."""
+    """Return the body for Anthropic."""
     given = {"messages": messages or (HELLO,), "temperature": 0.4, **fields}
     return anthropic.request_body("m", ModelRequest(system="", reasoning=reasoning, **given))
 
 
 def test_effort_is_named_where_it_has_a_name() -> None:
-    """OpenAI's wire takes the word; OpenRouter an object, with a number of tokens if given."""
+    """OpenAI's format has a word; OpenRouter an object, with a number of tokens if given."""
     assert openai("openai", Reasoning(effort="low"))["reasoning_effort"] == "low"
     assert "reasoning_effort" not in openai("groq", Reasoning(max_tokens=500))
     assert openai("openrouter", Reasoning(effort="high"))["reasoning"] == {
@@ -72,7 +72,7 @@ def test_anthropic_gets_a_number_of_tokens_beside_the_answers(
 
 
 def test_anthropic_is_not_asked_to_think_where_it_would_refuse() -> None:
-    """After a tool's result, under a forced call, and when nothing says how much."""
+    """After a tool result, with a forced call, and without a stated amount."""
     must = ToolChoice(mode="required")
     for body in (
         claude(Reasoning(effort="low"), *CALLED),
@@ -84,7 +84,7 @@ def test_anthropic_is_not_asked_to_think_where_it_would_refuse() -> None:
 
 
 def test_thoughts_go_back_only_when_history_includes_them() -> None:
-    """Without a definition that says so nobody is told what was thought before."""
+    """Only a definition can include earlier reasoning."""
     told = openai("groq", Reasoning(include=True), *CALLED)["messages"]
     assert told[1]["reasoning_content"] == "I should look."
     assert "reasoning_content" not in told[0]

@@ -1,4 +1,4 @@
-"""Asking again and asking the next model."""
+"""Retries and fallbacks."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ class Scripted:
         self._errors = list(errors)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Fail or answer with the own name."""
+        """Fail or answer with its name."""
         assert request is REQUEST
         self.asked += 1
         if self._errors:
@@ -38,25 +38,25 @@ class Scripted:
         return ModelResponse(AssistantMessage(content=self.name))
 
     async def aclose(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.closed = True
 
 
 class Time:
-    """A clock that only sleeping moves."""
+    """A clock that only `sleep` advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.sleeps: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Go on by ``seconds``."""
+        """Advance by ``seconds``."""
         self.sleeps.append(seconds)
         self.now += seconds
 
 
 def retrying(model: Scripted, time: Time) -> Retrying:
-    """The model with retries on a fake clock, jitter at its middle."""
+    """Return the model with retries on a fake clock, jitter at its mean."""
     return Retrying(model, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.5)
 
 
@@ -75,7 +75,7 @@ def test_a_provider_is_never_asked_earlier_than_it_wants() -> None:
 
 
 async def test_a_passing_failure_is_asked_again() -> None:
-    """Backoff first, then what the provider asks for, then the answer."""
+    """First with backoff, then after the requested wait, until the answer."""
     time = Time()
     model = Scripted(PASSING, RetryableModelError("x", 5.0))
     response = await retrying(model, time).complete(REQUEST)
@@ -108,7 +108,7 @@ async def test_a_provider_that_asks_for_too_long_a_wait_is_given_up() -> None:
 
 
 async def test_slow_failures_use_up_the_patience() -> None:
-    """Attempts that took long leave no time for another."""
+    """Long attempts leave no time for another."""
     time = Time()
     model = Scripted(*[RetryableModelError("x", 59.8)] * 9)
     with pytest.raises(RetryableModelError):
@@ -119,21 +119,21 @@ async def test_slow_failures_use_up_the_patience() -> None:
 
 
 def models(*scripted: Scripted) -> Sequence[Scripted]:
-    """The models, named by their place."""
+    """Return the models, named by their position."""
     for index, model in enumerate(scripted):
         model.name = f"groq/m{index}"
     return scripted
 
 
 async def test_the_next_model_answers_when_one_fails() -> None:
-    """Passing and lasting failures alike; the answer says who gave it."""
+    """After retryable and fatal failures alike; the answer names its model."""
     fallback = Fallback(models(Scripted(PASSING), Scripted(FatalModelError("x")), Scripted()))
     assert fallback.name == "groq/m0"
     assert (await fallback.complete(REQUEST)).message.content == "groq/m2"
 
 
 async def test_too_long_a_request_goes_to_no_other_model() -> None:
-    """It must be shortened, which is the caller's to do."""
+    """The caller must shorten it."""
     first, second = models(Scripted(ContextOverflowError("x")), Scripted())
     with pytest.raises(ContextOverflowError):
         await Fallback([first, second]).complete(REQUEST)
@@ -141,7 +141,7 @@ async def test_too_long_a_request_goes_to_no_other_model() -> None:
 
 
 async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
-    """There is nobody left to ask."""
+    """No model is left."""
     with pytest.raises(FatalModelError, match="last"):
         await Fallback(models(Scripted(PASSING), Scripted(FatalModelError("the last")))).complete(
             REQUEST
@@ -150,7 +150,7 @@ async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
 
 @pytest.mark.parametrize("keyless", [0, 1])
 async def test_refused_key_is_the_failure_only_when_no_model_has_another(keyless: int) -> None:
-    """A person mends a key; an outage passes by itself."""
+    """A key needs a person; an outage ends by itself."""
     errors: list[ModelError] = [RetryableModelError("down"), RetryableModelError("away")]
     errors[keyless] = AccountError("groq refused the key")
     with pytest.raises(RetryableModelError):
@@ -159,8 +159,8 @@ async def test_refused_key_is_the_failure_only_when_no_model_has_another(keyless
         await Fallback(models(Scripted(errors[keyless]))).complete(REQUEST)
 
 
-async def test_logs_tell_what_happened_and_quote_nobody() -> None:
-    """Neither the prompt nor the provider's words stand in them."""
+async def test_logs_tell_what_happened_without_quotes() -> None:
+    """They contain neither the prompt nor the provider's text."""
     with structlog.testing.capture_logs() as logs:
         first = retrying(Scripted(*[PASSING] * 4, name="groq/a"), Time())
         await Fallback([first, Scripted(name="groq/b")]).complete(REQUEST)
@@ -178,7 +178,7 @@ async def test_logs_tell_what_happened_and_quote_nobody() -> None:
 
 
 async def test_closing_reaches_every_model() -> None:
-    """Connections of fallbacks that were never asked are closed too."""
+    """Including fallbacks that were never called."""
     first, second = models(Scripted(), Scripted())
     await Fallback([retrying(first, Time()), second]).aclose()
     assert first.closed

@@ -1,4 +1,4 @@
-"""Server-sent events come out the same however the network cut them."""
+"""Server-sent events and text in pieces give the same result for every chunking."""
 
 from itertools import pairwise
 
@@ -12,14 +12,14 @@ PAYLOADS = [b'{"a":1}', '{"text":"line\u2028next\u0085end"}'.encode(), b"[DONE]"
 
 
 def read(chunks: list[bytes]) -> list[bytes]:
-    """The events of a stream that came in these chunks."""
+    """Return the events of a stream with these chunks."""
     reader = EventReader()
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
 
 @given(st.data())
 def test_chunking_never_changes_the_events(data: st.DataObject) -> None:
-    """Any cut of the stream, also inside a character, gives the same payloads."""
+    """Any cut, also inside a character, gives the same payloads."""
     end = data.draw(st.sampled_from([b"\n", b"\r\n"]))
     stream = b": hello" + end * 2 + b"".join(b"data: " + p + end * 2 for p in PAYLOADS)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
@@ -46,7 +46,7 @@ def test_every_form_of_event_is_read(stream: bytes, events: list[bytes]) -> None
 
 
 def test_text_is_all_its_pieces_whenever_it_is_read() -> None:
-    """What is empty or nothing adds nothing."""
+    """Empty pieces and None add nothing."""
     growing = TextBuffer()
     assert growing.text == ""
     for piece in ("a", None, "", "b"):

@@ -1,4 +1,4 @@
-"""The schema of an answer: who is sent it, when, and what happens where it is refused."""
+"""The schema of an answer: which requests have it, and what follows a refusal."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ OPENAI = Account(PROVIDERS["openai"], "m")
 
 
 def sent(model: ScriptedModel) -> list[bool]:
-    """Which of the requests had a schema."""
+    """Return which of the requests had a schema."""
     return [request.output is not None for request in model.requests]
 
 
@@ -55,7 +55,7 @@ def test_openai_is_sent_it_strictly_and_a_looser_one_as_it_is() -> None:
 
 
 def test_anthropic_is_sent_it_closed_or_not_at_all() -> None:
-    """The words of the prompt are there in any case."""
+    """The prompt describes it in any case."""
     config = anthropic_body("m", ASKED)["output_config"]
     assert config == {"format": {"type": "json_schema", "schema": TOLD}}
     assert "output_config" not in anthropic_body("m", replace(ASKED, output={"type": "object"}))
@@ -74,7 +74,7 @@ async def test_refusal_is_followed_by_words_and_remembered() -> None:
 
 
 async def test_model_that_refuses_every_schema_is_sent_no_more() -> None:
-    """Nor is a refusal remembered when the same request failed without a schema, too."""
+    """A refusal does not count if the request also failed without a schema."""
     refused = OutputRefusedError("no")
     script = [entry for n in range(MAX_REFUSED) for entry in (refused, says(str(n)))]
     inner = ScriptedModel(refused, RetryableModelError("busy"), *script, says("end"))
@@ -87,7 +87,7 @@ async def test_model_that_refuses_every_schema_is_sent_no_more() -> None:
 
 
 async def test_servers_whose_models_would_call_no_tool_are_sent_it_without_tools_alone() -> None:
-    """Where the choice is none, or there are none; ``native`` insists."""
+    """If the choice is none, or no tools are offered; ``native`` always sends it."""
     inner = ScriptedModel(*(says("x") for _ in range(5)))
     model = StructuredOutput(inner, "auto", beside_tools=False)
     for request in (WITH_TOOLS, replace(WITH_TOOLS, tool_choice=NO_TOOLS), ASKED):
@@ -101,7 +101,7 @@ async def test_servers_whose_models_would_call_no_tool_are_sent_it_without_tools
 
 
 async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
-    """A model held to a schema could not write a call."""
+    """A schema would prevent the model from writing a call."""
     inner = ScriptedModel(says("x"), says("y"))
     await TextTools(inner).complete(WITH_TOOLS)
     await TextTools(inner).complete(ASKED)
@@ -121,13 +121,13 @@ async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
     ],
 )
 def test_refusals_are_known_by_their_words(status: int, said: str) -> None:
-    """Of OpenAI, Groq, Anthropic, llama.cpp, Ollama."""
+    """Those of OpenAI, Groq, Anthropic, llama.cpp and Ollama."""
     error = failure(OPENAI, status, Complaint(said))
     assert isinstance(error, OutputRefusedError)
 
 
 async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
-    """A grammar of tools that cannot be read costs the tools, not the answer."""
+    """An unreadable grammar of tools costs the tools, not the answer."""
     refused = failure(OPENAI, 500, Complaint("Failed to parse grammar"))
     inner = ScriptedModel(refused, says("in words"))
     model = Fallback([StructuredOutput(inner, "auto", beside_tools=True)])
@@ -138,7 +138,7 @@ async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
 
 @pytest.mark.parametrize(("way", "sends"), [("auto", False), ("native", True), ("text", False)])
 async def test_setting_of_the_agent_decides(*, way: str, sends: bool) -> None:
-    """With tools; an address of one's own is not taken for OpenAI's server."""
+    """With tools; a custom address is not taken for OpenAI's server."""
     async with OpenAIApi() as api:
         settings = ThinkerSettings.model_validate(
             {

@@ -1,4 +1,4 @@
-"""The last resort: an answer without tools from what was found so far."""
+"""The last resort: an answer without tools from the results so far."""
 
 import pytest
 from fakes.scripted import ScriptedModel, call, says, spec
@@ -30,14 +30,14 @@ REQUEST = ModelRequest(
 
 
 def refused(status: int = 400, kind: str = "") -> ModelError:
-    """What an adapter raises for this answer of Groq."""
+    """Return the adapter's error for this answer of Groq."""
     account = Account(PROVIDERS["groq"], "m")
     return failure(account, status, Complaint("no", (kind,) if kind else ()))
 
 
 @pytest.mark.parametrize("error", [refused(), refused(400, "tool_use_failed"), refused(500)])
 async def test_captured_steps_are_told_in_words(error: ModelError) -> None:
-    """No tool runs again, none is offered, and no call without its tool is in the transcript."""
+    """No tool runs again, none is offered, and the transcript has no native call."""
     model = ScriptedModel(error, says("Drink green tea."))
     response = await Fallback([model]).complete(REQUEST)
     assert response.message.content == "Drink green tea."
@@ -51,7 +51,7 @@ async def test_captured_steps_are_told_in_words(error: ModelError) -> None:
 
 
 async def test_every_model_is_asked_with_tools_first() -> None:
-    """Then the one that may have failed over them, not one that cannot answer at all."""
+    """Then the one whose failure tools may have caused."""
     first = ScriptedModel(refused(), says("words"))
     second = ScriptedModel(FatalModelError("groq refused the key"))
     response = await Fallback([first, second]).complete(REQUEST)
@@ -71,14 +71,14 @@ async def test_every_model_is_asked_with_tools_first() -> None:
 async def test_failure_that_tools_did_not_cause_is_final(
     error: ModelError, request_: ModelRequest
 ) -> None:
-    """Asking without them would fail as well."""
+    """A call without tools would fail as well."""
     model = ScriptedModel(error)
     with pytest.raises(type(error)):
         await Fallback([model]).complete(request_)
 
 
 async def test_second_failure_is_reported() -> None:
-    """There is nothing after the last resort."""
+    """Nothing follows the last resort."""
     model = ScriptedModel(refused(), refused(503))
     with pytest.raises(RetryableModelError, match="503"):
         await Fallback([model]).complete(REQUEST)

@@ -1,4 +1,4 @@
-"""Tools given to a model as text: what it is told, how its answers are read, what people see."""
+"""Tools offered as text: the prompt, how answers are parsed, what people see."""
 
 import pytest
 from fakes.scripted import ScriptedModel, call, calls, says, spec
@@ -27,17 +27,17 @@ ASKED = (UserMessage(content="add"),)
 
 
 def request(*tools: ToolSpec, messages: tuple[Message, ...] = ASKED) -> ModelRequest:
-    """A request of one user message."""
+    """Return a request with one user message."""
     return ModelRequest("Be brief.", messages, tools)
 
 
 async def answered(text: str, asked: ModelRequest | None = None) -> AssistantMessage:
-    """What an answer in text is read as, when one tool was offered."""
+    """Return the parsed form of a text answer, with one tool offered."""
     return (await TextTools(ScriptedModel(says(text))).complete(asked or request(ADD))).message
 
 
 async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None:
-    """The block, how results come back, then the system prompt; the answer says what was told."""
+    """The block, the format of results, then the system prompt; the response has the block."""
     inner = ScriptedModel(says("Hello."))
     response = await TextTools(inner).complete(request(ADD))
     (asked,) = inner.requests
@@ -48,14 +48,14 @@ async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None
 
 
 def test_offered_tool_is_not_forbidden_by_its_name() -> None:
-    """The seed's words forbid tools of its own host, one of which may be the agent's."""
+    """The base text forbids tools of the model's host, and an agent's tool may share a name."""
     told = tool_block((spec("web_search"),), AUTO)
     assert "directly (shell, apply_patch, view_image)" in told
     assert "- web_search: {" in told
 
 
 async def test_without_tools_nothing_is_added() -> None:
-    """A turn without tools costs no words, and nothing in it is a call."""
+    """The prompt does not grow, and nothing is parsed as a call."""
     inner = ScriptedModel(says(call_text("add", "{}")))
     response = await TextTools(inner).complete(request())
     assert (inner.requests[0].system, response.tool_block) == ("Be brief.", "")
@@ -63,7 +63,7 @@ async def test_without_tools_nothing_is_added() -> None:
 
 
 async def test_blocks_become_calls_with_ids_of_their_own() -> None:
-    """The text around them stays; ids go on from the history's."""
+    """The text around them stays; ids continue those of the history."""
     past = (
         *ASKED,
         AssistantMessage(tool_calls=(call("call_1", "add", a=1),)),
@@ -95,20 +95,20 @@ async def test_what_weak_models_write_is_understood(block: str) -> None:
 
 @pytest.mark.parametrize("block", [OPEN + "do it" + CLOSE, OPEN + '{"name":"add","arg'])
 async def test_block_that_cannot_be_read_becomes_a_call_that_cannot_run(block: str) -> None:
-    """The model is told; a half block is never mended into a whole one."""
+    """The model reads why; half a block is never repaired into a whole one."""
     message = await answered(block)
     assert message.tool_calls == (ToolCall(id="call_1", name=UNREADABLE, malformed=block),)
     assert message.content == ""
 
 
 async def test_unknown_tool_is_left_to_the_loop() -> None:
-    """Which tells the model so."""
+    """The loop rejects it, so that the model reads why."""
     assert (await answered(call_text("sub", "{}"))).tool_calls == (call("call_1", "sub"),)
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 async def test_person_sees_the_text_and_never_a_block(size: int) -> None:
-    """Whatever the pieces in which the answer grows."""
+    """However the answer is chunked."""
     text = f"Wait <b>. {call_text('add', '{}')} Done {OPEN}{{bad}}{CLOSE}!"
 
     async def stream(asked: ModelRequest) -> ModelResponse:
@@ -125,7 +125,7 @@ async def test_person_sees_the_text_and_never_a_block(size: int) -> None:
 
 
 async def test_no_block_is_a_call_when_the_choice_is_none() -> None:
-    """Parsing is off; the model is told why."""
+    """Nothing is parsed, and the prompt says so."""
     inner = ScriptedModel(says(call_text("add", "{}")))
     asked = ModelRequest("", ASKED, (ADD,), NO_TOOLS)
     response = await TextTools(inner).complete(asked)
@@ -134,7 +134,7 @@ async def test_no_block_is_a_call_when_the_choice_is_none() -> None:
 
 
 async def test_auto_falls_back_to_text_once_with_one_warning() -> None:
-    """After the provider said that the model takes no tools, it is asked in text at once."""
+    """After the refusal, later calls use text at once."""
     refusal = ToolsRefusedError("ollama takes no tools for 'm': it does not support tools")
     inner = ScriptedModel(refusal, says(call_text("add", '{"a":1}')), says("1"))
     model = with_tools(inner, "auto")
@@ -150,7 +150,7 @@ async def test_auto_falls_back_to_text_once_with_one_warning() -> None:
 
 
 async def test_other_failures_are_not_taken_for_a_refusal() -> None:
-    """Auto stays native, and passes them on."""
+    """Auto stays native and raises them."""
     inner = ScriptedModel(FatalModelError("no credit"), calls(call("a", "add", a=1)))
     model = with_tools(inner, "auto")
     with pytest.raises(FatalModelError, match="no credit"):
@@ -161,7 +161,7 @@ async def test_other_failures_are_not_taken_for_a_refusal() -> None:
 
 
 def test_native_model_is_left_alone() -> None:
-    """No wrapper stands between the loop and it."""
+    """The model is not wrapped."""
     inner = ScriptedModel()
     assert with_tools(inner, "native") is inner
     assert with_tools(inner, "text").name == with_tools(inner, "auto").name == inner.name

@@ -1,4 +1,4 @@
-"""Which models see pictures, and what the others are shown."""
+"""Which models get pictures, and what the others get."""
 
 import pytest
 from fakes.scripted import ScriptedModel, says
@@ -13,7 +13,7 @@ DESCRIBED = UserMessage(content="look\n[image: image/png]")
 
 
 def request(*messages: Message) -> ModelRequest:
-    """A request of messages."""
+    """Return a request with these messages."""
     return ModelRequest(system="", messages=messages)
 
 
@@ -41,14 +41,14 @@ def request(*messages: Message) -> ModelRequest:
 def test_models_that_see_are_known_by_name_and_the_setting_wins(
     model: str, *, expected: bool
 ) -> None:
-    """A wrong guess can be put right."""
+    """The setting corrects a wrong guess."""
     assert sees(model, "auto") is expected
     assert sees(model, "on")
     assert not sees(model, "off")
 
 
 async def test_model_that_sees_nothing_is_told_what_there_is() -> None:
-    """One that sees is shown it."""
+    """A model with vision gets the picture."""
     for can, sent in ((True, LOOK), (False, DESCRIBED)):
         model = ScriptedModel(says("ok"))
         await VisionFilter(model, sees=can).complete(request(LOOK))
@@ -56,7 +56,7 @@ async def test_model_that_sees_nothing_is_told_what_there_is() -> None:
 
 
 async def test_refused_picture_does_not_end_the_conversation() -> None:
-    """The model is asked once more, without; other failures are what they are."""
+    """The model is called again without; other failures are raised."""
     model = ScriptedModel(FatalModelError("400: cannot process image"), says("ok"))
     response = await VisionFilter(model, sees=True).complete(request(LOOK))
     assert response.message.content == "ok"

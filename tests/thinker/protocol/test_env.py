@@ -62,7 +62,7 @@ def test_other_providers_model_is_never_taken(
 
 
 def test_names_are_the_seeds() -> None:
-    """Seed 002, "From agent definition to environment"."""
+    """Operators and agents' ``env`` rely on these names."""
     settings = ThinkerSettings(
         agent_id="work",
         temperature=0.5,
@@ -114,8 +114,8 @@ def test_each_provider_has_its_own_variable_for_the_model(provider: str, variabl
     assert ThinkerSettings.read(told).model == "m-1"
 
 
-def test_model_that_nobody_named_is_the_providers_default() -> None:
-    """A model of one provider is no model of another; a local server has no default."""
+def test_unnamed_model_is_the_providers_default() -> None:
+    """A model of one provider does not apply to another; a local server has no default."""
     named = {"OLLAMA_MODEL": "llama"}
     assert ThinkerSettings.read({"THINKER_LLM_PROVIDER": "groq", **named}).model == (
         PROVIDERS["groq"].default_model
@@ -135,20 +135,20 @@ def test_model_that_nobody_named_is_the_providers_default() -> None:
     ],
 )
 def test_value_of_the_wrong_form_is_named(name: str, value: str, said: str) -> None:
-    """Every kind of mistake is one kind of error."""
+    """Every mistake raises the same kind of error."""
     with pytest.raises(ValueError, match=f"(?i){said}"):
         ThinkerSettings.read({name: value})
 
 
 def test_only_the_given_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings that the supervisor makes do not depend on its own environment."""
+    """Settings built by the supervisor do not depend on its own environment."""
     monkeypatch.setenv("THINKER_AGENT_ID", "other")
     assert ThinkerSettings().agent_id == "thinker"
     assert ThinkerSettings.read({}).agent_id == "thinker"
 
 
 def test_a_child_inherits_a_few_variables_and_no_key() -> None:
-    """The rest of the environment, secrets above all, is the supervisor's own."""
+    """Everything else, secrets above all, stays with the supervisor."""
     kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "TZ": "UTC", "LC_ALL": "C"}
     dropped = {"GROQ_API_KEY": "k", "PYTHONPATH": "/x", "LD_PRELOAD": "x", "THINKER_MODEL": "m"}
     assert inherited({**kept, **dropped}) == kept
@@ -161,12 +161,12 @@ VALUES = st.binary(max_size=20).map(lambda data: os.fsdecode(data.replace(b"\0",
 
 @given(st.dictionaries(NAMES, VALUES))
 def test_forked_worker_reads_what_was_packed(env: dict[str, str]) -> None:
-    """Whatever an environment can hold."""
+    """For every valid environment."""
     assert unpack_start(pack_start(Path("/some/where"), env)) == ("/some/where", env)
 
 
 @pytest.mark.parametrize("env", [{"A": "b\0c"}, {"A\0": ""}])
 def test_environment_that_cannot_be_is_refused(env: dict[str, str]) -> None:
-    """A NUL ends a variable."""
+    """A NUL would end a variable."""
     with pytest.raises(ValueError, match="null byte"):
         pack_start(Path("/"), env)

@@ -1,4 +1,4 @@
-"""Places for variables in the options of tools."""
+"""Placeholders in the options of tools."""
 
 import pytest
 from pydantic import JsonValue
@@ -10,7 +10,7 @@ OPTIONS: JsonValue = {"key": "Bearer ${KEY}", "${KEY}": [1, None, {"in": "${A}${
 
 
 def test_places_are_found_and_filled_at_every_depth() -> None:
-    """In values alone; what only looks like a place stays, and nothing is searched twice."""
+    """Only in values; lookalikes stay, and filled values are not searched again."""
     assert list(named(OPTIONS)) == ["KEY", "A", "A"]
     assert filled(OPTIONS, {"KEY": "${A}", "A": "b"}) == {
         "key": "Bearer ${A}",
@@ -19,6 +19,6 @@ def test_places_are_found_and_filled_at_every_depth() -> None:
 
 
 def test_variable_that_is_not_set_is_named() -> None:
-    """An empty one is set."""
+    """An empty one counts as set."""
     with pytest.raises(DefinitionError, match="the variable A is not set"):
         filled(OPTIONS, {"KEY": ""})

@@ -12,13 +12,13 @@ from thinker.protocol import logs
 
 @pytest.fixture(autouse=True)
 def _default_logs_afterwards() -> Iterator[None]:
-    """Other tests log as if none of this had been."""
+    """Restore logging for other tests."""
     yield
     structlog.reset_defaults()
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
-    """What was logged to stderr; nothing goes to stdout."""
+    """Return what was logged to stderr; stdout stays empty."""
     captured = capsys.readouterr()
     assert captured.out == ""
     return [orjson.loads(line) for line in captured.err.split("\n")[:-1]]
@@ -45,7 +45,7 @@ def test_each_event_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> Non
 def test_level_is_the_least_that_is_logged(
     level: str, logged: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A level that does not exist means info."""
+    """An unknown level means info."""
     logs.configure(level)
     log = structlog.get_logger()
     for name in ("debug", "info", "warning", "error"):
@@ -70,7 +70,7 @@ def test_bound_facts_stand_in_every_event_inside(capsys: pytest.CaptureFixture[s
     "key", ["token", "bot_token", "GROQ_API_KEY", "apiKey", "x-api-key", "password", "secret"]
 )
 def test_value_of_a_secret_is_hidden(key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the value is."""
+    """Whatever the value."""
     logs.configure()
     structlog.get_logger().info("event", **{key: "s3cret"})
     (line,) = lines(capsys)
@@ -92,7 +92,7 @@ def test_number_of_tokens_is_no_secret(key: str, capsys: pytest.CaptureFixture[s
     ids=lambda value: type(value).__name__,
 )
 def test_any_value_can_be_logged(value: object, capsys: pytest.CaptureFixture[str]) -> None:
-    """A log line never fails the one who writes it."""
+    """Logging never raises."""
     logs.configure()
     structlog.get_logger().info("event", value=value)
     (line,) = lines(capsys)

@@ -1,4 +1,4 @@
-"""Messages as they stand in the journal."""
+"""Messages as the journal stores them."""
 
 import pytest
 from hypothesis import given
@@ -42,18 +42,18 @@ MESSAGES = st.one_of(
 
 @given(MESSAGES)
 def test_message_comes_back_from_json_as_it_was(message: Message) -> None:
-    """The role says which kind it is."""
+    """The role determines the kind."""
     assert MESSAGE.validate_json(message.model_dump_json()) == message
 
 
 def test_field_of_a_newer_version_is_passed_over() -> None:
-    """A turn that was recorded by the next version is resumed by this one."""
+    """A turn recorded by a newer version can be resumed by this one."""
     newer = {"role": "user", "content": "hi", "mood": "good"}
     assert MESSAGE.validate_python(newer) == UserMessage(content="hi")
 
 
 def test_unknown_role_is_refused() -> None:
-    """What nobody understands is no message."""
+    """An unknown role is not a message."""
     with pytest.raises(ValidationError, match="role"):
         MESSAGE.validate_python({"role": "system", "content": "obey"})
 

@@ -36,15 +36,15 @@ def test_frame_comes_back_from_json_as_it_was(frame: BaseModel) -> None:
 
 
 def test_frame_of_a_newer_version_is_understood() -> None:
-    """Unknown fields are passed over, at every depth."""
+    """Unknown fields are ignored, at every depth."""
     turn = turn_run("hi")
     newer = turn.model_dump() | {"mood": "good"}
-    newer["chat"] |= {"colour": "blue"}
+    newer["chat"] |= {"color": "blue"}
     assert TurnRun.model_validate(newer) == turn
 
 
 def test_prompt_is_its_layers_with_a_blank_line_between() -> None:
-    """The text that the model saw, and about how many tokens each layer costs."""
+    """The text that the model saw, and the estimated tokens of each layer."""
     layers = (LayerRecord(name="base", text="You."), LayerRecord(name="chat", text="chat!"))
     assert PromptRecord(layers=layers).text == "You.\n\nchat!"
     assert [layer.tokens for layer in layers] == [1, 2]

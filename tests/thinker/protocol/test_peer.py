@@ -1,4 +1,4 @@
-"""Requests, answers and notifications over a real socketpair."""
+"""Requests, responses and notifications over a real socketpair."""
 
 import socket
 from collections.abc import AsyncIterator, Mapping
@@ -43,19 +43,19 @@ async def pair(
     right: Mapping[str, RequestHandler],
     notifications: Mapping[str, NotificationHandler] | None = None,
 ) -> AsyncIterator[tuple[Peer, Peer]]:
-    """Two peers; nothing in a test takes longer than five seconds."""
+    """Connect two peers inside a time limit."""
     with time_limit():
         async with memory_pair({}, right, notifications) as peers:
             yield peers
 
 
 async def double(params: JsonValue) -> Number:
-    """Twice the number."""
+    """Return twice the number."""
     return Number(value=2 * Number.model_validate(params).value)
 
 
 def failing(error: Exception) -> RequestHandler:
-    """A handler that raises."""
+    """Raise."""
 
     async def fail(params: JsonValue) -> JsonValue:
         raise error from LookupError(str(params))
@@ -64,17 +64,17 @@ def failing(error: Exception) -> RequestHandler:
 
 
 async def huge(params: JsonValue) -> JsonValue:
-    """Answer with more than a frame holds."""
+    """Return more than a frame holds."""
     return f"{params}" * MAX_FRAME
 
 
 async def unwritable(params: JsonValue) -> list[JsonValue]:
-    """Answer with what is no JSON, as a mistake would."""
+    """Return something that is not JSON, as a mistake would."""
     return [object() if params is None else params]  # type: ignore[list-item] # see above
 
 
 async def hang(params: JsonValue) -> JsonValue:
-    """Never answer."""
+    """Never return."""
     del params
     await anyio.sleep_forever()
     return None
@@ -126,7 +126,7 @@ async def test_answers_find_their_requests_in_any_order() -> None:
 
 
 async def test_notifications_keep_their_order_and_stand_before_a_later_answer() -> None:
-    """A view that was sent before the answer is seen before it."""
+    """A view sent before the response is seen before it."""
     seen: list[JsonValue] = []
     async with pair({}) as (left, right):
         left.notifications["view"] = seen.append
@@ -189,10 +189,10 @@ async def test_many_frames_in_one_batch_are_all_handled() -> None:
         ("huge", None, -32600, "is over"),
     ],
 )
-async def test_failed_request_is_answered_and_harms_nobody(
+async def test_failed_request_is_answered_and_the_wire_goes_on(
     method: str, params: JsonValue, code: int, message: str
 ) -> None:
-    """The one who asked gets the error; the wire goes on."""
+    """The caller gets the error."""
     handlers = {
         "double": double,
         "refuse": failing(RpcError(FAILED, "not today")),
@@ -211,7 +211,7 @@ async def test_failed_request_is_answered_and_harms_nobody(
 
 
 async def test_bad_and_unknown_notifications_are_dropped() -> None:
-    """Nobody waits for an answer, so a log line is all."""
+    """They have no response, so they are only logged."""
 
     def validate(params: JsonValue) -> None:
         Number.model_validate(params)
@@ -233,7 +233,7 @@ async def test_answer_of_the_wrong_form_is_an_error_of_the_caller() -> None:
 
 
 async def test_unanswered_request_times_out_and_is_forgotten() -> None:
-    """Every wait has its bound; a late answer changes nothing."""
+    """Every wait is bounded; a late response changes nothing."""
     async with pair({"hang": hang, "double": double}) as (peer, _):
         with pytest.raises(TimeoutError):
             await peer.request("hang", timeout=0)
@@ -241,7 +241,7 @@ async def test_unanswered_request_times_out_and_is_forgotten() -> None:
 
 
 async def test_end_of_file_fails_those_who_wait_and_those_who_come() -> None:
-    """Nobody waits for the dead; telling them something is harmless."""
+    """Pending and new calls fail; notifications do nothing."""
     begun = anyio.Event()
 
     async def begin(params: JsonValue) -> JsonValue:
@@ -282,7 +282,7 @@ async def test_peer_that_reads_nothing_is_dropped() -> None:
 
 
 async def test_block_that_fails_is_seen_as_it_failed() -> None:
-    """No exception group comes out of the wire's own tasks."""
+    """The peer's tasks do not wrap it in an exception group."""
     with pytest.raises(LookupError, match="mine"):
         async with pair({}):
             raise LookupError("mine")

@@ -1,4 +1,4 @@
-"""What a peer makes of bytes, however they come, and which bytes it writes."""
+"""A peer and raw bytes: how it reads them, however chunked, and what it writes."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from thinker.protocol.peer import (
 
 
 class Written:
-    """A writer that keeps what it is given."""
+    """A writer that keeps the bytes."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -31,23 +31,23 @@ class Written:
         self.data += data
 
     def close(self) -> None:
-        """Remember."""
+        """Record the call."""
         self.closed = True
 
     @property
     def frames(self) -> list[JsonValue]:
-        """What was written, frame by frame."""
+        """Return the written frames."""
         assert not self.data or self.data.endswith(b"\n")
         return [orjson.loads(line) for line in self.data.splitlines()]
 
 
 async def echo(params: JsonValue) -> JsonValue:
-    """Answer with what was asked."""
+    """Return the parameters."""
     return params
 
 
 async def fed(*chunks: bytes) -> tuple[Written, list[JsonValue]]:
-    """What a peer wrote, and was notified of, after these chunks."""
+    """Return what a peer wrote, and its notifications, after these chunks."""
     out, notes = Written(), list[JsonValue]()
     with time_limit():
         async with anyio.create_task_group() as tasks:
@@ -82,7 +82,7 @@ def errors(out: Written) -> list[tuple[JsonValue, JsonValue]]:
     ],
 )
 async def test_line_that_is_no_request_is_answered_with_an_error(line: bytes, code: int) -> None:
-    """The next line is read as if nothing had been."""
+    """The next line is read normally."""
     out, notes = await fed(line + b'\n{"method":"note","params":1}\n')
     assert errors(out) == [(None, code)]
     assert notes == [1]
@@ -93,7 +93,7 @@ async def test_line_that_is_no_request_is_answered_with_an_error(line: bytes, co
     [b"", b"  ", b"{}", b'{"id":7,"result":1}', b'{"id":null,"error":{}}', b'{"method":5}'],
 )
 async def test_line_that_asks_nothing_is_passed_over(line: bytes) -> None:
-    """Blank lines, and answers that nobody waits for."""
+    """Blank lines, and responses without a request."""
     out, _ = await fed(line + b"\n")
     assert out.frames == []
 
@@ -115,7 +115,7 @@ async def test_any_short_id_comes_back_as_it_was() -> None:
     ],
 )
 async def test_error_answer_of_any_form_is_an_error(answer: bytes, message: str) -> None:
-    """What is no result must not pass for one."""
+    """A malformed error must not pass for a result."""
     with time_limit():
         async with anyio.create_task_group() as tasks:
             peer = Peer(Written(), tasks)
@@ -131,7 +131,7 @@ async def test_error_answer_of_any_form_is_an_error(answer: bytes, message: str)
 
 @pytest.mark.parametrize("ending", [b"", b"\n"])
 async def test_frame_over_the_cap_ends_the_wire(ending: bytes) -> None:
-    """With or without its end, and it is not kept in memory."""
+    """With or without its end, and memory is freed."""
     long = b'"' + b"x" * MAX_FRAME + b'"'
     out, notes = await fed(long + ending, b'{"method":"note"}\n' * (not ending))
     assert out.closed
@@ -160,9 +160,9 @@ JSON = st.recursive(
 
 @given(sent=st.lists(JSON, max_size=6), cuts=st.lists(st.integers(0, 400), max_size=12))
 def test_frames_survive_any_cutting(sent: list[JsonValue], cuts: list[int]) -> None:
-    """In the middle of a character, of an escape, between frames: the same frames come out.
+    """Inside a character, an escape, or between frames: the same frames result.
 
-    U+2028 and U+0085 are line ends to Python, not to the wire.
+    U+2028 and U+0085 are line ends for Python, but not for the wire.
     """
     noted: list[JsonValue] = [*sent, "a\u2028b\u0085c\nd"]
     data = b"".join(orjson.dumps({"method": "note", "params": p}) + b"\n" for p in noted)

@@ -1,4 +1,4 @@
-"""What two prompts share, and what they differ in."""
+"""What two prompts have in common, and how they differ."""
 
 from thinker.prompt.cached import ToolsDigest, fingerprinted
 from thinker.protocol.messages import LayerRecord, ToolSpec
@@ -8,7 +8,7 @@ TOOL = ToolSpec(name="look", description="Looks", parameters={"type": "object"})
 
 
 def prompt(base: str, date: str, *tools: ToolSpec) -> PromptRecord:
-    """A prompt of one layer of each kind."""
+    """Return a prompt with one layer of each kind."""
     layers = (
         LayerRecord(name="base", text=base),
         LayerRecord(name="date_time", text=date, volatile=True),
@@ -17,7 +17,7 @@ def prompt(base: str, date: str, *tools: ToolSpec) -> PromptRecord:
 
 
 def test_what_changes_between_turns_leaves_the_stable_fingerprint() -> None:
-    """The volatile one is another."""
+    """The volatile fingerprint changes."""
     one, two = prompt("b", "noon", TOOL), prompt("b", "one", TOOL)
     assert one.stable == two.stable
     assert one.volatile != two.volatile
@@ -25,7 +25,7 @@ def test_what_changes_between_turns_leaves_the_stable_fingerprint() -> None:
 
 
 def test_what_differs_of_the_stable_part_is_named() -> None:
-    """Layers that changed, came or went, and tools, whose description counts."""
+    """Changed, new or missing layers, and tools, including their descriptions."""
     other = TOOL.model_copy(update={"description": "Sees"})
     assert prompt("c", "noon", TOOL).differences(prompt("b", "noon", TOOL)) == ("base",)
     assert prompt("b", "noon", other).differences(prompt("b", "noon", TOOL)) == ("tools",)
@@ -33,7 +33,7 @@ def test_what_differs_of_the_stable_part_is_named() -> None:
 
 
 def test_layouts_place_the_layers() -> None:
-    """All in the system prompt, or the volatile ones beside it."""
+    """All in the system prompt, or the volatile ones in the message."""
     record = prompt("b", "noon")
     assert (record.text, record.context, record.chars) == ("b\n\nnoon", (), 7)
     cached = record.model_copy(update={"layout": "cached"})

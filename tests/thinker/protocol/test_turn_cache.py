@@ -1,4 +1,4 @@
-"""What turns have in common crosses the wire once."""
+"""The parts that turns share cross the wire once."""
 
 import pytest
 from fakes.scripted import spec, turn_run
@@ -11,26 +11,26 @@ SKILL = ListedSkill(name="s", description="d")
 
 
 def run(text: str = "hello", **fields: object) -> TurnRun:
-    """A turn with something of everything that is kept."""
+    """Return a turn with something in every shared part."""
     parts = {"prompt": {"root": "x"}, "playbooks": ({"id": 1},), "skills": (SKILL,)}
     return turn_run(text, spec("a"), **{**parts, **fields})
 
 
 def crossed(sent: TurnRun) -> TurnRun:
-    """A turn as the other process reads it."""
+    """Return a turn as the other process reads it."""
     return TurnRun.model_validate_json(sent.model_dump_json())
 
 
 def same(one: TurnRun, other: TurnRun) -> bool:
-    """Whether they are one turn, however they were sent."""
+    """Return whether two turns are equal, however they were sent."""
     exclude = {"keep", "kept"}
     return one.model_dump(exclude=exclude) == other.model_dump(exclude=exclude)
 
 
 def test_what_stays_is_sent_once_and_every_turn_is_whole() -> None:
-    """The same objects, even, so that what was made of them can be kept as well."""
-    told, kept = SentTurnCache(), ReceivedTurnCache()
-    first, second = (crossed(told.shortened(run(text))) for text in ("one", "two"))
+    """As the same objects, so that anything built from them can be cached."""
+    sent, kept = SentTurnCache(), ReceivedTurnCache()
+    first, second = (crossed(sent.shortened(run(text))) for text in ("one", "two"))
     assert (first.tools, second.tools) == ((spec("a"),), ())
     whole = [kept.whole(turn) for turn in (first, second)]
     assert same(whole[0], run("one"))
@@ -40,30 +40,30 @@ def test_what_stays_is_sent_once_and_every_turn_is_whole() -> None:
 
 @pytest.mark.parametrize("field", ["prompt", "playbooks", "skills", "tools"])
 def test_what_changed_is_sent_again(field: str) -> None:
-    """Even to nothing, and back."""
+    """Also from something to nothing, and back."""
     without: dict[str, object] = {field: None if field == "prompt" else ()}
-    told, kept = SentTurnCache(), ReceivedTurnCache()
+    sent, kept = SentTurnCache(), ReceivedTurnCache()
     for turn in (run(), run("hello", **without), run(), run()):
-        assert same(kept.whole(crossed(told.shortened(turn))), turn)
+        assert same(kept.whole(crossed(sent.shortened(turn))), turn)
 
 
-def test_a_process_that_was_never_told_says_so() -> None:
-    """And is told then."""
-    told, kept = SentTurnCache(), ReceivedTurnCache()
-    told.shortened(run())
+def test_a_process_without_the_parts_says_so() -> None:
+    """Then it is sent them."""
+    sent, kept = SentTurnCache(), ReceivedTurnCache()
+    sent.shortened(run())
     with pytest.raises(RpcError) as refused:
-        kept.whole(told.shortened(run()))
+        kept.whole(sent.shortened(run()))
     assert refused.value.code == NOT_KEPT
-    told.forget()
-    assert same(kept.whole(told.shortened(run())), run())
+    sent.forget()
+    assert same(kept.whole(sent.shortened(run())), run())
 
 
 def test_an_older_edition_is_not_taken_for_the_newest() -> None:
-    """A turn that was on its way when it changed is asked for whole."""
-    told, kept = SentTurnCache(), ReceivedTurnCache()
-    kept.whole(told.shortened(run()))
-    late = told.shortened(run())
-    kept.whole(told.shortened(run(skills=())))
+    """A turn that was on its way at the change is requested whole."""
+    sent, kept = SentTurnCache(), ReceivedTurnCache()
+    kept.whole(sent.shortened(run()))
+    late = sent.shortened(run())
+    kept.whole(sent.shortened(run(skills=())))
     with pytest.raises(RpcError):
         kept.whole(late)
 

@@ -1,4 +1,4 @@
-"""Vectors: of length one whatever they came from, and as near as their directions."""
+"""Vectors: normalized to length one, compared by direction."""
 
 import math
 
@@ -32,7 +32,7 @@ def test_numbers_without_a_direction_are_refused(numbers: list[float]) -> None:
 
 @given(NUMBERS, st.data())
 def test_cosine_is_that_of_the_numbers(numbers: list[float], data: st.DataObject) -> None:
-    """Between -1 and 1, the same both ways, 1 with itself."""
+    """Between -1 and 1, symmetric, 1 with itself."""
     size = st.lists(st.floats(-1e3, 1e3), min_size=len(numbers), max_size=len(numbers))
     others = data.draw(size)
     assume(math.hypot(*numbers) > 0)
@@ -46,19 +46,19 @@ def test_cosine_is_that_of_the_numbers(numbers: list[float], data: st.DataObject
 
 
 def test_vector_of_another_length_is_left_out() -> None:
-    """Another model made it."""
+    """It comes from another model."""
     two, three = packed([1.0, 0.0]), packed([1.0, 0.0, 0.0])
     assert cosines(two, [("two", two), ("three", three)]) == {"two": 1.0}
 
 
 def test_signs_are_a_bit_for_each_number() -> None:
-    """Negative ones are set."""
+    """Set for negative numbers."""
     assert signs(packed([1.0, -1.0, 0.5, -3.0])) == bytes([0b0101])
     assert len(signs(packed([1.0] * 1536))) == 192
 
 
 def test_vector_crosses_the_wire_as_base64() -> None:
-    """And is refused when it is cut."""
+    """A truncated one is rejected."""
     answer = Embedded(model="m", usage=Usage(), vectors=(packed([3.0, 4.0]),))
     wire = answer.model_dump(mode="json")
     assert wire["vectors"] == ["mpkZP83MTD8="]

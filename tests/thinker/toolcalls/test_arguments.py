@@ -1,4 +1,4 @@
-"""Arguments as models write them become arguments as tools want them."""
+"""Arguments as models write them become arguments as tools expect them."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def tool(*required: str, **properties: Any) -> dict[str, Any]:
 def test_value_is_coerced_only_where_the_schema_is_certain(
     schema: Any, given_value: Any, expected: Any
 ) -> None:
-    """A string becomes a number or a boolean when no string is allowed."""
+    """A string becomes a number or a boolean if no string is allowed."""
     whole = tool("x", x=schema) | {
         "$defs": {"Point": tool(x=INTEGER), "Loop": {"$ref": "#/$defs/Loop"}}
     }
@@ -62,7 +62,7 @@ def test_value_is_coerced_only_where_the_schema_is_certain(
 
 
 def test_null_of_an_optional_field_is_left_out() -> None:
-    """Null stays where it is required, allowed or unknown."""
+    """Null stays if required, allowed or unknown."""
     schema = tool("a", a=INTEGER, b=INTEGER, c=MAYBE, d={}, e=tool(f=INTEGER))
     given_arguments: dict[str, Any] = dict.fromkeys("abcdz") | {"e": {"f": None}}
     assert coerce(given_arguments, schema) == {"a": None, "c": None, "d": None, "z": None, "e": {}}
@@ -83,7 +83,7 @@ def test_relaxing_leaves_the_schema_given_alone() -> None:
 
 
 def test_nested_fields_are_relaxed_and_other_schemas_left() -> None:
-    """Objects within objects; booleans as schemas and unions stay as they are."""
+    """Objects within objects; boolean schemas and unions stay."""
     schema = tool("o", o=tool("p", p=NUMBER), q=True, r=MAYBE, s={"type": ["string", "null"]})
     assert relax(schema)["properties"] == {
         "o": tool("p", p={"type": ["number", "string"]}),

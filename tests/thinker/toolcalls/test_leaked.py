@@ -37,14 +37,14 @@ def test_call_is_found_only_where_it_is_one(text: str, found: LeakedCall | None)
 
 
 def test_deep_or_endless_braces_find_nothing() -> None:
-    """A text of braces alone neither raises nor takes long."""
+    """Braces alone neither raise nor take long."""
     assert find('{"a":' * 50_000, {"t"}) is None
     assert find("{" * 50_000, {"t"}) is None
 
 
 @given(st.text(), st.text())
 def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
-    """Whatever a model writes around it, save code and other JSON."""
+    """Whatever surrounds it, except code and other JSON."""
     if not set(before + after) & set("`{"):
         call = find(f"{before}{CALL}{after}", {"t"})
         assert call == LeakedCall("t", {"a": "}{"}, before.strip())
@@ -67,18 +67,18 @@ def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
     ],
 )
 def test_markup_goes_and_code_and_links_stay(text: str, cleaned: str) -> None:
-    """What stands in code is what the model wants to show."""
+    """Code is what the model wants to show."""
     assert clean(text) == cleaned
 
 
 @given(st.text(alphabet="<>/think `\n[]()a"))
 def test_cleaning_never_invents_text(text: str) -> None:
-    """Every word that is left was there."""
+    """Every remaining word was there."""
     assert len(clean(text)) <= len(text)
 
 
 def test_markup_is_known_in_any_case_and_half_written() -> None:
-    """Llama forgets the bracket after the name; some models shout."""
+    """Llama omits the bracket after the name; some models use capitals."""
     assert clean("<THINK>hm</Think>Hi") == "Hi"
     assert clean('<function=search{"q": 1}</function> ok') == "ok"
     assert clean("a <function_call> b </function> c") == "a <function_call> b </function> c"

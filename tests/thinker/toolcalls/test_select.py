@@ -1,4 +1,4 @@
-"""Which tools are offered."""
+"""The tools offered in a turn."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,12 +32,12 @@ def offer(
     recent: Sequence[str] = (),
     cap: int = CAP,
 ) -> Selection:
-    """A selection with a ranking of its own."""
+    """Select with a new ranking."""
     return select(tools, text, required=required or {}, recent=recent, ranking=Ranking(), cap=cap)
 
 
 def chosen(text: str, *recent: str, **required: str) -> Selection:
-    """A selection from many tools."""
+    """Select from many tools."""
     return offer(MANY, text, required=required, recent=recent)
 
 
@@ -85,7 +85,7 @@ def test_missing_tool_is_reported_even_when_all_fit() -> None:
 
 
 def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
-    """However many there are; what is missing is reported; none at all is none."""
+    """However many; missing ones are reported; an empty list offers no tool."""
     selection = exactly(MANY, ["mail_send", "gone", "mail_list", "mail_send"])
     assert [spec.name for spec in selection.tools] == ["mail_list", "mail_send"]
     assert selection.reasons == {"mail_list": "the task", "mail_send": "the task"}
@@ -94,7 +94,7 @@ def test_task_is_offered_exactly_the_tools_that_it_names() -> None:
 
 
 def test_recent_tools_are_bounded_newest_first() -> None:
-    """A long tool run does not make every later turn expensive."""
+    """A turn with many tools does not make later turns expensive."""
     recent = [f"other_{number:02}" for number in range(20)]
     selection = chosen("hello", *recent)
     assert [name for name, why in selection.reasons.items() if why == "recent"] == (
@@ -122,7 +122,7 @@ def test_every_offered_tool_exists_once_and_has_a_reason(
 
 
 def test_words_that_call_for_a_kind_of_tool_bring_it() -> None:
-    """Whatever the tools' descriptions say; a text that calls for nothing gets the usual kinds."""
+    """Whatever the descriptions say; a text without such words gets the default kinds."""
     tools = [
         *MANY,
         tool("gmail_box", "Zzz"),
@@ -141,7 +141,7 @@ def test_words_that_call_for_a_kind_of_tool_bring_it() -> None:
 
 
 def test_names_in_any_style_are_taken_apart() -> None:
-    """Servers write listFiles and list_files; stems are compared, and queries are no syntax."""
+    """Both listFiles and list_files; stems match, and query syntax is escaped."""
     ranking = Ranking()
     tools = {spec.name: spec for spec in (tool("fs_listFiles"), tool("fs_remove"), tool("x", "né"))}
     assert ranking.rank(tools, 'which "file" AND listing* NEAR(') == ["fs_listFiles"]
@@ -150,7 +150,7 @@ def test_names_in_any_style_are_taken_apart() -> None:
 
 
 def test_ranking_follows_the_catalogue() -> None:
-    """A tool that came or whose description changed is found at the next turn."""
+    """A new tool, or a changed description, is found at the next turn."""
     ranking = Ranking()
     assert ranking.rank({"a": tool("a", "tea")}, "tea") == ["a"]
     assert ranking.rank({"a": tool("a", "coffee")}, "tea") == []
@@ -158,7 +158,7 @@ def test_ranking_follows_the_catalogue() -> None:
 
 
 def test_a_selection_stands_until_something_changes_that_it_depends_on() -> None:
-    """The same object, so that its fingerprint is kept, too."""
+    """The same object, so that its fingerprint stays cached."""
     selector = Selector()
     few = turn_run("hello", tool("a"), tool("b"))
     one = selector.for_turn(few, "hello", {}, {})
@@ -174,7 +174,7 @@ def test_a_selection_stands_until_something_changes_that_it_depends_on() -> None
 
 
 def test_a_selection_of_many_tools_depends_on_the_text() -> None:
-    """And on what it means."""
+    """And on its embedding."""
     selector = Selector()
     many = turn_run("", *MANY)
     for text, name in (("the inbox", "mail_list"), ("events", "calendar_list")):

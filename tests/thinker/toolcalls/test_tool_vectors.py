@@ -1,4 +1,4 @@
-"""Tools by what a message means: scores, the merged order, the temperature."""
+"""Tools by the embedding of a message: scores, the merged order, the temperature."""
 
 import pytest
 from fakes.embeddings_api import vector
@@ -23,12 +23,12 @@ TOOLS = [
 
 
 def offer(text: str, scores: dict[str, float], cap: int = 3) -> Selection:
-    """A selection with a ranking of its own."""
+    """Select with a new ranking."""
     return select(TOOLS, text, required={}, recent=(), ranking=Ranking(), scores=scores, cap=cap)
 
 
 def test_tool_that_shares_no_word_is_found_by_its_meaning() -> None:
-    """The reason tells the score."""
+    """The reason gives the score."""
     vectors = ToolVectors()
     texts = [tool.about for tool in TOOLS]
     vectors.keep(texts, [packed(vector(text)) for text in texts])
@@ -39,13 +39,13 @@ def test_tool_that_shares_no_word_is_found_by_its_meaning() -> None:
 
 
 def test_words_and_meaning_both_bring_tools() -> None:
-    """What is found by either is offered before the rest; what is not relevant is not."""
+    """Matches of either are offered; irrelevant tools are not."""
     reasons = offer("makes tea", {"sky": 0.5, "kettle": 0.2, "other_01": 0.1}).reasons
     assert reasons == {"sky": "meaning 0.50", "kettle": "matched, rank 1"}
 
 
 def test_forgotten_description_has_no_score() -> None:
-    """The cache is bounded; what is not wanted any more goes first."""
+    """The cache is bounded and drops the least recently used."""
     vectors, meaning = ToolVectors(size=2), packed([1.0, 0.0])
     sky, kettle, other = TOOLS[:3]
     vectors.keep([sky.about, kettle.about], [meaning, meaning])
@@ -74,13 +74,13 @@ def test_changed_description_is_another_text() -> None:
 def test_temperature_drops_when_a_tool_is_surely_meant(
     configured: float, scores: dict[str, float], expected: float
 ) -> None:
-    """Above 0.6, to 0.3 at most."""
+    """Above a score of 0.6, to at most 0.3."""
     assert temperature(configured, scores) == expected
 
 
 @given(NAMES, NAMES)
 def test_merged_order_holds_everything_once(one: list[str], other: list[str]) -> None:
-    """What is first in both is first; an order merged with nothing is itself."""
+    """The first in both is first; a single order stays as it is."""
     both = merged(one, other)
     assert sorted(both) == sorted({*one, *other})
     assert merged(one, []) == merged([], one) == merged(one, one) == one
@@ -90,7 +90,7 @@ def test_merged_order_holds_everything_once(one: list[str], other: list[str]) ->
 
 @given(st.dictionaries(st.sampled_from([tool.name for tool in TOOLS]), st.floats(-1, 1)))
 def test_any_scores_keep_the_offer_bounded_and_reasoned(scores: dict[str, float]) -> None:
-    """Whatever an endpoint's numbers were."""
+    """Whatever numbers an endpoint sends."""
     found = offer("makes tea", scores, cap=7)
     assert [tool.name for tool in found.tools] == sorted(found.reasons)
     assert len(found.tools) <= 7

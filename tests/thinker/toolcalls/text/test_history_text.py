@@ -34,7 +34,7 @@ MESSAGES = st.lists(
 
 
 def test_calls_and_results_become_what_the_block_taught() -> None:
-    """A call as the model writes it, results in one message of the user's."""
+    """A call as the model writes it, results in one user message."""
     history = (
         UserMessage(content="add"),
         AssistantMessage(content="Both.", tool_calls=(call("a", "add", x=1), call("b", "sub"))),
@@ -56,7 +56,7 @@ def test_calls_and_results_become_what_the_block_taught() -> None:
 
 @given(MESSAGES)
 def test_roles_alternate_and_nothing_native_is_left(messages: list[Message]) -> None:
-    """As the templates of many such models demand."""
+    """Many templates require it."""
     plain = as_text(messages)
     assert all(isinstance(message, UserMessage | AssistantMessage) for message in plain)
     assert not any(message.tool_calls for message in plain if isinstance(message, AssistantMessage))
@@ -77,7 +77,7 @@ def test_result_cannot_end_its_block_or_begin_another() -> None:
 
 
 def test_unreadable_block_goes_back_as_it_was_written() -> None:
-    """Other malformed arguments as the text that they were."""
+    """Other malformed arguments keep their text."""
     block = ToolCall(id="a", name=UNREADABLE, malformed="<tool_call>{bad</tool_call>")
     text = ToolCall(id="b", name="add", malformed="{bad")
     (message,) = as_text((AssistantMessage(tool_calls=(block, text)),))
@@ -85,7 +85,7 @@ def test_unreadable_block_goes_back_as_it_was_written() -> None:
 
 
 def test_images_of_joined_messages_are_kept() -> None:
-    """In their order."""
+    """In order."""
     one, two = (Image(media_type="image/png", data=data) for data in ("1", "2"))
     said = (UserMessage(content="a", images=(one,)), UserMessage(content="b", images=(two,)))
     assert as_text(said) == (UserMessage(content="a\nb", images=(one, two)),)

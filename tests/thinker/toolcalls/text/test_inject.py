@@ -60,7 +60,7 @@ def test_without_tools_there_is_no_block() -> None:
     ],
 )
 def test_choice_has_its_line_between_base_and_strict_line(choice: ToolChoice, line: str) -> None:
-    """Auto and an open choice have none."""
+    """Auto and no choice add no line."""
     strict = ADD.model_copy(update={"strict": True})
     after = "\nStrict tools: add. Arguments MUST conform exactly to schema.\nAvailable tools"
     assert f"plain text.\n{line}{after}" in block((strict,), choice)
@@ -68,13 +68,13 @@ def test_choice_has_its_line_between_base_and_strict_line(choice: ToolChoice, li
 
 
 def test_internal_tools_are_those_of_the_host() -> None:
-    """They are data, not part of the words."""
+    """They are a parameter, not part of the text."""
     assert ", ".join(INTERNAL) in block((ADD,), AUTO)
     assert "directly (browser); only" in block((ADD,), AUTO, internal=("browser",))
 
 
 def test_description_is_printed_when_there_is_one() -> None:
-    """As it is; a blank one is none."""
+    """Unchanged; a blank one is left out."""
     assert "Tool: add\nDescription: Does add.\nParameters:" in block((ADD,), AUTO)
     silent = ADD.model_copy(update={"description": "  "})
     assert "Tool: add\nParameters:" in block((silent,), AUTO)
@@ -111,12 +111,12 @@ def test_example_call_is_read_by_our_own_parser(name: str, schema: JsonObject) -
 
 
 def test_numbers_are_written_as_javascript_writes_them() -> None:
-    """Whole ones without a point, text as it is."""
+    """Whole numbers without a point, text unescaped."""
     assert compact({"a": 1.0, "b": [0.5, "ü"]}) == '{"a":1,"b":[0.5,"ü"]}'
 
 
 def test_tool_without_parameters_says_so() -> None:
-    """Also when its schema says nothing at all."""
+    """Also if its schema is empty."""
     assert parameter_lines({}) == ["- (no parameters)"]
     assert parameter_lines({"type": "object"}) == ["- (no parameters)"]
     silent = ToolSpec(name="ping", description="", parameters={})
@@ -124,7 +124,7 @@ def test_tool_without_parameters_says_so() -> None:
 
 
 def test_alternatives_do_not_hide_an_objects_own_parameters() -> None:
-    """Schemas say "one of these is required" so."""
+    """Schemas use them to require one of several fields."""
     schema: JsonObject = {
         "type": "object",
         "properties": {"a": {"type": "string"}},

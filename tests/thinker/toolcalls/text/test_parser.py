@@ -1,4 +1,4 @@
-"""The parser of tool calls in text: the same events for every chunking, at linear cost."""
+"""The parser of tool calls in text: the same events for every chunking, in linear time."""
 
 import json
 
@@ -21,7 +21,7 @@ from thinker.toolcalls.text.payload import ParserRules
 
 @given(CALLS)
 def test_nothing_of_an_answer_is_lost(answer: str) -> None:
-    """Text and the blocks of problems, in order, make the answer but for the calls."""
+    """Text and the raw blocks of problems add up to the answer, apart from the calls."""
     rest = answer
     for event in parse([answer], ParserRules(allowed=("nothing",))):
         if isinstance(event, TextDelta):
@@ -36,7 +36,7 @@ def test_nothing_of_an_answer_is_lost(answer: str) -> None:
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=30)), max_size=5))
 def test_every_call_that_is_written_right_is_found(calls: list[tuple[str, str]]) -> None:
-    """Whatever stands in the arguments, also tags and quotes."""
+    """Whatever the arguments contain, including tags and quotes."""
     wanted = [TextToolCall("search", json.dumps({"q": said})) for _, said in calls]
     answer = "".join(
         between.replace("<", "") + call_text(call.name, call.arguments)
@@ -46,7 +46,7 @@ def test_every_call_that_is_written_right_is_found(calls: list[tuple[str, str]])
 
 
 def test_closing_tag_in_an_argument_does_not_close() -> None:
-    """It is found by scanning the JSON, in text arguments and in objects."""
+    """The JSON is scanned, for text arguments and objects."""
     said = json.dumps({"q": f"a {CLOSE} b"})
     assert parse([call_text("search", said)]) == [TextToolCall("search", said)]
     plain = OPEN + '{"name":"search","arguments":{"q":"' + CLOSE + '"}}' + CLOSE
@@ -57,7 +57,7 @@ def test_closing_tag_in_an_argument_does_not_close() -> None:
 
 
 def test_broken_block_does_not_swallow_the_next_one() -> None:
-    """A quote that was never closed ends with its own block."""
+    """An unclosed quote ends with its block."""
     broken = OPEN + '{"name":"search","arguments":"{}' + CLOSE
     good = call_text("search", "{}")
     problem, between, call = parse([f"{broken} and {good}"])
@@ -67,7 +67,7 @@ def test_broken_block_does_not_swallow_the_next_one() -> None:
 
 
 def test_text_and_calls_keep_their_order_and_place() -> None:
-    """Also within one chunk; a problem says where its block begins."""
+    """Also within one chunk; a problem gives the offset of its block."""
     good = call_text("search", "{}")
     events = parse([f"a{good}b{OPEN}[]{CLOSE}c"])
     assert events[:3] == [TextDelta("a"), TextToolCall("search", "{}"), TextDelta("b")]
@@ -88,14 +88,14 @@ def test_text_and_calls_keep_their_order_and_place() -> None:
         ('{"name":"search","arguments":"[1,]",}', "[1,]"),
     ],
 )
-def test_slip_is_mended_and_said(payload: str, arguments: str) -> None:
-    """The known slips alone, and never within a string."""
+def test_slip_is_repaired_and_reported(payload: str, arguments: str) -> None:
+    """Only the known mistakes, and never inside a string."""
     assert parse([OPEN + payload + CLOSE]) == [TextToolCall("search", arguments, repaired=True)]
 
 
 @pytest.mark.parametrize("end", ["", "</tool", " "])
 def test_whole_payload_without_its_closing_tag_counts(end: str) -> None:
-    """The answer ended one tag too early; that is said."""
+    """It is a call, and the missing tag is reported."""
     told, call = parse([OPEN + '{"name":"search","arguments":"{}"}' + end])
     assert isinstance(told, ToolCallProblem)
     assert (told.problem.kind, told.fatal) == ("unclosed_tag_recovered", False)
@@ -103,7 +103,7 @@ def test_whole_payload_without_its_closing_tag_counts(end: str) -> None:
 
 
 def test_half_a_payload_comes_back_as_it_was_written() -> None:
-    """No closing tag is added that the model never wrote."""
+    """Without a closing tag that the model never wrote."""
     half = OPEN + '{"name":"sea'
     told, problem = parse(["text ", half])[1:]
     assert isinstance(told, ToolCallProblem)
@@ -122,7 +122,7 @@ def test_half_a_payload_comes_back_as_it_was_written() -> None:
     ],
 )
 def test_strict_tool_is_held_to_its_whole_schema(arguments: str, problem: str | None) -> None:
-    """Types, too; a call that breaks it is dropped, and nothing of it is text."""
+    """Including types; an invalid call is dropped, and none of it is text."""
     block = OPEN + '{"name":"search","arguments":' + arguments + "}" + CLOSE
     (event,) = parse([block], STRICT)
     if problem is None:
@@ -133,7 +133,7 @@ def test_strict_tool_is_held_to_its_whole_schema(arguments: str, problem: str | 
 
 
 def test_missing_arguments_are_none() -> None:
-    """Not the empty string in quotes, which no tool takes; "parameters" are arguments, too."""
+    """They become an empty object; "parameters" counts as arguments."""
     told, call = parse([OPEN + '{"name":"search"}' + CLOSE])
     assert isinstance(told, ToolCallProblem)
     assert call == TextToolCall("search", "{}")
@@ -158,7 +158,7 @@ def test_missing_arguments_are_none() -> None:
 def test_every_character_is_looked_at_a_few_times(
     monkeypatch: pytest.MonkeyPatch, unit: str, opening: str
 ) -> None:
-    """However often a block has to be read again."""
+    """However often a block is parsed again."""
     looked = 0
     advance = JsonCursor.advance
 
