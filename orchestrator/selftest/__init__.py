@@ -1,6 +1,6 @@
-"""`orchestrator selftest crash`: the real daemon, killed at every boundary, in a world of fakes.
+"""`orchestrator selftest crash`: kill the real daemon at every boundary, among fake servers.
 
-The fakes live in the process of the test, survive the daemon's deaths and write down what the
-outside world saw; the 22 invariants of reference/reliability.md §4.8 are checked over that ledger
-and the journal.
+A boundary is a failpoint (`orchestrator.failpoints`). The fakes run in the process of the test,
+survive the daemon's deaths and record in a ledger what the outside world saw. The invariants of
+the journal (see the manual's page on it) are checked over the ledger and the journal.
 """

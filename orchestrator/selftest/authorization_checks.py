@@ -1,7 +1,4 @@
-"""What runs by plan or by a person's leave: invariants 17 and 18, as pure checks.
-
-They are of reference/reliability.md §4.8, like those of `orchestrator.selftest.invariants`.
-"""
+"""Check what runs by schedule or after an approval: invariants 17 and 18."""
 
 import json
 from collections import defaultdict
@@ -11,12 +8,12 @@ from orchestrator.selftest import timetable
 from orchestrator.selftest.evidence import ApprovalRow, Evidence, RunRow, StepRow
 from orchestrator.selftest.scenario import SERVER, Script
 
-BEGUN = ("intent", "done", "unknown")  # states of a call that may have had its effect
+STARTED = ("intent", "done", "unknown")  # states of a call that may have had its effect
 RAN = ("done", "unknown")
 
 
-def planned_by(evidence: Evidence) -> Mapping[str, StepRow]:
-    """The call that has planned each script which runs by plan."""
+def scheduled_by(evidence: Evidence) -> Mapping[str, StepRow]:
+    """Return the call that scheduled each script that runs as a task, by the script's name."""
     return {
         json.loads(step.args or "{}")["name"]: step
         for step in evidence.journal.steps
@@ -25,24 +22,24 @@ def planned_by(evidence: Evidence) -> Mapping[str, StepRow]:
 
 
 def runs_of(evidence: Evidence, name: str) -> int:
-    """How often a script was to be followed: once, unless it runs by plan."""
+    """Return how often a script should run: once, unless it runs as a task."""
     fired = [run for run in evidence.journal.runs if run.name == name and run.inbox_id is not None]
-    return len(fired) if name in planned_by(evidence) else 1
+    return len(fired) if name in scheduled_by(evidence) else 1
 
 
 def fired(evidence: Evidence) -> Iterator[str]:
-    """17: each instant counts once, and of those that passed together the newest runs.
+    """Check invariant 17: each instant counts once; of those that passed together the newest runs.
 
-    An instant that had passed when the plan was made was never due.
+    An instant that had passed when the task was created was never due.
     """
-    planned_at = {task.name: task.created_at for task in evidence.journal.tasks}
-    for name, step in planned_by(evidence).items():
+    created_at = {task.name: task.created_at for task in evidence.journal.tasks}
+    for name, step in scheduled_by(evidence).items():
         schedule = json.loads(step.args or "{}")["schedule"]
         runs = [run for run in evidence.journal.runs if run.name == name]
-        wanted = [at for at in timetable.instants(schedule) if at > planned_at.get(name, 0)]
+        due = [at for at in timetable.instants(schedule) if at > created_at.get(name, 0)]
         found = [run.scheduled_at for run in runs]
-        if sorted(found) != wanted:
-            yield f"{name} was due at {wanted}, and the journal has {found}"
+        if sorted(found) != due:
+            yield f"{name} was due at {due}, and the journal has {found}"
         (mark,) = evidence.scenario[name].marks
         seen = evidence.marks(evidence.scenario[name].chat).count(mark)
         ran = sum(run.inbox_id is not None for run in runs)
@@ -67,7 +64,7 @@ def _caught_up(name: str, runs: list[RunRow]) -> Iterator[str]:
 
 
 def allowed(evidence: Evidence) -> Iterator[str]:
-    """18: an approval is used once, for the call that it was asked for, and never given back."""
+    """Check invariant 18: an approval is used once, for its own call, and never restored."""
     approvals = {(row.turn_id, row.seq): row for row in evidence.journal.approvals}
     for death in evidence.deaths:
         for row in death.journal.approvals:
@@ -76,19 +73,19 @@ def allowed(evidence: Evidence) -> Iterator[str]:
                 yield f"the approval of {row.turn_id}:{row.seq} was {row.state} and is now {now}"
     for step in evidence.journal.steps:
         script = evidence.scenario.get((step.args or "").partition('"name":"')[2].split(".")[0])
-        if script is not None and script.word and step.name.startswith(SERVER):
-            yield from _left_to(script, step, approvals.get((step.turn_id, step.seq)), evidence)
+        if script is not None and script.decision and step.name.startswith(SERVER):
+            yield from _decided(script, step, approvals.get((step.turn_id, step.seq)), evidence)
 
 
-def _left_to(
+def _decided(
     script: Script, step: StepRow, approval: ApprovalRow | None, evidence: Evidence
 ) -> Iterator[str]:
     name = json.loads(step.args or "{}")["name"]
     effects = [e for e in evidence.events if e.kind in ("effect", "keyed") and name in e.text]
-    state = approval.state if approval else "never asked for"
-    if (step.state in BEGUN or effects) and state != "used":
+    state = approval.state if approval else "never requested"
+    if (step.state in STARTED or effects) and state != "used":
         yield f"{name} is {step.state} and happened {len(effects)} times; its approval is {state}"
-    if script.word == "approve" and step.state not in RAN:
+    if script.decision == "approve" and step.state not in RAN:
         yield f"{name} was approved and is {step.state}: {step.result}"
-    if script.word == "deny" and state != "denied":
+    if script.decision == "deny" and state != "denied":
         yield f"{name} was denied and its approval is {state}"

@@ -1,4 +1,4 @@
-"""What the fake Bot API knows: updates, chats and methods, with Telegram's own checks."""
+"""The state of the fake Bot API: updates, chats and methods, with Telegram's own checks."""
 
 import html
 import re
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.wakeup import Wakeup
 
 LIMIT = 4096  # UTF-16 code units, after entity parsing
 _TAGS = {"b", "i", "u", "s", "code", "pre", "a", "blockquote"}
@@ -16,7 +17,7 @@ _TOPIC = "message_thread_id"
 
 
 class RefusedError(Exception):
-    """The Bot API says no."""
+    """The Bot API refuses a request."""
 
     def __init__(self, code: int, description: str) -> None:
         super().__init__(description)
@@ -24,10 +25,10 @@ class RefusedError(Exception):
 
 
 def parse_html(text: str) -> str:
-    """What a reader sees of Telegram HTML.
+    """Return the text that a reader of Telegram HTML sees.
 
     Raises:
-        RefusedError: a tag is unknown or not closed, or a stray ``<`` stands in the text.
+        RefusedError: a tag is unknown or not closed, or the text has a stray ``<``.
     """
     open_tags: list[str] = []
     for found in re.finditer("<[^>]*>?", text):
@@ -44,7 +45,7 @@ def parse_html(text: str) -> str:
 
 
 class BotWorld:
-    """One bot's chats and its queue of updates, which a higher offset alone confirms."""
+    """One bot's chats and its queue of updates; only a higher offset confirms updates."""
 
     def __init__(self, token: str, username: str) -> None:
         self.bot = {
@@ -60,7 +61,7 @@ class BotWorld:
         self._pending: list[ForeignJson] = []
         self._again: list[ForeignJson] = []
         self._visible: dict[int, dict[int, str]] = defaultdict(dict)
-        self._changed = anyio.Event()
+        self._changes = Wakeup()
         self.files: dict[str, bytes] = {}  # by file_id
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
@@ -74,7 +75,7 @@ class BotWorld:
         }
 
     def push(self, update: ForeignJson) -> int:
-        """Queue an update; it gets the next number unless it has one. Returns its number."""
+        """Queue an update and return its number: the next one unless it has one."""
         update = {"update_id": self._next_update_id, **update}
         number = int(update["update_id"])
         self._next_update_id = max(self._next_update_id, number + 1)
@@ -84,38 +85,42 @@ class BotWorld:
         return number
 
     def user_says(self, chat_id: int, text: str | None, **fields: object) -> int:
-        """A person writes in a chat; ``fields`` go into the message. Returns the update's number.
+        """Write in a chat as a person and return the update's number.
 
-        A negative chat is a group, in which person 1 writes unless ``fields`` has ``from``.
+        ``fields`` go into the message. A negative chat is a group, in which person 1 writes unless
+        ``fields`` has ``from``.
         """
         return self.push({"message": self._message(chat_id, text, fields)})
 
     def user_edits(self, chat_id: int, message_id: int, text: str, date: int) -> int:
-        """A person changes a message. Returns the update's number."""
+        """Edit a message as a person and return the update's number."""
         fields = {"message_id": message_id, "edit_date": date}
         return self.push({"edited_message": self._message(chat_id, text, fields)})
 
     def deliver_again(self, number: int) -> None:
-        """Put an update into the next answer although it may be confirmed already."""
+        """Repeat an update in the next answer, even if it is confirmed already."""
         self._again.append(self._updates[number])
         self._notify()
 
     def user_deletes(self, chat_id: int, message_id: int) -> None:
-        """A person deletes one of the bot's messages."""
+        """Delete one of the bot's messages as a person."""
         del self._visible[chat_id][message_id]
 
     def texts(self, chat_id: int) -> list[str]:
-        """What the bot's messages in a chat show now, oldest first."""
+        """Return the bot's present messages in a chat, oldest first."""
         return list(self._visible[chat_id].values())
 
     @property
     def unconfirmed(self) -> list[int]:
-        """Numbers of the updates that nobody confirmed, in order."""
+        """The numbers of the unconfirmed updates, in order."""
         return [update["update_id"] for update in self._pending]
 
     def _notify(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._changes.wake()
+
+    async def _change(self) -> None:
+        """Wait for the next change of the chats or the queue."""
+        await self._changes.changed.wait()
 
     def _message(self, chat_id: int, text: str | None, fields: ForeignJson) -> ForeignJson:
         message: ForeignJson = {
@@ -151,7 +156,7 @@ class BotWorld:
         self._notify()
         with anyio.move_on_after(params.get("timeout", 0)):
             while not (self._pending or self._again):
-                await self._changed.wait()
+                await self._change()
         again, self._again = self._again, []
         return [*again, *self._pending][: params.get("limit", 100)]
 
@@ -180,7 +185,7 @@ class BotWorld:
         return {"file_id": params["file_id"], "file_path": f"files/{params['file_id']}"}
 
     def _checked(self, params: ForeignJson) -> str:
-        """The visible text of a message to send."""
+        """Return the visible text of a message to send."""
         text = str(params.get("text", ""))
         if params.get("parse_mode") == "HTML":
             text = parse_html(text)

@@ -1,7 +1,7 @@
-"""Which histories are run, in which order, and their sums.
+"""Choose the histories of a self-test, run them and sum up the results.
 
-First one without a kill counts the boundaries; then every boundary with every victim, pairs (the
-restart is killed, too) and random histories of two to five kills.
+A history without a kill counts the boundaries first. Then come every boundary with every victim,
+pairs (the restart is killed, too) and random histories of two to five kills.
 """
 
 import random
@@ -24,16 +24,16 @@ RANDOM = "random"
 EFFECTS = "effects"
 GUARDED = "guarded"
 POISONED = "poison"
-QUICK_BOUNDARIES = 19  # histories that leave a test run its two minutes
+QUICK_BOUNDARIES = 19  # as many histories as fit into two minutes
 QUICK_OTHERS = 3
-AROUND = {  # boundaries of the histories that are about something special
+AROUND = {  # the boundaries to kill at in each special scenario
     EFFECTS: ("plan", "intend", "delegate", "effect", "finish"),  # from T3 to T5
-    GUARDED: ("fire", "unpark", "effect"),  # an instant, an answer, and what it allowed
+    GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
 }
-TRIES = 3  # of a boundary: chats run side by side, so not every run reaches every one
+TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ
 LONGEST = 5  # kills in a random history
 POISON_DEATHS = 3
-EARLY = 3  # how often a boundary is reached even when little is left to do
+EARLY = 3  # highest number of a boundary that a restart with little work still reaches
 
 DEATHS: History = (tuple(Kill(WORKER, f"run_turn:before#{n + 1}") for n in range(POISON_DEATHS)),)
 
@@ -51,10 +51,10 @@ class Plan:
 
 
 def plan_of(text: str) -> Plan:
-    """What a plan looks like as text; the standard scenario may be left out.
+    """Parse a plan's text; the standard scenario may be left out.
 
     Raises:
-        ConfigError: it has another form.
+        ConfigError: the text has another form.
     """
     name, _, history = text.rpartition("/")
     if name and name not in SCENARIOS:
@@ -64,7 +64,7 @@ def plan_of(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where and how histories are run; ``environ`` is added to the daemons' environment."""
+    """Runs histories below ``folder``; ``environ`` is added to the daemons' environment."""
 
     folder: Path
     jobs: int
@@ -72,7 +72,7 @@ class Bench:
     keep: bool = False
 
     async def run(self, plan: Plan, number: int) -> Result:
-        """One history; once more, where its only kill was not reached."""
+        """Run one history; try again if its only kill was not reached."""
         for attempt in range(TRIES):
             home = self.folder / f"{number}-{attempt}"
             result = await run_history(
@@ -86,49 +86,49 @@ class Bench:
 
 @dataclass
 class Tally:
-    """The sums of a phase."""
+    """The results of a phase and their sums."""
 
     phase: str
     results: list[Result] = field(default_factory=list)
 
     @property
     def boundaries(self) -> int:
-        """At how many boundaries somebody was killed."""
+        """How many boundaries had a kill."""
         places = {item.place for result in self.results for item in result.reached if item.killed}
         return len(places)
 
     @property
     def verified(self) -> int:
-        """Kills that were seen to have happened where they should."""
+        """How many kills happened where they should."""
         return sum(result.verified for result in self.results)
 
     @property
     def unreached(self) -> list[str]:
-        """Kills whose boundary was not reached."""
+        """The kills whose boundary was not reached."""
         return [kill for result in self.results for kill in result.unreached]
 
     @property
     def strays(self) -> int:
-        """Placeholders that were left."""
+        """How many placeholders were left."""
         return sum(result.strays for result in self.results)
 
     @property
     def unknown(self) -> int:
-        """Calls of unknown outcome."""
+        """How many calls have an unknown outcome."""
         return sum(result.unknown for result in self.results)
 
     @property
     def recoveries(self) -> int:
-        """Kills of a daemon that was about to recover from another one."""
+        """How many kills hit a daemon that was recovering from another one."""
         return sum(result.recoveries for result in self.results)
 
     @property
     def seconds(self) -> float:
-        """Time that the histories took, one after the other."""
+        """The sum of the durations of the histories."""
         return sum(result.seconds for result in self.results)
 
     def broken(self, check: str = "") -> int:
-        """Violations of the checks whose names begin so."""
+        """Count the violations of the checks whose names begin with ``check``."""
         return sum(
             violation.check.startswith(check)
             for result in self.results
@@ -137,7 +137,7 @@ class Tally:
 
 
 def singles(reached: Iterable[Reached]) -> list[Plan]:
-    """Each boundary with the supervisor as victim and, where one was alive, the workers."""
+    """Plan a kill of the supervisor at each boundary, and of the workers where one was alive."""
     return [
         Plan(BOUNDARIES, ((Kill(victim, item.place),),))
         for item in reached
@@ -147,26 +147,26 @@ def singles(reached: Iterable[Reached]) -> list[Plan]:
 
 
 def around(name: str, reached: Iterable[Reached]) -> list[Plan]:
-    """The boundaries that a special scenario is about: its phase has the same name."""
+    """Plan kills at the boundaries of a special scenario, in the phase of the same name."""
     near = [item for item in reached if item.place.partition(":")[0] in AROUND[name]]
     return [replace(plan, phase=name, scenario=name) for plan in singles(near)]
 
 
 def one_of_each(plans: Sequence[Plan], rng: random.Random) -> list[Plan]:
-    """One plan for each boundary's name, with either victim."""
+    """Choose one plan for each name of a boundary, with either victim."""
     shuffled = rng.sample(plans, len(plans))
     return list({plan.history[0][0].place.partition("#")[0]: plan for plan in shuffled}.values())
 
 
 def pair(reached: Sequence[Reached], rng: random.Random) -> Plan:
-    """A kill anywhere, and one of the supervisor soon after the restart."""
+    """Plan a kill anywhere, and one of the supervisor soon after the restart."""
     early = [item for item in reached if int(item.place.partition("#")[2]) <= EARLY]
     first = Kill(SUPERVISOR, rng.choice(reached).place)
     return Plan(PAIRS, ((first,), (Kill(SUPERVISOR, rng.choice(early).place),)))
 
 
 def random_history(counted: Result, rng: random.Random) -> Plan:
-    """Two to five kills of random victims at random boundaries and instants."""
+    """Plan two to five kills of random victims at random boundaries and times."""
     lives: list[Life] = []
     life: list[Kill] = []
     for _ in range(rng.randint(2, LONGEST)):
@@ -184,11 +184,11 @@ def random_history(counted: Result, rng: random.Random) -> Plan:
 
 
 def plans(counted: Mapping[str, Result], histories: int, seed: int) -> list[Plan]:
-    """What to run after the counting runs, by scenario. The same seed gives the same kills.
+    """Plan every boundary and ``histories`` with several kills, a quarter of them pairs.
 
-    Every boundary, and ``histories`` more of several kills, a quarter of them pairs.
+    ``counted`` are the runs without a kill, by scenario. The same seed gives the same kills.
     """
-    rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
     pairs = histories // 4
     randoms = histories - pairs
@@ -202,8 +202,8 @@ def plans(counted: Mapping[str, Result], histories: int, seed: int) -> list[Plan
 
 
 def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
-    """A sample of everything that leaves a test run its two minutes."""
-    rng = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    """Plan a sample of all kinds that fits into two minutes."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
     special = (rng.sample(around(name, counted[name].reached), QUICK_OTHERS) for name in AROUND)
     return [
@@ -215,19 +215,21 @@ def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
     ]
 
 
-def tallies(todo: Sequence[Plan]) -> dict[str, Tally]:
-    """An empty tally for each phase of the plans, in their order."""
-    return {plan.phase: Tally(plan.phase) for plan in todo}
+def tallies(plans: Sequence[Plan]) -> dict[str, Tally]:
+    """Return an empty tally for each phase of the plans, in their order."""
+    return {plan.phase: Tally(plan.phase) for plan in plans}
 
 
-async def run_all(bench: Bench, todo: Sequence[Plan], done: Callable[[Plan, Result], None]) -> None:
-    """Run every plan, ``bench.jobs`` at a time; ``done`` is told of each as it ends."""
-    numbered = enumerate(todo)
+async def run_all(
+    bench: Bench, plans: Sequence[Plan], on_result: Callable[[Plan, Result], None]
+) -> None:
+    """Run every plan, ``bench.jobs`` at a time; call ``on_result`` as each ends."""
+    numbered = enumerate(plans)
 
     async def work() -> None:
         for number, plan in numbered:
             result = await bench.run(plan, number)
-            done(plan, result)
+            on_result(plan, result)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(bench.jobs):
@@ -235,10 +237,10 @@ async def run_all(bench: Bench, todo: Sequence[Plan], done: Callable[[Plan, Resu
 
 
 async def count(bench: Bench, scenario: str) -> Result:
-    """A history without a kill: which boundaries there are.
+    """Run a history without a kill, to learn the boundaries of a scenario.
 
     Raises:
-        OrchestratorError: not even that went well.
+        OrchestratorError: a check failed even so.
     """
     home = bench.folder / f"count-{scenario}"
     result = await run_history((), SCENARIOS[scenario], home, bench.environ, keep=bench.keep)

@@ -1,7 +1,7 @@
-"""An MCP server whose tools do things that cannot be undone: ``… effects LEDGER`` on stdio.
+"""An MCP server on stdio whose tools have irreversible effects: ``… effects LEDGER``.
 
-``effect`` does its thing each time it is called. ``keyed`` takes ``_idempotency_key`` and does its
-thing once for each key, whoever calls. Both write it into the ledger.
+``effect`` has its effect at each call. ``keyed`` takes ``_idempotency_key`` and has its effect once
+for each key. Both record it in the ledger.
 """
 
 import json
@@ -33,7 +33,7 @@ TOOLS = [
 
 
 def answer(request: ForeignJson, ledger: Ledger) -> ForeignJson:
-    """The result of a request, or an error."""
+    """Return the result of a request, or an error."""
     method, params = request["method"], request.get("params") or {}
     results: dict[str, ForeignJson] = {
         "initialize": {

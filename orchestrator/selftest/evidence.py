@@ -1,4 +1,4 @@
-"""What is left of a history: the journal's rows and what the world saw. The checks read no more."""
+"""The evidence of a history, which the checks read: the journal's rows and the ledger's events."""
 
 import re
 from contextlib import closing
@@ -14,19 +14,21 @@ from orchestrator.selftest.ledger import LedgerEvent
 from orchestrator.selftest.scenario import Scenario
 
 MARK = re.compile(r"\b\w+#\w+\b")
-WARNING = "⚠️"  # begins what the daemon adds to a reply
-LATE = "⚠️ I couldn't confirm that this reached you"  # begins a quote of an earlier reply
+WARNING = "⚠️"  # the beginning of a warning that the daemon adds to a reply
+LATE = "⚠️ I couldn't confirm that this reached you"  # the beginning of a quoted earlier reply
 OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
 TERMINAL = ("done", "dead", "cancelled")
-Row = TypeVar("Row", "Inbox", "TurnRow", "StepRow", "Out", "ApprovalRow", "RunRow", "TaskRow")
+Row = TypeVar(
+    "Row", "MessageRow", "TurnRow", "StepRow", "ReplyRow", "ApprovalRow", "RunRow", "TaskRow"
+)
 
 
 @dataclass(frozen=True)
-class Inbox:
-    """A row of ``inbox``."""
+class MessageRow:
+    """A row of ``inbox``; ``update_id`` is None if the daemon itself wrote the message."""
 
     id: int
-    update_id: int | None  # None: the daemon wrote it itself
+    update_id: int | None
     chat_id: str
     text: str
     state: str
@@ -36,7 +38,7 @@ class Inbox:
 
 @dataclass(frozen=True)
 class TurnRow:
-    """A row of ``turn``; ``number`` is its place in the order of admission."""
+    """A row of ``turn``; ``number`` orders turns by their start."""
 
     number: int
     id: str
@@ -48,7 +50,7 @@ class TurnRow:
 
 @dataclass(frozen=True)
 class StepRow:
-    """A row of ``step``; ``side_effect`` is its class; times in milliseconds."""
+    """A row of ``step``; ``side_effect`` is its class, times are in ms since the epoch."""
 
     turn_id: str
     seq: int
@@ -66,7 +68,7 @@ class StepRow:
 
 
 @dataclass(frozen=True)
-class Out:
+class ReplyRow:
     """A row of ``outbox``."""
 
     id: int
@@ -89,9 +91,9 @@ class ApprovalRow:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A row of ``task_run`` with its task's name; times in milliseconds.
+    """A row of ``task_run`` with its task's name; times are in ms since the epoch.
 
-    ``created_at`` is when it was found to be due, ``inbox_id`` None when it did not run.
+    ``created_at`` is when the scheduler found it due; ``inbox_id`` is None if it did not run.
     """
 
     name: str
@@ -104,7 +106,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A row of ``task``; times in milliseconds."""
+    """A row of ``task``; ``created_at`` is in ms since the epoch."""
 
     name: str
     state: str
@@ -112,13 +114,13 @@ class TaskRow:
 
 
 @dataclass(frozen=True)
-class Journal:
+class JournalRows:
     """The journal at one moment. ``violations`` are those of the journal's own invariants."""
 
-    inbox: tuple[Inbox, ...] = ()
+    inbox: tuple[MessageRow, ...] = ()
     turns: tuple[TurnRow, ...] = ()
     steps: tuple[StepRow, ...] = ()
-    outbox: tuple[Out, ...] = ()
+    outbox: tuple[ReplyRow, ...] = ()
     approvals: tuple[ApprovalRow, ...] = ()
     runs: tuple[RunRow, ...] = ()
     tasks: tuple[TaskRow, ...] = ()
@@ -129,7 +131,7 @@ class Journal:
     readable: bool = True
 
     def unsettled(self) -> str:
-        """What is not finished yet, in words; empty when everything is."""
+        """Describe what is not finished yet; empty when everything is."""
         if not self.readable:
             return "the journal cannot be read"
         open_rows = [row.text for row in self.inbox if row.state not in TERMINAL]
@@ -144,26 +146,26 @@ class Journal:
 
 @dataclass(frozen=True)
 class Death:
-    """What was on disk when a supervisor had died, and what Telegram held confirmed then.
+    """The journal on disk after a supervisor's death, and the offset that Telegram had confirmed.
 
-    ``plans`` are what two recoveries of two copies made of it.
+    ``plans`` are the recovery plans of two copies of the journal.
     """
 
-    journal: Journal
+    journal: JournalRows
     confirmed: int
     plans: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All about one history.
+    """The evidence of one history.
 
-    ``kills`` were verified, ``boots`` are the starts whose T0 was committed, ``worker_deaths``
-    those that certainly took a turn with them and were seen by a supervisor that lived on.
+    ``kills`` counts the verified kills, ``boots`` the starts whose T0 was committed, and
+    ``worker_deaths`` those that certainly interrupted a turn and that a supervisor saw.
     """
 
     scenario: Scenario
-    journal: Journal
+    journal: JournalRows
     events: tuple[LedgerEvent, ...]
     deaths: tuple[Death, ...] = ()
     kills: int = 0
@@ -171,7 +173,7 @@ class Evidence:
     worker_deaths: int = 0
 
     def visible(self) -> dict[int, dict[int, str]]:
-        """What each chat shows in the end: texts by message, by chat."""
+        """Return the final text of each message by its id, for each chat."""
         chats: dict[int, dict[int, str]] = {}
         for event in self.events:
             if event.kind == "shown":
@@ -179,50 +181,47 @@ class Evidence:
         return chats
 
     def marks(self, chat: int) -> list[str]:
-        """The marks that a chat shows in the end, without previews and quotes of what was late."""
+        """Return the marks that a chat shows at the end, without previews and quoted replies."""
         shown = self.visible().get(chat, {}).values()
         return [mark for text in shown for mark in marks_of(text)]
 
     def strays(self) -> dict[int, int]:
-        """How many placeholders and previews each chat keeps that never became a message."""
+        """Count the placeholders and previews in each chat that never became a message."""
         return {
             chat: sum(text.endswith(PREVIEW_MARK) for text in messages.values())
             for chat, messages in self.visible().items()
         }
 
     def unknown(self) -> list[StepRow]:
-        """The calls of which nobody knows whether they ran."""
+        """Return the calls whose outcome is unknown."""
         return [step for step in self.journal.steps if step.state == "unknown"]
 
 
 def marks_of(text: str) -> list[str]:
-    """The marks of a finished message; a preview has none, and a quote does not count."""
+    """Return the marks of a finished message; previews have none and quotes do not count."""
     if text.endswith(PREVIEW_MARK):
         return []
-    if text.startswith(LATE):  # a quote may hold paragraphs; our own short answer comes last
+    if text.startswith(LATE):  # a quote may have several paragraphs; the answer comes last
         text = [part for part in text.split("\n\n") if not part.startswith(WARNING)][-1]
     return MARK.findall(text)
 
 
-def read(path: Path, *, check: bool = False) -> Journal:
-    """The rows of a journal, read-only; an empty one when it has none yet.
-
-    ``check`` looks for violations, too.
-    """
+def read(path: Path, *, check: bool = False) -> JournalRows:
+    """Read the rows of a journal, none if it is not ready; ``check`` its invariants too."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
             db.set_busy_timeout(1000)  # milliseconds
             db.execute("BEGIN")  # one snapshot
             return _journal(db, check=check)
     except (apsw.SQLError, apsw.CantOpenError, apsw.BusyError):
-        return Journal(readable=False)  # not migrated yet, or being opened
+        return JournalRows(readable=False)  # not migrated yet, or being opened
 
 
-def _journal(db: apsw.Connection, *, check: bool) -> Journal:
+def _journal(db: apsw.Connection, *, check: bool) -> JournalRows:
     offset = db.execute("SELECT max(next) FROM channel_offset").get
-    return Journal(
+    return JournalRows(
         inbox=_rows(
-            db, Inbox, "SELECT id, update_id, chat_id, text, state, turn_id, claims FROM inbox"
+            db, MessageRow, "SELECT id, update_id, chat_id, text, state, turn_id, claims FROM inbox"
         ),
         turns=_rows(
             db,
@@ -236,7 +235,9 @@ def _journal(db: apsw.Connection, *, check: bool) -> Journal:
             " t_intent, t_end FROM step",
         ),
         outbox=_rows(
-            db, Out, "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1"
+            db,
+            ReplyRow,
+            "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1",
         ),
         approvals=_rows(db, ApprovalRow, "SELECT turn_id, seq, state FROM approval"),
         runs=_rows(

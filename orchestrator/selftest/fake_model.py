@@ -1,4 +1,4 @@
-"""A model on loopback that follows scripts: OpenAI's chat completions, whole or streamed."""
+"""A fake model on loopback that follows scripts: OpenAI's chat completions, whole or streamed."""
 
 import json
 import time
@@ -18,20 +18,20 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 class ScriptedModel(LoopbackServer):
     """``async with ScriptedModel(…) as model`` serves at ``model.url``.
 
-    ``asked`` is told of every request before it is answered; ``pause`` is awaited between the
-    first piece of a streamed answer and the rest.
+    ``on_request`` is called before each request is answered; ``pause`` is awaited between the first
+    piece of a streamed answer and the rest.
     """
 
     def __init__(
         self,
         scenario: Scenario,
         ledger: Ledger,
-        asked: Callable[[Script], None],
+        on_request: Callable[[Script], None],
         pause: Callable[[Script], Awaitable[None]],
     ) -> None:
         self._scenario = scenario
         self._ledger = ledger
-        self._asked = asked
+        self._on_request = on_request
         self._pause = pause
 
     async def _serve(self, stream: SocketStream) -> None:
@@ -42,7 +42,7 @@ class ScriptedModel(LoopbackServer):
                     _, body = await request(received)
                     await self._answer(stream, body)
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
-            return  # the worker that asked is dead
+            return  # the worker that made the request is dead
 
     async def _answer(self, stream: SocketStream, body: ForeignJson) -> None:
         messages: list[ForeignJson] = body["messages"]
@@ -52,7 +52,7 @@ class ScriptedModel(LoopbackServer):
         script = self._scenario[str(messages[last]["content"]).strip()]
         step = sum(message["role"] == "assistant" for message in messages[last:])
         self._ledger.append("asked", script.name, step)
-        self._asked(script)
+        self._on_request(script)
         calls = _calls(script, step, time.time())
         parts = () if calls else script.parts()
         if body.get("stream"):
@@ -86,7 +86,7 @@ class ScriptedModel(LoopbackServer):
 
 
 def malformed(messages: Sequence[ForeignJson]) -> list[str]:
-    """What is wrong with a transcript: each call needs exactly one result, in order."""
+    """Return the problems of a transcript: each call needs exactly one result, in order."""
     problems: list[str] = []
     open_calls: list[str] = []
     for message in messages:

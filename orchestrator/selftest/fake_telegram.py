@@ -1,4 +1,4 @@
-"""A Bot API of Telegram on loopback: real HTTP, real long polling, faults on command, a ledger."""
+"""A fake of Telegram's Bot API on loopback: real HTTP and long polling, faults on command."""
 
 import json
 from collections import defaultdict, deque
@@ -11,16 +11,16 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from orchestrator.selftest.bot_world import BotWorld, RefusedError
 from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, request, response
 
-PREVIEW_MARK = "…"  # a text that ends with it is taken for a preview of a longer one
-PATIENCE = 120.0  # seconds that a test waits by default; a starved machine needs some
+PREVIEW_MARK = "…"  # a text that ends with it counts as a preview of a longer one
+PATIENCE = 120.0  # default limit of waits, in seconds; long because test machines are busy
 _DONE = 200
 
 
 @dataclass(frozen=True)
 class BotApiCall:
-    """One request: what was asked, and what became of it.
+    """One request and its outcome.
 
-    ``done`` is whether it had its effect; ``status`` is what was answered, 0 for no answer.
+    ``done`` says whether it had its effect; ``status`` is the HTTP status, 0 without an answer.
     """
 
     method: str
@@ -31,14 +31,14 @@ class BotApiCall:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one call.
+    """A fault of one call.
 
     Args:
-        status: answer with this, and do nothing.
-        description: goes with ``status``; None makes a body that is not the Bot API's.
-        parameters: go with ``status`` (``retry_after``, ``migrate_to_chat_id``).
-        delay: seconds before anything else happens.
-        drop: end the connection unanswered, ``"before"`` or ``"after"`` the call's effect.
+        status: HTTP status to answer with; the call has no effect.
+        description: text that goes with ``status``; None sends a body that is not JSON.
+        parameters: object that goes with ``status`` (``retry_after``, ``migrate_to_chat_id``).
+        delay: seconds to wait before anything else happens.
+        drop: close the connection unanswered, ``"before"`` or ``"after"`` the call's effect.
         hang: never answer; the call has no effect.
     """
 
@@ -59,7 +59,7 @@ HANG = Fault(hang=True)
 
 
 def too_many(retry_after: int) -> Fault:
-    """429, with the wait that Telegram asks for in seconds."""
+    """Return a 429 that asks to wait ``retry_after`` seconds."""
     return Fault(429, "Too Many Requests", {"retry_after": retry_after})
 
 
@@ -71,25 +71,25 @@ class BotApiServer(BotWorld, LoopbackServer):
         self.token = token
         self.ledger: list[BotApiCall] = []
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
-        self._heard: dict[int, set[int]] = defaultdict(set)
+        self._seen: dict[int, set[int]] = defaultdict(set)
 
     def break_next(self, method: str, *faults: Fault) -> None:
         """Let the next calls of ``method`` fail, one fault each, in order."""
         self._faults[method].extend(faults)
 
     def calls(self, method: str) -> list[BotApiCall]:
-        """The ledger's entries of one method, in the order in which they ended."""
+        """Return the calls of one method, in the order in which they ended."""
         return [call for call in self.ledger if call.method == method]
 
     async def called(self, method: str, times: int = 1, within: float = PATIENCE) -> None:
-        """Wait until the ledger has so many calls of ``method``, whatever became of them.
+        """Wait until ``method`` was called ``times`` times, with any outcome.
 
         Raises:
-            TimeoutError: it has not ``within`` so many seconds.
+            TimeoutError: it was not ``within`` so many seconds.
         """
         with anyio.fail_after(within):
             while len(self.calls(method)) < times:
-                await self._changed.wait()
+                await self._change()
 
     async def confirmed(self, within: float = PATIENCE) -> None:
         """Wait until every update is confirmed by an offset.
@@ -99,27 +99,27 @@ class BotApiServer(BotWorld, LoopbackServer):
         """
         with anyio.fail_after(within):
             while self.unconfirmed:
-                await self._changed.wait()
+                await self._change()
 
     async def reply_in(self, chat_id: int, within: float = PATIENCE) -> str:
-        """The next final text in a chat; each message is returned once.
+        """Wait for the next final text in a chat; each message is returned once.
 
-        A text that ends with `PREVIEW_MARK` is waited on until it is changed.
+        A text that ends with `PREVIEW_MARK` is not final.
 
         Raises:
             TimeoutError: none came ``within`` so many seconds.
         """
-        heard = self._heard[chat_id]
+        seen = self._seen[chat_id]
         with anyio.fail_after(within):
             while True:
                 for message_id, text in self._visible[chat_id].items():
-                    if message_id not in heard and not text.endswith(PREVIEW_MARK):
-                        heard.add(message_id)
+                    if message_id not in seen and not text.endswith(PREVIEW_MARK):
+                        seen.add(message_id)
                         return text
-                await self._changed.wait()
+                await self._change()
 
     async def _serve(self, stream: SocketStream) -> None:
-        """One connection, kept alive until the client ends it or a fault does."""
+        """Serve one connection until the client or a fault ends it."""
         received = BufferedByteReceiveStream(stream)
         try:
             async with stream:
@@ -132,7 +132,7 @@ class BotApiServer(BotWorld, LoopbackServer):
             return
 
     async def _answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
-        """Status and body; status 0 ends the connection."""
+        """Return status and body; status 0 ends the connection."""
         prefix, _, method = path.rpartition("/")
         fault = self._faults[method].popleft() if self._faults[method] else Fault()
         await anyio.sleep(fault.delay)

@@ -1,4 +1,4 @@
-"""A history: which deaths the daemon dies, as data and as text that reproduces it."""
+"""A history: the kills of a daemon's successive lives, as data and as text that repeats them."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ KILL = re.compile(rf"({SUPERVISOR}|{WORKER})@(?:(\d+)ms|([\w:]+#\d+))")
 
 @dataclass(frozen=True)
 class Kill:
-    """One SIGKILL: at a boundary (``plan:before#2``), or so many milliseconds after the start."""
+    """One SIGKILL: at a boundary (``plan:before#2``), or ``ms`` milliseconds after the start."""
 
     victim: str
     place: str = ""
@@ -23,19 +23,19 @@ class Kill:
 
 
 Life: TypeAlias = tuple[Kill, ...]
-History: TypeAlias = tuple[Life, ...]  # one life of the daemon after the other
+History: TypeAlias = tuple[Life, ...]  # the daemon is restarted between two lives
 
 
 def spell(history: History) -> str:
-    """``supervisor@plan:before#2;worker@300ms,supervisor@edit:after#1``."""
+    """Format a history: ``supervisor@plan:before#2;worker@300ms,supervisor@edit:after#1``."""
     return ";".join(",".join(map(str, life)) for life in history)
 
 
 def parse(text: str) -> History:
-    """What `spell` wrote.
+    """Parse the format of `spell`.
 
     Raises:
-        ConfigError: it has another form.
+        ConfigError: the text has another form.
     """
     return tuple(tuple(map(_kill, life.split(","))) for life in text.split(";"))
 
@@ -44,6 +44,6 @@ def _kill(text: str) -> Kill:
     found = KILL.fullmatch(text.strip())
     if found is None:
         raise ConfigError(
-            f"--history: {text!r} is no kill; write supervisor@plan:before#2 or worker@300ms"
+            f"--history: {text!r} is not a kill; write supervisor@plan:before#2 or worker@300ms"
         )
     return Kill(found[1], found[3] or "", int(found[2] or 0))

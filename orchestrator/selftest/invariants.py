@@ -1,6 +1,7 @@
-"""The invariants of reference/reliability.md §4.8 and the promises to people, as pure checks.
+"""Check the journal's invariants and the promises to people over the evidence of a history.
 
-Each takes the evidence of a history and yields one sentence per violation.
+The invariants are listed in the manual's page about the journal. Each check yields one sentence
+per violation.
 """
 
 import json
@@ -10,31 +11,31 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.selftest import authorization_checks
-from orchestrator.selftest.evidence import OPEN_OUTBOX, TERMINAL, Evidence, Inbox, marks_of
+from orchestrator.selftest.evidence import OPEN_OUTBOX, TERMINAL, Evidence, MessageRow, marks_of
 
 Check: TypeAlias = Callable[[Evidence], Iterator[str]]
 ENDED = ("done", "failed", "unknown")
-MAX_DEATHS = 3  # processes that one message may take with it (reliability.md §4.6)
-SENT = ("said", "word")  # events that have an update
-HOLD = "may or may not have happened"  # stands in the result of an unknown outcome
+MAX_DEATHS = 3  # processes that may die during a message's turn before it is given up
+SENT = ("said", "decision")  # kinds of events that have an update
+HOLD = "may or may not have happened"  # part of the result of a call of unknown outcome
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken promise: the check's name and what happened."""
+    """A violation: the check's name and what happened."""
 
     check: str
     sentence: str
 
 
 def check(evidence: Evidence) -> list[Violation]:
-    """All violations of a history."""
+    """Return all violations of a history."""
     return [
         Violation(name, sentence) for name, test in CHECKS.items() for sentence in test(evidence)
     ]
 
 
-def _script_of(row: Inbox) -> str:
+def _script_of(row: MessageRow) -> str:
     return row.text.strip()
 
 
@@ -46,8 +47,8 @@ def _lost(evidence: Evidence) -> Iterator[str]:
         row = rows.get(event.number)
         if row is None:
             yield f"{event.text}: has no inbox row"
-        elif event.kind == "word" and row.state == "done":
-            continue  # the daemon itself has answered it
+        elif event.kind == "decision" and row.state == "done":
+            continue  # the daemon itself answered this command
         elif row.state not in TERMINAL:
             yield f"{event.text}: is {row.state} at the end"
         elif row.state == "done":
@@ -76,7 +77,7 @@ def _duplicates(evidence: Evidence) -> Iterator[str]:
 
 
 def _rerun(evidence: Evidence) -> Iterator[str]:
-    """5: a step that has ended stays as it is, and its effect comes before its end."""
+    """Check invariant 5: an ended step does not change, and its effect comes before its end."""
     after = {(step.turn_id, step.seq): step for step in evidence.journal.steps}
     for death in evidence.deaths:
         for step in death.journal.steps:
@@ -85,13 +86,15 @@ def _rerun(evidence: Evidence) -> Iterator[str]:
                 yield f"step {step.idem_key or step.seq} had ended and was changed: {now}"
     for step in evidence.journal.steps:
         for event in evidence.events:
-            mine = event.kind in ("effect", "keyed") and event.text.split()[-1] in (step.args or "")
-            if mine and step.t_end is not None and event.at > step.t_end:
+            caused = event.kind in ("effect", "keyed") and event.text.split()[-1] in (
+                step.args or ""
+            )
+            if caused and step.t_end is not None and event.at > step.t_end:
                 yield f"{step.name} {step.idem_key} ran again after its end"
 
 
 def _double_effects(evidence: Evidence) -> Iterator[str]:
-    """6: whatever key a call came with, what it names happened once."""
+    """Check invariant 6: each effect happened once, with any idempotency key."""
     effects = [event for event in evidence.events if event.kind in ("effect", "keyed")]
     for name, times in Counter(event.text.split()[-1] for event in effects).items():
         if times > 1:
@@ -99,20 +102,20 @@ def _double_effects(evidence: Evidence) -> Iterator[str]:
 
 
 def _unordered(evidence: Evidence) -> Iterator[str]:
-    """4: replies of a chat become visible in the order of its messages."""
+    """Check invariant 4: replies of a chat become visible in the order of its messages."""
     for chat in {script.chat for script in evidence.scenario.values()}:
-        said = [e.text for e in evidence.events if e.kind == "said" and e.chat == chat]
-        wanted = [mark for name in said for mark in (evidence.scenario[name].marks)]
+        messages = [e.text for e in evidence.events if e.kind == "said" and e.chat == chat]
+        expected = [mark for name in messages for mark in evidence.scenario[name].marks]
         first: list[str] = []
         for event in evidence.events:
             if event.kind == "shown" and event.chat == chat:
                 first += [mark for mark in marks_of(event.text) if mark not in first]
-        shown = [mark for mark in first if mark in wanted]
-        if shown != [mark for mark in wanted if mark in shown]:
-            yield f"chat {chat} showed {shown} for {said}"
+        shown = [mark for mark in first if mark in expected]
+        if shown != [mark for mark in expected if mark in shown]:
+            yield f"chat {chat} showed {shown} for {messages}"
 
 
-def _untold(evidence: Evidence) -> Iterator[str]:
+def _unreported(evidence: Evidence) -> Iterator[str]:
     for step in evidence.unknown():
         for row in evidence.journal.inbox:
             if row.turn_id == step.turn_id and row.state == "done":
@@ -120,18 +123,18 @@ def _untold(evidence: Evidence) -> Iterator[str]:
                 if not any("couldn't confirm" in text and step.name in text for text in shown):
                     yield f"{step.name} {step.idem_key} is unknown and {row.text} does not say so"
         if HOLD not in (step.result or ""):
-            yield f"{step.name} {step.idem_key} is unknown and the model was not told"
+            yield f"{step.name} {step.idem_key} is unknown and its result does not say so"
 
 
 def _strays(evidence: Evidence) -> Iterator[str]:
-    """A kill leaves one placeholder at most in each chat, as a chat's messages go out in turn."""
+    """Check that a kill leaves at most one placeholder in each chat, which sends in order."""
     for chat, strays in evidence.strays().items():
         if strays > evidence.kills:
             yield f"{strays} placeholders were left in chat {chat} by {evidence.kills} kills"
 
 
 def _confirmed(evidence: Evidence) -> Iterator[str]:
-    """1."""
+    """Check invariant 1: what is confirmed is stored."""
     confirmed = max((e.number for e in evidence.events if e.kind == "confirm"), default=0)
     moments = [(death.journal, death.confirmed) for death in evidence.deaths]
     for journal, offset in [*moments, (evidence.journal, confirmed)]:
@@ -144,14 +147,14 @@ def _confirmed(evidence: Evidence) -> Iterator[str]:
 
 
 def _intended(evidence: Evidence) -> Iterator[str]:
-    """7: every effect has a step that meant it, before it happened."""
+    """Check invariant 7: every effect has a step, whose intent was stored before it happened."""
     for event in evidence.events:
         if event.kind not in ("effect", "keyed"):
             continue
         name = event.text.split()[-1]
         steps = [step for step in evidence.journal.steps if name in (step.args or "")]
         if not steps:
-            yield f"{event.text} happened and no step meant it"
+            yield f"{event.text} happened without a step"
         elif event.kind == "effect" and not any(
             step.t_intent is not None and step.t_intent <= event.at for step in steps
         ):
@@ -159,7 +162,7 @@ def _intended(evidence: Evidence) -> Iterator[str]:
 
 
 def _dropped_calls(evidence: Evidence) -> Iterator[str]:
-    """8, and every call that the model was scripted to make has its row."""
+    """Check invariant 8, and that every scripted call has its row."""
     ended = {t.id for t in evidence.journal.turns if t.state in ("replied", "closed", "dead")}
     for step in evidence.journal.steps:
         if step.turn_id in ended and step.state not in ENDED:
@@ -171,13 +174,13 @@ def _dropped_calls(evidence: Evidence) -> Iterator[str]:
                 for step in sorted(evidence.journal.steps, key=lambda step: step.seq)
                 if step.turn_id == row.turn_id and step.kind == "tool"
             ]
-            wanted = [tool for step in evidence.scenario[_script_of(row)].steps for tool in step]
-            if tools != wanted:
-                yield f"{row.text} called {tools} and not {wanted}"
+            scripted = [tool for step in evidence.scenario[_script_of(row)].steps for tool in step]
+            if tools != scripted:
+                yield f"{row.text} called {tools} and not {scripted}"
 
 
 def _forgotten(evidence: Evidence) -> Iterator[str]:
-    """A done call of a tool whose effect is in the journal has had it."""
+    """Check that finished calls of ``store_fact`` have stored their facts."""
     for step in evidence.journal.steps:
         if step.name == "store_fact" and step.state == "done":
             fact = json.loads(step.args or "{}")["fact"]
@@ -186,32 +189,32 @@ def _forgotten(evidence: Evidence) -> Iterator[str]:
 
 
 def _malformed(evidence: Evidence) -> Iterator[str]:
-    """9."""
+    """Check invariant 9: models received well-formed transcripts."""
     yield from (event.text for event in evidence.events if event.kind == "broken")
 
 
 def _outbox_ended(evidence: Evidence) -> Iterator[str]:
-    """11."""
+    """Check invariant 11: every outbox row has ended."""
     for row in evidence.journal.outbox:
         if row.state in OPEN_OUTBOX:
             yield f"outbox row {row.id} ({row.body[:30]}) is {row.state} at the end"
-        if row.state == "failed_permanent":  # this world refuses nothing for good
+        if row.state == "failed_permanent":  # the fake Bot API refuses nothing for good
             yield f"outbox row {row.id} ({row.body[:30]}) was given up"
 
 
 def _model_calls(evidence: Evidence) -> Iterator[str]:
-    """13."""
-    asked = Counter((e.text, e.number) for e in evidence.events if e.kind == "asked")
-    for (name, number), times in asked.items():
+    """Check invariant 13: a kill repeats one model call at most, and every call has usage."""
+    calls = Counter((e.text, e.number) for e in evidence.events if e.kind == "asked")
+    for (name, number), times in calls.items():
         if times > max(1, authorization_checks.runs_of(evidence, name)) + evidence.kills:
-            yield f"{name}: the model was asked {times} times for step {number}"
+            yield f"{name}: the model was called {times} times for step {number}"
     for step in evidence.journal.steps:
         if step.kind == "model" and not step.usage:
             yield f"model call {step.turn_id}:{step.seq} has no usage"
 
 
 def _waiting(evidence: Evidence) -> Iterator[str]:
-    """16."""
+    """Check invariant 16: no message waits for a healthy agent."""
     for row in evidence.journal.inbox:
         if row.state == "new":
             yield f"{row.text} still waits although its agent is healthy"
@@ -223,7 +226,7 @@ def _starts(evidence: Evidence) -> Iterator[str]:
 
 
 def _claims(evidence: Evidence) -> Iterator[str]:
-    """Deaths are counted, and the third is the last (reliability.md §4.6)."""
+    """Check that deaths are counted and that the third ends a message."""
     counted = sum(row.claims for row in evidence.journal.inbox)
     if counted < evidence.worker_deaths:
         yield f"{counted} deaths of workers were counted of {evidence.worker_deaths}"
@@ -233,14 +236,14 @@ def _claims(evidence: Evidence) -> Iterator[str]:
 
 
 def _journal(evidence: Evidence) -> Iterator[str]:
-    """Check 2, 3, 5, 7, 8, 9, 10, 11, 14 and 15, which the journal has in SQL."""
+    """Report the violations of invariants 2 to 15 that the journal checks in SQL."""
     yield from evidence.journal.violations
     for number, death in enumerate(evidence.deaths, 1):
         yield from (f"after death {number}: {text}" for text in death.journal.violations)
 
 
 def _recoveries_differ(evidence: Evidence) -> Iterator[str]:
-    """20."""
+    """Check invariant 20: recovery is deterministic."""
     for number, death in enumerate(evidence.deaths, 1):
         if len(set(death.plans)) > 1:
             yield f"two recoveries of the journal after death {number} differ"
@@ -252,7 +255,7 @@ CHECKS: Mapping[str, Check] = {
     "re-run (5)": _rerun,
     "double effect (6)": _double_effects,
     "order (4)": _unordered,
-    "unknown not told": _untold,
+    "unknown not told": _unreported,
     "strays": _strays,
     "confirmed (1)": _confirmed,
     "intent (7)": _intended,
@@ -271,5 +274,5 @@ CHECKS: Mapping[str, Check] = {
 }
 ELSEWHERE: Mapping[str, str] = {
     "19": "tests/orchestrator/journal/test_golden.py, with journals of every older version",
-    "22": "tests/orchestrator/journal/test_forgetting.py, with rows of every table",
+    "22": "tests/orchestrator/journal/upkeep/test_erasure.py, with rows of every table",
 }

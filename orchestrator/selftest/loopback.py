@@ -1,4 +1,4 @@
-"""What the fakes share: a server on loopback, and just enough HTTP/1.1 with JSON in it."""
+"""Base of the fake servers: a listener on loopback and minimal HTTP/1.1 with JSON bodies."""
 
 import json
 from abc import ABC, abstractmethod
@@ -11,11 +11,11 @@ from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 MAX_HEAD = 65_536  # bytes of a request's head
-ForeignJson: TypeAlias = dict[str, Any]  # what others send; a fake takes it as it comes
+ForeignJson: TypeAlias = dict[str, Any]  # JSON of a client, which a fake does not validate
 
 
 class LoopbackServer(ABC):
-    """``async with`` serves on a free port, at ``url``; its end drops open connections."""
+    """``async with`` serves on a free port at ``url``; leaving it drops open connections."""
 
     url = ""
     _stack: AsyncExitStack
@@ -44,11 +44,11 @@ class LoopbackServer(ABC):
 
 
 async def request(received: BufferedByteReceiveStream) -> tuple[str, ForeignJson]:
-    """The next request's path and its body; an empty body is an empty object.
+    """Receive a request and return its path and body; an empty body is an empty object.
 
     Raises:
         EndOfStream: the client has closed the connection.
-        IncompleteRead: it did so within a request.
+        IncompleteRead: the client closed it within a request.
     """
     text = (await received.receive_until(b"\r\n\r\n", MAX_HEAD)).decode("latin-1")
     line, *fields = text.split("\r\n")
@@ -59,6 +59,6 @@ async def request(received: BufferedByteReceiveStream) -> tuple[str, ForeignJson
 
 
 def response(status: int, body: bytes) -> bytes:
-    """A whole JSON answer."""
+    """Format an HTTP response with a JSON body."""
     head = f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body

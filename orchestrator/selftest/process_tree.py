@@ -1,4 +1,4 @@
-"""What is alive of a daemon: known by ``HOME`` in the environment, which all children inherit."""
+"""Find a daemon's processes by ``HOME`` in their environment, which all children inherit."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
-GLANCE = 0.02  # seconds between two looks at /proc
+POLL = 0.02  # seconds between two reads of /proc
 PROC = Path("/proc")
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Send a signal to a child, which may have ended just now.
+    """Send a signal to a child that may just have ended.
 
-    Not by its own method, which reaps it, so that nobody learns how it ended.
+    `Process.send_signal` would reap it, and its exit status would be lost.
     """
     if process.returncode is None:
         with suppress(ProcessLookupError):
@@ -23,7 +23,7 @@ def send(process: Process, number: signal.Signals) -> None:
 
 
 def of_home(home: Path) -> list[int]:
-    """Every living process with this HOME, whoever started it."""
+    """Return the ids of all living processes with this HOME."""
     mark = b"HOME=" + bytes(home)
     found = []
     for folder in PROC.iterdir():
@@ -31,14 +31,14 @@ def of_home(home: Path) -> list[int]:
             if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
         except OSError:
-            continue  # it ended meanwhile, or is another user's
+            continue  # it has ended, or belongs to another user
     return found
 
 
 def children(pid: int) -> list[int]:
-    """The children of all threads of a process, dead ones that it did not reap included."""
+    """Return the children of all threads of a process, including zombies."""
     found: list[int] = []
-    with suppress(OSError):  # it has ended meanwhile
+    with suppress(OSError):  # it has ended
         for thread in (PROC / f"{pid}/task").iterdir():
             with suppress(OSError):
                 found += map(int, (thread / "children").read_text().split())
@@ -46,34 +46,34 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """The children of a process, theirs, and so on."""
+    """Return the children of a process, their children, and so on."""
     return [below for child in children(pid) for below in (child, *descendants(child))]
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether a process is dead and not reaped."""
+    """Return whether a process is dead and not reaped."""
     try:
         return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return False
 
 
-async def outlived(pids: list[int], seconds: float) -> list[int]:
-    """Which of the processes live after so many seconds; returns as soon as none does."""
+async def survivors(pids: list[int], seconds: float) -> list[int]:
+    """Return the processes that live after so many seconds; return early when none does."""
     alive = list(pids)
     with anyio.move_on_after(seconds):
         while alive := [pid for pid in alive if _alive(pid)]:  # noqa: ASYNC110 - /proc has no events
-            await anyio.sleep(GLANCE)
+            await anyio.sleep(POLL)
     return alive
 
 
 async def zombies(pid: int, seconds: float) -> list[int]:
-    """What below a process has still not been reaped after so many seconds."""
+    """Return the descendants that are still not reaped after so many seconds."""
     found: list[int] = []
     with anyio.move_on_after(seconds):
-        # Polled, as /proc has no events.
+        # /proc has no events to wait for.
         while found := [child for child in descendants(pid) if is_zombie(child)]:  # noqa: ASYNC110 - see above
-            await anyio.sleep(GLANCE)
+            await anyio.sleep(POLL)
     return found
 
 

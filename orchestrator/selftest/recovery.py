@@ -1,4 +1,4 @@
-"""What a journal that was left behind holds, and what recoveries of copies of it make of it."""
+"""Inspect the journal of a dead daemon, and the recoveries of copies of it."""
 
 import json
 import shutil
@@ -12,31 +12,31 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import open_database
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.selftest import evidence
-from orchestrator.selftest.evidence import Journal
+from orchestrator.selftest.evidence import JournalRows
 
 FILES = ("journal.db", "journal.db-wal")
-WINDOW = 50  # messages of history
+WINDOW = 50  # messages of history in a turn's context
 COPIES = 2
 
 
-def inspect(home: Path) -> tuple[Journal, tuple[str, ...]]:
-    """The rows on disk after a death, and a recovery plan for each of two copies."""
+def inspect(home: Path) -> tuple[JournalRows, tuple[str, ...]]:
+    """Return the rows on disk after a death, and the recovery plans of two copies."""
     with TemporaryDirectory(dir=home) as folder:
         copies = [_copied(home, Path(folder) / str(number)) for number in range(COPIES + 1)]
         return evidence.read(copies[0], check=True), tuple(map(plan, copies[1:]))
 
 
 def plan(path: Path, now: int = 1) -> str:
-    """What the next process would do: every open turn with its context and every message to send.
+    """Return what the next process would do: open turns with their context and messages to send.
 
-    ``now`` in milliseconds. A journal that was not complete yet has no plan.
+    ``now`` is in milliseconds since the epoch. For an incomplete journal return the error.
     """
     try:
         db = open_database(path)
     except JournalError as error:
         return str(error).replace(str(path), "")
     with closing(db):
-        db.execute("BEGIN")  # and never committed: the copy is thrown away
+        db.execute("BEGIN")  # never committed: the copy is thrown away
         return json.dumps(_plan(db, now))
 
 

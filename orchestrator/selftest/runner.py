@@ -1,4 +1,4 @@
-"""Runs one history: daemons that are killed and started again until all is settled."""
+"""Run one history: kill and restart the daemon until all its work is done."""
 
 import json
 import os
@@ -25,20 +25,20 @@ from orchestrator.selftest.scenario import Scenario, config
 from orchestrator.selftest.world import TOKEN, World, open_world
 
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
-# In seconds. A free machine needs a tenth of them; a starved one must not find violations.
-SETTLED_WITHIN = 120.0  # a worker that is killed often waits before it starts again
+# Seconds. An idle machine needs a tenth of them; a busy one must not cause violations.
+SETTLED_WITHIN = 120.0  # a worker that was killed often is restarted late
 STOPPED_WITHIN = 60.0  # from SIGTERM to the end
-ORPHANS_WITHIN = 20.0  # (P1)
-ZOMBIES_WITHIN = 20.0  # (P2)
+ORPHANS_WITHIN = 20.0  # until orphans have ended
+ZOMBIES_WITHIN = 20.0  # until dead children are reaped
 BOOTED = "boot:after#1"
-UP = "ready#1"  # before that a SIGTERM may find an interpreter that has no handler yet
-IN_HAND = "run_turn:before#"  # a worker that dies here has been given a turn
-GLANCE = 0.05  # seconds between two looks at the journal while the world is silent
+READY = "ready#1"  # before it, SIGTERM may hit an interpreter without a handler
+TURN_STARTED = "run_turn:before#"  # a worker that dies here has a turn
+POLL = 0.05  # seconds between two reads of the journal while nothing happens
 
 
 @dataclass(frozen=True)
 class Reached:
-    """A boundary that a daemon reached, with its living workers and whom it killed there."""
+    """A boundary that a daemon reached, the number of living workers and the killed processes."""
 
     place: str
     workers: int
@@ -47,7 +47,7 @@ class Reached:
 
 @dataclass
 class Result:
-    """What became of one history."""
+    """The result of one history; ``recoveries`` counts kills before the daemon was ready again."""
 
     history: str
     home: Path
@@ -55,14 +55,14 @@ class Result:
     unreached: list[str] = field(default_factory=list)
     strays: int = 0
     unknown: int = 0
-    recoveries: int = 0  # that were killed, before the daemon was ready again
+    recoveries: int = 0
     seconds: float = 0.0
     reached: list[Reached] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
 
 class Runner:
-    """One history on a home of its own.
+    """Runs one history in the directory ``home``, which must not exist.
 
     ``environ`` is added to the daemon's environment; each life has ``within`` seconds to settle.
     """
@@ -87,8 +87,8 @@ class Runner:
         self._result = Result(spell(history), home)
 
     async def run(self) -> Result:
-        """Live every life, then check all."""
-        began = time.monotonic()
+        """Run every life, then check the evidence."""
+        started = time.monotonic()
         self._home.mkdir(mode=0o700)
         async with open_world(self._scenario, self._home) as world:
             agents = config(self._scenario, world.model.url, world.ledger.path)
@@ -96,17 +96,17 @@ class Runner:
             async with anyio.create_task_group() as watchers:
                 settled = False
                 for life in self._history:
-                    settled = await self._live(life, world, watchers)
+                    settled = await self._run_life(life, world, watchers)
                 if not settled:
-                    await self._live((), world, watchers)
-            left = await process_tree.outlived(process_tree.of_home(self._home), ORPHANS_WITHIN)
+                    await self._run_life((), world, watchers)
+            left = await process_tree.survivors(process_tree.of_home(self._home), ORPHANS_WITHIN)
             if left:
-                self._violated("orphans", f"processes {left} are alive after the end")
-        self._judge(world)
-        self._result.seconds = time.monotonic() - began
+                self._report("orphans", f"processes {left} are alive after the end")
+        self._check(world)
+        self._result.seconds = time.monotonic() - started
         return self._result
 
-    def _judge(self, world: World) -> None:
+    def _check(self, world: World) -> None:
         found = Evidence(
             scenario=self._scenario,
             journal=evidence.read(self._home / "journal.db", check=True),
@@ -120,19 +120,19 @@ class Runner:
         self._result.unknown = len(found.unknown())
         self._result.violations += invariants.check(found)
 
-    async def _live(self, life: Life, world: World, watchers: anyio.abc.TaskGroup) -> bool:
-        """One life; whether everything was settled in it."""
+    async def _run_life(self, life: Life, world: World, watchers: anyio.abc.TaskGroup) -> bool:
+        """Run one life of the daemon; return whether all work was done in it."""
         self._lives += 1
         async with self._daemon(life, world) as process:
             try:
                 with anyio.fail_after(self._within):
                     settled = await self._until_settled_or_dead(life, world, process)
             except TimeoutError:
-                why = evidence.read(self._home / "journal.db").unsettled() or "all said"
-                self._violated("settled", f"life {self._lives} was not settled: {why}")
+                rest = evidence.read(self._home / "journal.db").unsettled() or "the last updates"
+                self._report("settled", f"life {self._lives} did not finish: {rest}")
                 process_tree.send(process, signal.SIGKILL)
                 return False
-            # The last thing that is settled may be the boundary of a kill that is about to come.
+            # The work may be done just before a kill at its last boundary.
             settled = settled and await self._stop(process)
             if not settled:
                 watchers.start_soon(self._no_orphans, process_tree.of_home(self._home))
@@ -170,7 +170,7 @@ class Runner:
                 await process.aclose()
 
     async def _until_settled_or_dead(self, life: Life, world: World, process: Process) -> bool:
-        """True when everything is settled and false when the daemon has ended."""
+        """Return True when all work is done, False when the daemon has ended."""
         settled = False
 
         async def settle() -> None:
@@ -195,11 +195,11 @@ class Runner:
         while True:
             journal = evidence.read(self._home / "journal.db")
             quiet = not journal.unsettled() and not world.bot.unconfirmed
-            if quiet and self._reached(UP):
+            if quiet and self._reached(READY):
                 if world.all_said:
                     return
                 world.say_rest()
-            with anyio.move_on_after(GLANCE):
+            with anyio.move_on_after(POLL):
                 await world.bot.shown()
 
     async def _kill_later(self, kill: Kill, process: Process) -> None:
@@ -214,21 +214,21 @@ class Runner:
                 self._result.verified += 1
 
     async def _stop(self, process: Process) -> bool:
-        """Whether it ended because it was asked to; `_account` judges any other end."""
-        undead = await process_tree.zombies(process.pid, ZOMBIES_WITHIN)
-        if undead:
-            self._violated("zombies", f"children {undead} were not reaped")
+        """Stop the daemon; return False for an end that `_account` has to judge."""
+        zombies = await process_tree.zombies(process.pid, ZOMBIES_WITHIN)
+        if zombies:
+            self._report("zombies", f"children {zombies} were not reaped")
         process_tree.send(process, signal.SIGTERM)
         try:
             with anyio.fail_after(STOPPED_WITHIN):
                 code = await process.wait()
         except TimeoutError:
-            self._violated("stop", f"life {self._lives} did not end {STOPPED_WITHIN} s after TERM")
+            self._report("stop", f"life {self._lives} did not end {STOPPED_WITHIN} s after TERM")
             return True
         return code == 0
 
     def _account(self, life: Life, code: int | None) -> None:
-        """Which of the kills happened, by the log of boundaries and the exit status."""
+        """Verify the kills by the log of boundaries and the exit status."""
         reached = read_boundaries(self._file("boundaries"))
         self._result.reached += reached
         self._boots += any(item.place == BOOTED for item in reached)
@@ -240,15 +240,15 @@ class Runner:
         )
         if died:
             self._result.verified += 1
-            self._result.recoveries += bool(self._deaths) and not self._reached(UP)
+            self._result.recoveries += bool(self._deaths) and not self._reached(READY)
         if code and not (died and expected):
-            self._violated("death", f"life {self._lives} ended with {code}; {self._log()}")
+            self._report("death", f"life {self._lives} ended with {code}; see {self._file('log')}")
         for kill in life:
             if not kill.place or (kill.victim == SUPERVISOR and died and kill.place in killed):
                 continue
             if kill.victim == WORKER and kill.place in killed:
                 self._result.verified += 1
-                self._worker_deaths += not died and kill.place.startswith(IN_HAND)
+                self._worker_deaths += not died and kill.place.startswith(TURN_STARTED)
             else:
                 self._result.unreached.append(str(kill))
 
@@ -258,26 +258,23 @@ class Runner:
         return Death(journal, confirmed, plans)
 
     async def _no_orphans(self, pids: list[int]) -> None:
-        left = await process_tree.outlived(pids, ORPHANS_WITHIN)
+        left = await process_tree.survivors(pids, ORPHANS_WITHIN)
         if left:
-            self._violated("orphans", f"processes {left} outlived their supervisor")
+            self._report("orphans", f"processes {left} outlived their supervisor")
 
     def _reached(self, place: str) -> bool:
-        """Whether the daemon has come so far in this life."""
+        """Return whether the daemon has reached a boundary in this life."""
         return any(item.place == place for item in read_boundaries(self._file("boundaries")))
 
     def _file(self, name: str) -> Path:
         return self._home / f"{name}-{self._lives}"
 
-    def _log(self) -> str:
-        return f"see {self._file('log')}"
-
-    def _violated(self, check: str, sentence: str) -> None:
+    def _report(self, check: str, sentence: str) -> None:
         self._result.violations.append(Violation(check, sentence))
 
 
 def read_boundaries(path: Path) -> list[Reached]:
-    """What a daemon wrote of the boundaries that it reached."""
+    """Read the boundaries that a daemon reached from its log."""
     if not path.exists():
         return []
     lines = (line.split() for line in path.read_text("utf-8").splitlines())
@@ -287,7 +284,7 @@ def read_boundaries(path: Path) -> list[Reached]:
 async def run_history(
     history: History, scenario: Scenario, home: Path, environ: Mapping[str, str], *, keep: bool
 ) -> Result:
-    """Run one history; its home stays when something went wrong and ``keep`` is wanted."""
+    """Run one history; with ``keep`` its home stays if there are violations."""
     result = await Runner(history, scenario, home, environ).run()
     if not (keep and result.violations):
         shutil.rmtree(home, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What people say in the self-test, and what the model answers.
+"""The messages of people in the self-test, and the model's answers.
 
-A message's text is the name of its script. A reply holds marks such as ``four#2``, each of which
-has to be visible exactly once in the end.
+A message's text is the name of its script. A reply has marks such as ``four#2``, each of which has
+to be visible exactly once at the end.
 """
 
 import sys
@@ -15,18 +15,18 @@ from thinker.protocol.messages import JsonObject
 
 MENTION = "@selftest_bot"
 SERVER = "selftest"
-OPERATORS = range(201, 209)  # as many resume a call at once as invariant 18 asks for
-FILLER = "word " * 560  # 2,800 characters: two of them are more than one message of Telegram
+OPERATORS = range(201, 209)  # chats of eight operators, who decide at the same time
+FILLER = "word " * 560  # 2,800 characters: two of them do not fit into one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
 
 
 @dataclass(frozen=True)
 class Script:
-    """One message: where it is said, the tools of each model call, and the reply's form.
+    """One message: its chat, the tools of each model call, and the form of the reply.
 
-    ``follows`` names the message of the same chat during whose turn this one is said; ``work`` the
-    script that a subagent or a scheduled task of this one follows; ``word`` is what operators
-    answer when a call of this one needs theirs, ``approve`` or ``deny``.
+    ``follows`` names the message of the same chat during whose turn this one is sent. ``work``
+    names the script that a subagent or a scheduled task of this one follows. ``decision`` is what
+    operators do with its calls, ``approve`` or ``deny``, if they need approval.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Script:
     style: Style = "short"
     follows: str = ""
     work: str = ""
-    word: str = ""
+    decision: str = ""
 
     @property
     def direct(self) -> bool:
-        """Whether the reply is sent once, without a placeholder that could be repaired."""
+        """Whether the reply is sent once, without a placeholder that is edited later."""
         return self.chat < 0
 
     @property
@@ -50,7 +50,7 @@ class Script:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The marks of what its tools send, in order."""
+        """The marks of the messages that its tools send, in order."""
         return tuple(
             f"{self.name}#note{step}"
             for step, tools in enumerate(self.steps)
@@ -58,7 +58,7 @@ class Script:
         )
 
     def parts(self) -> tuple[str, ...]:
-        """The reply in the pieces in which it is streamed."""
+        """Return the reply in the pieces in which it is streamed."""
         first, *rest = self.marks
         if self.style == "short":
             return (f"{first} done",)
@@ -67,7 +67,7 @@ class Script:
         return (f"{first} is the beginning of an answer that grows,", f" and {rest[0]} its end")
 
     def arguments(self, step: int, tool: str, now: float) -> JsonObject:
-        """What the model calls a tool with; ``now`` in seconds since the epoch."""
+        """Return the arguments of a tool call; ``now`` is in seconds since the epoch."""
         name = f"{self.name}.{step}.{tool}"
         if tool == "store_fact":
             return {"fact": name}
@@ -88,17 +88,17 @@ Scenario: TypeAlias = Mapping[str, Script]
 
 
 def scenario(*scripts: Script) -> Scenario:
-    """Scripts by name."""
+    """Return the scripts by name."""
     return {script.name: script for script in scripts}
 
 
 def said(scripts: Scenario) -> Scenario:
-    """Those that people say; the others are the work of subagents and tasks."""
+    """Return the scripts that people send; the others are work of subagents and tasks."""
     work = {script.work for script in scripts.values()}
     return {name: script for name, script in scripts.items() if name not in work}
 
 
-# At most four calls to a chat: more would wait for Telegram's pace of one a second.
+# At most four sends to a chat: more would wait for Telegram's limit of one per second.
 STANDARD = scenario(
     Script("one", 101, (("get_time", "store_fact"), ("read_skill",))),
     Script("two", 101, follows="one"),
@@ -118,8 +118,8 @@ EFFECTS = scenario(
     Script("five", 102, (("selftest_effect",), ("selftest_keyed",))),
 )
 GUARDED = scenario(
-    Script("one", 101, (("selftest_effect",), ("selftest_keyed",)), word="approve"),
-    Script("two", 103, (("selftest_effect",),), word="deny"),
+    Script("one", 101, (("selftest_effect",), ("selftest_keyed",)), decision="approve"),
+    Script("two", 103, (("selftest_effect",),), decision="deny"),
     Script("three", 102, (("schedule_task",),), work="four"),
     Script("four", 102),
 )
@@ -133,12 +133,12 @@ SCENARIOS: Mapping[str, Scenario] = {
 
 
 def config(scenario: Scenario, model_url: str, ledger: Path) -> JsonObject:
-    """agents.json: two agents, every chat bound, nobody else admitted.
+    """Return the agents.json of a scenario: two agents, each chat bound, no other chat admitted.
 
-    The server of effects is there where the scenario calls it; where operators have a word to say,
-    its tools need it, and they have a chat each.
+    It has the server of effects if the scenario calls it. If operators decide, its tools need
+    approval and each operator has a chat.
     """
-    guarded = any(script.word for script in scenario.values())
+    guarded = any(script.decision for script in scenario.values())
     called = {tool for script in scenario.values() for step in script.steps for tool in step}
     server: JsonObject = {
         "command": sys.executable,

@@ -1,4 +1,4 @@
-"""The world outside: people, Telegram and the model, all of which survive the daemon's deaths."""
+"""The outside world: people, Telegram and the model, which survive the daemon's deaths."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -13,26 +13,26 @@ from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.scenario import MENTION, OPERATORS, Scenario, Script, said
 
-TOKEN = "1000:selftest"  # noqa: S105 - of a bot that exists in this process alone
+TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
 QUESTION = re.compile(r'"name":"(?P<script>\w+)\..*/approve (?P<code>\w+)', re.DOTALL)
-PREVIEW_WITHIN = 2.0  # seconds until the daemon shows what it has of a streamed answer
+PREVIEW_WITHIN = 2.0  # seconds in which the daemon shows the first piece of a streamed answer
 
 
 class LedgerBot(BotApiServer):
-    """A Bot API that writes down what it shows and what was confirmed to it.
+    """A Bot API that records in the ledger what it shows and which updates are confirmed.
 
-    ``read`` is told of each text that it shows.
+    ``on_text`` is called with each text that it shows.
     """
 
-    def __init__(self, ledger: Ledger, read: Callable[[str], None]) -> None:
+    def __init__(self, ledger: Ledger, on_text: Callable[[str], None]) -> None:
         super().__init__(TOKEN, MENTION.removeprefix("@"))
         self._events = ledger
-        self._read = read
+        self._on_text = on_text
         self._confirmed = 0
 
     def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._events.append("shown", text, message_id, chat_id)
-        self._read(text)
+        self._on_text(text)
         return super()._show(chat_id, message_id, text)
 
     async def _get_updates(self, params: ForeignJson) -> object:
@@ -44,12 +44,12 @@ class LedgerBot(BotApiServer):
 
     async def shown(self) -> None:
         """Wait until anything changes in the chats or the queue."""
-        await self._changed.wait()
+        await self._change()
 
     async def previewed(self, chat_id: int) -> None:
         """Wait until a chat shows an unfinished message."""
         while not any(text.endswith(PREVIEW_MARK) for text in self.texts(chat_id)):
-            await self._changed.wait()
+            await self._change()
 
 
 class World:
@@ -58,26 +58,26 @@ class World:
     def __init__(self, scenario: Scenario, ledger: Ledger) -> None:
         self.scenario = scenario
         self.ledger = ledger
-        self.bot = LedgerBot(ledger, self._answer)
-        self.model = ScriptedModel(scenario, ledger, self._during, self._pause)
+        self.bot = LedgerBot(ledger, self._decide)
+        self.model = ScriptedModel(scenario, ledger, self._send_during, self._pause)
         self._said: set[str] = set()
-        self._answered: set[str] = set()
+        self._decided: set[str] = set()
 
     @property
     def all_said(self) -> bool:
-        """Whether every message was said."""
+        """Whether every message was sent."""
         return self._said == set(said(self.scenario))
 
     def begin(self) -> None:
-        """Say what waits for nothing."""
-        self._during(None)
+        """Send the messages that follow no other."""
+        self._send_during(None)
 
     def say_rest(self) -> None:
-        """Say what still waits: the turn that it was to follow never came to the model."""
+        """Send the messages whose preceding turn never reached the model."""
         for script in said(self.scenario).values():
             self._say(script)
 
-    def _during(self, current: Script | None) -> None:
+    def _send_during(self, current: Script | None) -> None:
         name = "" if current is None else current.name
         for script in said(self.scenario).values():
             if script.follows == name:
@@ -95,16 +95,16 @@ class World:
         number = self.bot.user_says(script.chat, text, **fields)
         self.ledger.append("said", script.name, number, script.chat)
 
-    def _answer(self, text: str) -> None:
-        """Every operator answers a question, all at once, when somebody is asked it first."""
+    def _decide(self, text: str) -> None:
+        """Let all operators decide at once when a chat first shows a question."""
         question = QUESTION.search(text)
-        if question is None or question["code"] in self._answered:
+        if question is None or question["code"] in self._decided:
             return
-        self._answered.add(question["code"])
-        word = self.scenario[question["script"]].word
+        self._decided.add(question["code"])
+        decision = self.scenario[question["script"]].decision
         for chat in OPERATORS:
-            number = self.bot.user_says(chat, f"/{word} {question['code']}")
-            self.ledger.append("word", word, number, chat)
+            number = self.bot.user_says(chat, f"/{decision} {question['code']}")
+            self.ledger.append("decision", decision, number, chat)
 
     async def _pause(self, script: Script) -> None:
         with anyio.move_on_after(PREVIEW_WITHIN):
@@ -113,7 +113,7 @@ class World:
 
 @asynccontextmanager
 async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
-    """A world with its ledger in ``folder``, in which the first messages have been said."""
+    """Open a world with its ledger in ``folder`` and send the first messages."""
     world = World(scenario, Ledger(folder / "ledger.jsonl"))
     async with world.bot, world.model:
         world.begin()

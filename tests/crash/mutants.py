@@ -64,7 +64,7 @@ ONE_SUBAGENT = scenario(
     Script("two", 101, (("selftest_effect",), *((("get_time",),) * 6))),  # long enough to be asked
 )
 ONE_KEYED = scenario(Script("one", 101, (("selftest_keyed",),)))
-ONE_WORD = scenario(Script("one", 101, (("selftest_keyed",),), word="approve"))
+ONE_WORD = scenario(Script("one", 101, (("selftest_keyed",),), decision="approve"))
 ONE_TASK = scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101))
 
 MUTANTS = (

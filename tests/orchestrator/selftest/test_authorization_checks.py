@@ -11,7 +11,7 @@ from orchestrator.selftest.evidence import (
     ApprovalRow,
     Death,
     Evidence,
-    Journal,
+    JournalRows,
     RunRow,
     StepRow,
     TaskRow,
@@ -34,7 +34,7 @@ RUNS = (
 SHOWN = (LedgerEvent("shown", "two#1 done", 3, 101), LedgerEvent("shown", "two#1 done", 4, 101))
 TASK = Evidence(
     scenario(Script("one", 101, (("schedule_task",),), work="two"), Script("two", 101)),
-    Journal(steps=(PLAN,), runs=RUNS),
+    JournalRows(steps=(PLAN,), runs=RUNS),
     SHOWN,
 )
 CALL = replace(
@@ -43,10 +43,10 @@ CALL = replace(
 USED = ApprovalRow("t", 2, "used")
 EFFECT = LedgerEvent("effect", "one.0.effect", at=20)
 WORD = Evidence(
-    scenario(Script("one", 101, (("selftest_effect",),), word="approve")),
-    Journal(steps=(CALL,), approvals=(USED,)),
+    scenario(Script("one", 101, (("selftest_effect",),), decision="approve")),
+    JournalRows(steps=(CALL,), approvals=(USED,)),
     (EFFECT,),
-    (Death(Journal(steps=(CALL,), approvals=(USED,)), 0),),
+    (Death(JournalRows(steps=(CALL,), approvals=(USED,)), 0),),
 )
 
 
@@ -55,11 +55,11 @@ def with_runs(*runs: RunRow) -> Evidence:
     return replace(TASK, journal=replace(TASK.journal, runs=runs))
 
 
-def with_word(word: str, step: StepRow, approval: str, *events: LedgerEvent) -> Evidence:
+def with_decision(decision: str, step: StepRow, approval: str, *events: LedgerEvent) -> Evidence:
     """The call with another answer, end and approval."""
     rows = (replace(USED, state=approval),) if approval else ()
-    script = Script("one", 101, (("selftest_effect",),), word=word)
-    return Evidence(scenario(script), Journal(steps=(step,), approvals=rows), events)
+    script = Script("one", 101, (("selftest_effect",),), decision=decision)
+    return Evidence(scenario(script), JournalRows(steps=(step,), approvals=rows), events)
 
 
 def test_instants_are_read_as_they_were_written() -> None:
@@ -76,7 +76,7 @@ def test_what_was_fired_and_allowed_as_it_should_is_no_violation() -> None:
     assert list(fired(TASK)) == []
     assert list(allowed(WORD)) == []
     failed = replace(CALL, state="failed")
-    assert list(allowed(with_word("deny", failed, "denied"))) == []
+    assert list(allowed(with_decision("deny", failed, "denied"))) == []
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_instants_that_come_while_a_run_goes_on_may_all_be_skipped() -> None:
 @pytest.mark.parametrize(
     "evidence",
     [
-        with_word("approve", CALL, "granted", EFFECT),
-        with_word("approve", CALL, "", EFFECT),
-        with_word("approve", replace(CALL, state="failed"), "used"),
-        with_word("deny", replace(CALL, state="failed"), "denied", EFFECT),
-        with_word("deny", replace(CALL, state="failed"), "used"),
+        with_decision("approve", CALL, "granted", EFFECT),
+        with_decision("approve", CALL, "", EFFECT),
+        with_decision("approve", replace(CALL, state="failed"), "used"),
+        with_decision("deny", replace(CALL, state="failed"), "denied", EFFECT),
+        with_decision("deny", replace(CALL, state="failed"), "used"),
         replace(WORD, journal=replace(WORD.journal, approvals=(replace(USED, state="granted"),))),
     ],
     ids=["not used", "never asked", "refused", "ran although denied", "no denial", "given back"],
 )
-def test_call_without_its_word_is_named(evidence: Evidence) -> None:
+def test_call_without_its_approval_is_named(evidence: Evidence) -> None:
     """What ran has used its approval, and a used one never comes back."""
     assert list(allowed(evidence)) != []

@@ -7,9 +7,9 @@ import pytest
 from orchestrator.selftest.evidence import (
     Death,
     Evidence,
-    Inbox,
-    Journal,
-    Out,
+    JournalRows,
+    MessageRow,
+    ReplyRow,
     StepRow,
     TurnRow,
     marks_of,
@@ -21,15 +21,15 @@ from orchestrator.selftest.scenario import Script, scenario
 SAID = LedgerEvent("said", "one", 7, 101)
 SHOWN = LedgerEvent("shown", "one#1 done", 3, 101)
 EFFECT = LedgerEvent("effect", "one.0.effect", at=20)
-INBOX = Inbox(1, 7, "101", "one", "done", "t", 0)
+INBOX = MessageRow(1, 7, "101", "one", "done", "t", 0)
 TURN = TurnRow(1, "t", "k", "closed", 1, "done")
 MODEL = StepRow("t", 1, "model", "m", "pure", None, None, "done", "{}", "{}", 1, None, 10)
 CALL = StepRow(
     "t", 2, "tool", "effect", "non_idempotent", '{"name":"one.0.effect"}', "t:2", "done", "{}",
     None, 1, 15, 30,
 )  # fmt: skip
-OUT = Out(1, "t", "101", "edit", "one#1 done", 1, "delivered")
-JOURNAL = Journal((INBOX,), (TURN,), (MODEL, CALL), (OUT,), offset=8, epoch=1)
+OUT = ReplyRow(1, "t", "101", "edit", "one#1 done", 1, "delivered")
+JOURNAL = JournalRows((INBOX,), (TURN,), (MODEL, CALL), (OUT,), offset=8, epoch=1)
 EVENTS = (SAID, LedgerEvent("confirm", number=8), LedgerEvent("asked", "one", 0), EFFECT, SHOWN)
 WELL = Evidence(scenario(Script("one", 101, (("effect",),))), JOURNAL, EVENTS)
 UNKNOWN = replace(CALL, state="unknown", result="may or may not have happened")
