@@ -149,7 +149,7 @@ class Dispatcher(Wakeup):
         self._busy.discard(chat)
         self._left.wake()
         # A task may have waited for this one; a subagent's result may be its parent's message.
-        if chat in self._late or chat.startswith((task_runs.LANE, subagents.LANE)):
+        if chat in self._late or chat.startswith((task_runs.QUEUE, subagents.QUEUE)):
             self._late.discard(chat)
             self.wake()
 
@@ -257,4 +257,4 @@ class Dispatcher(Wakeup):
 
 def _task_agent(chat: str) -> tuple[str, bool]:
     """Return the agent of a task's queue, and whether the queue is a task's."""
-    return chat.removeprefix(task_runs.LANE).partition("/")[0], chat.startswith(task_runs.LANE)
+    return chat.removeprefix(task_runs.QUEUE).partition("/")[0], chat.startswith(task_runs.QUEUE)

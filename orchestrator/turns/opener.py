@@ -71,7 +71,7 @@ class TurnOpener:
         if agent_id is None:
             reason = UNBOUND if row.target is None else UNKNOWN.format(agent=row.target)
             log.warning("message_refused", chat=chat, reason=reason)
-            answered = row.private and not row.ours
+            answered = row.private and not row.internal
             inbox.refuse(db, row, reason, chat_texts.NO_AGENT if answered else None, now)
             return row
         pause = self._guard.admits(db, agent_id, row)
@@ -112,7 +112,7 @@ class TurnOpener:
     def wants_interrupt(self, db: apsw.Connection, chat: str) -> bool:
         """Return whether the chat's next message should end the turn that is open."""
         row = inbox.oldest_new(db, chat)
-        if row is None or row.ours or row.kind == inbox.REQUEST:
+        if row is None or row.internal or row.kind == inbox.REQUEST:
             return False
         agent_id = routing.agent_for(db, self._inputs.agents(), row)
         definition = None if agent_id is None else self._inputs.agents().agent(agent_id)

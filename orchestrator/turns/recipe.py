@@ -122,7 +122,7 @@ class Recipe:
         address = origin.address()
         late = outbox.pop_unconfirmed(db, address.chat_key, now)
         text = chat_texts.compose(result.text, late, subagents.unconfirmed(db, turn.id))
-        reply_to = None if address.private or origin.ours else origin.message_id
+        reply_to = None if address.private or origin.internal else origin.message_id
         texts = delivery.split(address.channel, text)
         texts = texts or delivery.split(address.channel, chat_texts.NOTHING)
         parts = [Part(part, reply_to=reply_to) for part in texts]

@@ -197,8 +197,8 @@ MUTANTS = (
         "the key of a call changes with the process",
         "double effect (6)",
         "tools/mcp/mcp_tools.py",
-        "{**given, KEY: key}",
-        "{**given, KEY: f\"{key} {__import__('os').getpid()}\"}",
+        "{**arguments, KEY: key}",
+        "{**arguments, KEY: f\"{key} {__import__('os').getpid()}\"}",
         ("supervisor@effect:after#1",),
         ONE_KEYED,
     ),
@@ -206,7 +206,7 @@ MUTANTS = (
         "a subagent that works is begun once more by the next process",
         "double effect (6)",
         "tools/builtin/spawn_subagent.py",
-        "    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)\n",
+        "    return subagent_outcome(db, call) if begun(db, call) else _spawn(db, context, call)\n",
         "    run = subagents.of_call(db, call.turn_id, call.seq)\n"
         "    if run is not None and not run.ended:\n"
         "        from dataclasses import replace\n"
@@ -216,11 +216,11 @@ MUTANTS = (
         "        work = internal_messages.InternalMessage(\n"
         "            inbox.SUBAGENT, name, name, context.agent_id, 'two'\n"
         "        )\n"
-        "        lane = subagents.LANE + name\n"
-        "        row = internal_messages.post(db, context.address, work, context.now, lane)\n"
+        "        queue = subagents.QUEUE + name\n"
+        "        row = internal_messages.post(db, context.address, work, context.now, queue)\n"
         "        change = 'SET subagent_id = ?, inbox_id = ? WHERE inbox_id = ?'\n"
         "        db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n"
-        "    return outcome_of(db, call) if begun(db, call) else _spawn(db, context, call)\n",
+        "    return subagent_outcome(db, call) if begun(db, call) else _spawn(db, context, call)\n",
         ("supervisor@finish:after#1",) * 4,  # its work may be done before it is looked for
         ONE_SUBAGENT,
         hangs=True,

@@ -104,8 +104,8 @@ class Life:
             attachments.fetched(self.db, item, PNG + self.mark.encode(), 2)
         return turn
 
-    def _admitted(self, lane: str, number: str, recipe: str = "interactive") -> Turn:
-        row = inbox.oldest_new(self.db, lane)
+    def _admitted(self, queue: str, number: str, recipe: str = "interactive") -> Turn:
+        row = inbox.oldest_new(self.db, queue)
         assert row is not None
         admission = TurnAdmission(f"turn-{self.mark}-{number}", self.agent, 1, 15, "1", recipe)
         turn = turns.admit(self.db, row, admission, 2)
@@ -176,7 +176,7 @@ class Life:
         steps.intend(self.db, turn.id, seq, 1, 6)
         name = subagents.create(self.db, made, self.agent, Spec(), 6)
         subagents.begin(self.db, made, name, self.address, self.mark, 6, wait=True)
-        work = self._admitted(subagents.LANE + name, "work", "subagent")
+        work = self._admitted(subagents.QUEUE + name, "work", "subagent")
         self._end(work)
         subagents.end(self.db, work.id, self.mark, 7, failed=False)
         result = ToolResult(call_id="s", name="spawn_subagent", content=self.mark)
@@ -210,7 +210,7 @@ class Life:
         task = tasks.add(self.db, self.agent, spec, 8)
         assert task_runs.fire(self.db, task.id, 9)
         tasks.disable(self.db, task.id, 9)
-        self._end(self._admitted(f"{task_runs.LANE}{self.agent}/{task.id}", "task", "task"))
+        self._end(self._admitted(f"{task_runs.QUEUE}{self.agent}/{task.id}", "task", "task"))
         task_runs.settle(self.db, 10)
 
     def _dead(self) -> None:
@@ -221,8 +221,8 @@ class Life:
         body = api_requests.Body(messages=(UserMessage(content=self.mark),))
         new = NewRequest(f"req-{self.mark}", self.agent, body, "digest", self.mark)
         api_requests.receive(self.db, new, 9)
-        lane = inbox.chat_key("api", "local", new.id, None)
-        self._end(self._admitted(lane, "request"))
+        queue = inbox.chat_key("api", "local", new.id, None)
+        self._end(self._admitted(queue, "request"))
 
     def _paused(self) -> None:
         pauses.begin(self.db, self.agent, "operator", "enough", "operator", 9)

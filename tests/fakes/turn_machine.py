@@ -64,7 +64,7 @@ class TurnMachine(RuleBasedStateMachine):
         self.start()
         for number, chat in enumerate(CHATS):  # so that there is something to go wrong at once
             self.a_message_comes(chat, "new")
-            self.a_lane_admits(0)
+            self.a_chat_admits(0)
             self.a_model_answers(number, [*reversed(TOOLS[number:])], wrong=False)
 
     def teardown(self) -> None:
@@ -73,7 +73,7 @@ class TurnMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def start(self) -> None:
-        """T0, and what every lane does first."""
+        """T0, and what every chat queue does first."""
         self.running: dict[tuple[str, int], Call] = {}  # calls that this process has dispatched
         self.busy: set[int] = set()  # outbox rows in its hands
         with job(self.db):
@@ -124,7 +124,7 @@ class TurnMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: recent.counts(self.db)["new"] > 0)
     @rule(number=chance)
-    def a_lane_admits(self, number: int) -> None:
+    def a_chat_admits(self, number: int) -> None:
         """T2."""
         new = [inbox.oldest_new(self.db, chat) for chat in inbox.chats_with_work(self.db)]
         found = [row for row in new if row is not None]

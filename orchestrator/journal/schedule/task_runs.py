@@ -19,7 +19,7 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide
 from orchestrator.schedules.times import MINUTE, following, passed, realigned
 
-LANE = "task/"  # begins the name of a task's queue: runs wait for each other, and no chat for them
+QUEUE = "task/"  # begins the name of a task's queue: runs wait for each other, no chat for them
 SUCCESS = frozenset({"done", "max_steps", "max_tokens", "length"})  # stop reasons with an outcome
 TOO_MANY = "no daemon was running; later instants were missed too, too many to list"
 
@@ -114,7 +114,7 @@ def _start(db: apsw.Connection, task: Task, at: int, now: int) -> None:
         return
     name = f"{task.id}@{at}"
     message = InternalMessage(inbox.TASK, name, task.name, task.agent_id, task.spec.instructions)
-    queue = f"{LANE}{task.agent_id}/{task.id}"
+    queue = f"{QUEUE}{task.agent_id}/{task.id}"
     row = internal_messages.post(db, _address(db, task), message, now, queue)
     db.execute(
         "INSERT INTO task_run(task_id, scheduled_at, state, inbox_id, created_at)"

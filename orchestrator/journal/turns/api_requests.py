@@ -28,7 +28,7 @@ from thinker.protocol.messages import (
 from thinker.protocol.methods import RequestOptions, StopReason, TurnResult
 
 CHANNEL = "api"
-LANE = "api/"  # begins the name of a conversation's queue
+QUEUE = "api/"  # begins the name of a conversation's queue
 HANDED_BACK = "handed back to the client"  # stored as the result of a call that the client runs
 COLUMNS = "request.id, previous_id, body, outcome, target, turn_id"
 JOINED = "request JOIN inbox ON inbox.id = inbox_id"
@@ -181,7 +181,7 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
         " ORDER BY inbox_id DESC LIMIT 1",
         (new.conversation, new.agent_id),
     ).get
-    queue = f"{LANE}{new.agent_id}/{new.conversation}"
+    queue = f"{QUEUE}{new.agent_id}/{new.conversation}"
     return (None if before is None else str(before)), queue
 
 

@@ -83,7 +83,7 @@ def _cancel_work(
     """Cancel runs of subagents and return the turns that were ended."""
     ended = []
     for run in runs:
-        ended.append(cancel(db, run.lane, reason, now))
+        ended.append(cancel(db, run.queue, reason, now))
         db.execute(  # a run that no turn has begun
             "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
             " WHERE id = ? AND state = 'new'",

@@ -75,7 +75,7 @@ class InboxRow:
     kind: str
 
     @property
-    def ours(self) -> bool:
+    def internal(self) -> bool:
         """Whether the daemon wrote the message."""
         return self.kind in INTERNAL
 

@@ -17,7 +17,7 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from thinker.protocol.messages import Frozen
 
-LANE = "subagent/"  # begins the name of a subagent's queue
+QUEUE = "subagent/"  # begins the name of a subagent's queue
 MOST = 5  # runs of an agent at once
 OPEN = "inbox.state IN('new','claimed')"
 RETURNED = "Subagent (reference: {id}) has returned the following result:\n\n{result}"
@@ -79,9 +79,9 @@ class SubagentRun:
         return self.state not in ("new", "claimed")
 
     @property
-    def lane(self) -> str:
+    def queue(self) -> str:
         """The subagent's queue."""
-        return LANE + self.subagent_id
+        return QUEUE + self.subagent_id
 
 
 def create(
@@ -118,7 +118,7 @@ def begin(
         agent_id=str(agent_id),
         text=task,
     )
-    row = internal_messages.post(db, address, message, now, queue=LANE + subagent_id)
+    row = internal_messages.post(db, address, message, now, queue=QUEUE + subagent_id)
     db.execute(
         "INSERT INTO subagent_run(turn_id, seq, subagent_id, inbox_id, wait) VALUES(?,?,?,?,?)",
         (call.turn_id, call.seq, subagent_id, row, wait),

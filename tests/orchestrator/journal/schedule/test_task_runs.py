@@ -65,10 +65,10 @@ def fire(db: apsw.Connection, now: int) -> list[int]:
 def end(db: apsw.Connection, now: int, error: str | None = None, epoch: int = 1) -> str:
     """The turn of the run that waits, to its end; its id."""
     with job(db):
-        (lane,) = inbox.chats_with_work(db)
-        turn = turns.open_in(db, lane)
+        (queue,) = inbox.chats_with_work(db)
+        turn = turns.open_in(db, queue)
         if turn is None:
-            row = inbox.oldest_new(db, lane)
+            row = inbox.oldest_new(db, queue)
             assert row is not None
             admission = TurnAdmission(f"turn-{now}", "work", epoch, 15, "1", "proactive")
             turn = turns.admit(db, row, admission, now)
@@ -86,7 +86,7 @@ def end(db: apsw.Connection, now: int, error: str | None = None, epoch: int = 1)
 
 
 def test_firing_is_one_inbox_row_and_the_next_instant(db: apsw.Connection) -> None:
-    """In its own lane, for its own agent, with the notify chat as its address."""
+    """In its own queue, for its own agent, with the notify chat as its address."""
     task = daily(db)
     assert task.next_at == task_runs.next_due(db) == MORNING
     assert fire(db, MORNING - 1) == []

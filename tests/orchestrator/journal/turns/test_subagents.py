@@ -48,7 +48,7 @@ def begun(db: apsw.Connection, *, wait: bool = True, turn: str = "t1") -> Call:
 
 def admitted(db: apsw.Connection, call: Call, turn_id: str = "s1") -> Turn:
     """T2 of the work of a call."""
-    row = inbox.oldest_new(db, run(db, call).lane)
+    row = inbox.oldest_new(db, run(db, call).queue)
     assert row is not None
     with job(db):
         turn = turns.admit(db, row, TurnAdmission(turn_id, "work", 1, 5, "1", "subagent"), NOW)
@@ -75,10 +75,10 @@ def test_work_is_in_a_line_of_its_own_and_goes_to_its_chat(db: apsw.Connection) 
     call = begun(db)
     work = run(db, call)
     assert work.subagent_id == "work-sub-t1-2"
-    assert inbox.chats_with_work(db) == {"telegram/1/7/": False, work.lane: True}
+    assert inbox.chats_with_work(db) == {"telegram/1/7/": False, work.queue: True}
     turn = admitted(db, call)
     origin = turns.origin(db, turn.id)
-    assert (origin.text, origin.ours) == ("count", True)
+    assert (origin.text, origin.internal) == ("count", True)
     assert origin.address().chat_key == "telegram/1/7/"
     assert not run(db, call).ended
     assert subagents.open_count(db, "work") == 1
@@ -121,7 +121,7 @@ def test_result_of_other_work_is_a_message_in_its_chat(
     replied(db, admitted(db, call), failed=failed)
     row = inbox.oldest_new(db, "telegram/1/7/")
     assert row is not None
-    assert (row.kind, row.target, row.ours) == (inbox.RESULT, "work", True)
+    assert (row.kind, row.target, row.internal) == (inbox.RESULT, "work", True)
     assert row.text == f"Subagent (reference: work-sub-t1-2) has {words}:\n\n42"
 
 

@@ -74,7 +74,7 @@ def test_messages_of_a_chat_are_admitted_in_order_one_at_a_time(db: apsw.Connect
 
 
 async def test_only_one_of_many_concurrent_admissions_wins(tmp_path: Path) -> None:
-    """Eight lanes for one chat: one turn, one claimed message."""
+    """Eight queues of one chat: one turn, one claimed message."""
     store = Store(tmp_path / "journal.db")
 
     def admit(db: apsw.Connection, number: int) -> Turn | None:
