@@ -39,7 +39,7 @@ from pydantic import TypeAdapter
 from thinker import history
 from thinker.errors import FatalModelError
 from thinker.loop import LoopHost
-from thinker.models.base import Model, ModelRequest, ModelResponse
+from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.protocol.messages import (
     AssistantMessage,
     LayerRecord,
@@ -180,17 +180,12 @@ class Hooks:
                 yield hook, function
 
 
-class HookedModel:
+class HookedModel(ModelWrapper):
     """A model whose requests and answers pass through the hooks."""
 
     def __init__(self, model: Model, hooks: Hooks) -> None:
-        self._model = model
+        super().__init__(model)
         self._hooks = hooks
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the model with the filtered request; filter its answer."""
@@ -199,10 +194,6 @@ class HookedModel:
             request = replace(request, on_text=None)
         response = await self._model.complete(request)
         return replace(response, message=await self._hooks.answer(response.message))
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
 
 
 class HookedHost:

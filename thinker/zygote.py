@@ -58,18 +58,23 @@ class PreforkedWorker:
     socket: socket.socket
     warm: bool
 
-    def assign(self, descriptors: list[int]) -> None:
-        """Make it a worker; a warm one must confirm, which shows that it is alive and running.
+    def assign(self, descriptors: list[int]) -> int:
+        """Make it a worker and return its pid; a warm one must confirm that it runs.
 
         Raises:
-            OSError: the process was killed or is stopped.
+            OSError: it was killed or is stopped; now it is dropped.
         """
-        with self.socket:
-            socket.send_fds(self.socket, [b"."], descriptors)
-            if self.warm:
-                self.socket.settimeout(PATIENCE)
-                if not self.socket.recv(1):
-                    raise ConnectionResetError
+        try:
+            with self.socket:
+                socket.send_fds(self.socket, [b"."], descriptors)
+                if self.warm:
+                    self.socket.settimeout(PATIENCE)
+                    if not self.socket.recv(1):
+                        raise ConnectionResetError
+        except OSError:
+            self.drop()
+            raise
+        return self.pid
 
     def drop(self) -> None:
         """Kill it, if it still runs, and reap it."""
@@ -136,16 +141,8 @@ class Zygote:
         preforked, self._preforked = self._preforked, None
         if preforked is not None:
             with suppress(OSError):
-                return self._assign(preforked, descriptors)
-        return self._assign(self._prefork(warm=False), descriptors)
-
-    def _assign(self, worker: PreforkedWorker, descriptors: list[int]) -> int:
-        try:
-            worker.assign(descriptors)
-        except OSError:
-            worker.drop()
-            raise
-        return worker.pid
+                return preforked.assign(descriptors)
+        return self._prefork(warm=False).assign(descriptors)
 
     def _prefork_next(self) -> None:
         """Prefork a worker; if the system refuses, the next fork request reports it."""

@@ -8,7 +8,7 @@ import orjson
 from pydantic import BaseModel, JsonValue
 
 from thinker.models.base import ModelResponse
-from thinker.models.call_arguments import tool_call, unique_ids
+from thinker.models.call_arguments import OpenCall, finished_calls
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 
@@ -72,15 +72,6 @@ class _Kind(BaseModel):
 
 
 @dataclass
-class _OpenCall:
-    """A tool call that is still being streamed."""
-
-    id: str
-    name: str
-    arguments: TextBuffer = field(default_factory=TextBuffer)
-
-
-@dataclass
 class AnthropicAnswer:
     """Collects one answer of ``provider/model``."""
 
@@ -89,7 +80,7 @@ class AnthropicAnswer:
     finished: bool = False
     _text: TextBuffer = field(default_factory=TextBuffer)
     _thinking: TextBuffer = field(default_factory=TextBuffer)
-    _calls: dict[int, _OpenCall] = field(default_factory=dict)
+    _calls: dict[int, OpenCall] = field(default_factory=dict)
     _stop: str = ""
     _id: str = ""
     _counts: dict[str, int] = field(default_factory=dict)
@@ -143,7 +134,7 @@ class AnthropicAnswer:
         self._text.add(block.text)
         self._thinking.add(block.thinking)
         if block.type == "tool_use":
-            call = self._calls[index] = _OpenCall(block.id, block.name)
+            call = self._calls[index] = OpenCall(index, block.id, block.name)
             if block.input:
                 call.arguments.add(orjson.dumps(block.input).decode())
 
@@ -153,15 +144,10 @@ class AnthropicAnswer:
     def response(self, request_id: str) -> ModelResponse:
         """Return the answer so far."""
         finish = FINISH.get(self._stop, "done")
-        calls = [call for _, call in sorted(self._calls.items())]
-        ids = unique_ids([call.id for call in calls])
         return ModelResponse(
             message=AssistantMessage(
                 content=self.text,
-                tool_calls=tuple(
-                    tool_call(call_id, call.name, call.arguments.text, whole=finish != "length")
-                    for call_id, call in zip(ids, calls, strict=True)
-                ),
+                tool_calls=finished_calls(self._calls.values(), whole=finish != "length"),
                 reasoning=self._thinking.text or None,
             ),
             usage=self._usage(),

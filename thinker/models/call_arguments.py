@@ -1,11 +1,33 @@
 """Turn the tool-call arguments and ids that models write into valid ones."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 import orjson
 
 from thinker.jsontext import repaired
+from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import JsonObject, ToolCall, too_deep
+
+
+@dataclass
+class OpenCall:
+    """A tool call that is still being streamed; ``index`` is its position in the answer."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: TextBuffer = field(default_factory=TextBuffer)
+
+
+def finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[ToolCall, ...]:
+    """Return the calls in order, with distinct ids; see `tool_call` for ``whole``."""
+    ordered = sorted(calls, key=lambda call: call.index)
+    ids = unique_ids(call.id for call in ordered)
+    return tuple(
+        tool_call(call_id, call.name, call.arguments.text, whole=whole)
+        for call_id, call in zip(ids, ordered, strict=True)
+    )
 
 
 def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> ToolCall:

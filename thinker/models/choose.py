@@ -49,7 +49,8 @@ def choose(
     alone = len({provider for provider, _ in references}) == 1
     models = []
     for provider, name in references:
-        model = _seeing(settings, environ, provider, name, transport)
+        plain = _model(settings, environ, provider, name, transport)
+        model = VisionFilter(plain, sees=sees(name, settings.vision))
         models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
     return Fallback(models)
 
@@ -108,18 +109,6 @@ def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
     if slash and provider in PROVIDERS:
         return provider, model
     return settings.llm_provider, entry
-
-
-def _seeing(
-    settings: ThinkerSettings,
-    environ: Mapping[str, str],
-    provider: str,
-    model: str,
-    transport: HttpTransport | None,
-) -> Model:
-    """Build one model with its vision filter."""
-    found = _model(settings, environ, provider, model, transport)
-    return VisionFilter(found, sees=sees(model, settings.vision))
 
 
 def _model(

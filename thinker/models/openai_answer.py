@@ -7,7 +7,7 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
-from thinker.models.call_arguments import tool_call, unique_ids
+from thinker.models.call_arguments import OpenCall, finished_calls
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import AssistantMessage, Usage
 
@@ -78,16 +78,6 @@ class _Completion(_Lenient):
 
 
 @dataclass
-class _OpenCall:
-    """A tool call that is still being streamed; ``index`` is its position."""
-
-    index: int
-    id: str = ""
-    name: str = ""
-    arguments: TextBuffer = field(default_factory=TextBuffer)
-
-
-@dataclass
 class OpenAIAnswer:
     """Collects one answer of ``provider/model``."""
 
@@ -100,7 +90,7 @@ class OpenAIAnswer:
     _finish: str = ""
     _id: str = ""
     _usage: Usage = field(default_factory=Usage)
-    _calls: list[_OpenCall] = field(default_factory=list)
+    _calls: list[OpenCall] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -143,13 +133,13 @@ class OpenAIAnswer:
         function = part.function or _Function()
         call = None if new else self._continued(part, function)
         if call is None:
-            call = _OpenCall(len(self._calls) if part.index is None else part.index)
+            call = OpenCall(len(self._calls) if part.index is None else part.index)
             self._calls.append(call)
         call.id = call.id or part.id or ""
         call.name = call.name or function.name or ""
         call.arguments.add(function.arguments)
 
-    def _continued(self, part: _Call, function: _Function) -> _OpenCall | None:
+    def _continued(self, part: _Call, function: _Function) -> OpenCall | None:
         """Return the call that a streamed part continues; None if it starts one.
 
         Some servers send no index and some send index 0 for every call; a new id together with a
@@ -164,17 +154,13 @@ class OpenAIAnswer:
 
     def response(self, request_id: str) -> ModelResponse:
         """Return the answer so far, its calls in the provider's order."""
-        calls = sorted((call for call in self._calls if call.name), key=lambda call: call.index)
-        ids = unique_ids([call.id for call in calls])
+        calls = [call for call in self._calls if call.name]
         cut = self._finish == "length"
         refused = self._finish == "content_filter" or bool(self._refusal.text)
         return ModelResponse(
             message=AssistantMessage(
                 content=self.text or self._refusal.text,
-                tool_calls=tuple(
-                    tool_call(call_id, call.name, call.arguments.text, whole=not cut)
-                    for call_id, call in zip(ids, calls, strict=True)
-                ),
+                tool_calls=finished_calls(calls, whole=not cut),
                 reasoning=self._reasoning.text or None,
             ),
             usage=self._usage,
@@ -184,13 +170,13 @@ class OpenAIAnswer:
         )
 
 
-def _belongs(part: _Call, call: _OpenCall) -> bool:
+def _belongs(part: _Call, call: OpenCall) -> bool:
     if part.index is not None:
         return call.index == part.index
     return not part.id or call.id == part.id
 
 
-def _is_another(part: _Call, call: _OpenCall) -> bool:
+def _is_another(part: _Call, call: OpenCall) -> bool:
     """Return whether a part with a name cannot continue ``call``."""
     if part.id:
         return bool(call.id) and part.id != call.id
