@@ -1,4 +1,4 @@
-"""The bundled roles: coordinator, planner, executor, specialist (seed 004)."""
+"""The bundled roles: coordinator, planner, executor, specialist."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ ROLES = ("coordinator", "planner", "executor", "specialist")
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_role_is_a_layered_definition_without_a_fault(role: str) -> None:
-    """It names nothing that does not come along."""
+def test_role_is_a_valid_layered_definition(role: str) -> None:
+    """It names only bundled prompts."""
     files = scan((FOLDER,))
     definition = files[role].definition
     assert definition is not None
@@ -27,7 +27,7 @@ def test_role_is_a_layered_definition_without_a_fault(role: str) -> None:
 
 
 def test_coordinator_has_the_other_three_as_tools() -> None:
-    """Each is told the one input that it requires."""
+    """Each gets the argument that it requires."""
     files = scan((FOLDER,))
     coordinator = files["coordinator"].definition
     assert coordinator is not None

@@ -1,4 +1,4 @@
-"""Cases with known answers, through the product; deviations.md says where we answer otherwise."""
+"""The product gives every known answer, or a deviation that deviations.md explains."""
 
 import json
 import subprocess
@@ -16,18 +16,18 @@ SCRIPT = Path(__file__).parent.parent / "scripts" / "vectors"
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_case_is_answered_as_expected_or_as_deviations_explain(case: Case) -> None:
-    """A failure shows the difference."""
+    """The failure message shows the difference."""
     outcome = judge(case, listed())
     assert outcome.verdict in {"passed", "deviation"}, outcome.why
 
 
-def test_every_area_of_the_runtime_is_run() -> None:
-    """None is left out because nobody wrote its adapter."""
+def test_every_area_of_the_runtime_has_an_adapter() -> None:
+    """No case of the runtime's vectors is left out."""
     assert {case.area for case in load(PUBLIC)} <= AREAS.keys()
 
 
 def test_every_deviation_is_a_known_rule_or_case() -> None:
-    """And every rule stands in the table with its reason, or it explains nothing."""
+    """And every rule is in the table with its reason."""
     cases = {(case.area, case.name) for case in CASES}
     rules = {(area, rule) for area, value in AREAS.items() for rule in value.rules}
     rows = listed() - {("area", "rule or case"), ("---", "---"), ("*", "defect")}
@@ -35,15 +35,15 @@ def test_every_deviation_is_a_known_rule_or_case() -> None:
     assert rules <= rows
 
 
-def test_deviation_explains_nothing_when_the_table_does_not_name_it() -> None:
-    """The table decides, not the code."""
+def test_deviation_counts_only_if_the_table_names_it() -> None:
+    """Without the table every deviation is a failure."""
     explained = [case for case in CASES if judge(case, listed()).verdict == "deviation"]
     assert explained
     assert {judge(case, frozenset()).verdict for case in explained} == {"failed"}
 
 
-def test_wrong_answer_in_every_area_is_noticed() -> None:
-    """No comparison is so lenient that it takes anything."""
+def test_wrong_answer_fails_in_every_area() -> None:
+    """No comparison accepts every answer."""
     for name in AREAS:
         case = next(case for case in CASES if case.area == name and case.expected)
         wrong = Case(case.area, "wrong", case.given, _spoiled(case.expected), case.entry)
@@ -51,7 +51,7 @@ def test_wrong_answer_in_every_area_is_noticed() -> None:
 
 
 def _spoiled(expected: object) -> object:
-    """Another answer of the same kind."""
+    """Return another answer of the same type."""
     if isinstance(expected, bool):
         return not expected
     if isinstance(expected, str):
@@ -67,7 +67,7 @@ def _spoiled(expected: object) -> object:
 
 
 def test_script_counts_and_names_what_fails(tmp_path: Path) -> None:
-    """An unknown area and a wrong answer fail; the last line is the sum."""
+    """Unknown areas and wrong answers fail; the last line is the total."""
     cases = [
         {"area": "$header", "name": "about"},
         {"area": "tool_policy", "name": "right", "input": POLICY, "expected": True},

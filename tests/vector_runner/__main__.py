@@ -1,4 +1,4 @@
-"""``scripts/vectors FILE…``: runs cases through the product and says which fail."""
+"""Run ``scripts/vectors FILE…``: check cases against the product and report failures."""
 
 import sys
 from collections import Counter
@@ -10,12 +10,12 @@ from vector_runner.outcome import judge, listed
 
 
 def say(line: str) -> None:
-    """One line of output."""
+    """Print a line."""
     sys.stdout.write(f"{line}\n")
 
 
 def main(files: Sequence[str]) -> int:
-    """The exit code: 0 when nothing failed, 1 when something did, 2 when no file was named."""
+    """Return the exit code: 0 without failures, 1 with failures, 2 without files."""
     if not files:
         sys.stderr.write("usage: scripts/vectors FILE…\n")
         return 2

@@ -1,4 +1,4 @@
-"""The areas of what models answer (seed 001), with the quirks of the release they come from."""
+"""The areas of models' answers, run with the rules of Agently 4.0.7."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from thinker.answers.snapshots import Change, Snapshots
 
 
 def _parsed(given: dict[str, Any]) -> dict[str, Any]:
-    """The release has no word for a mended end: ``repaired`` means other mending, of which none."""
+    """In the vectors ``repaired`` means repaired syntax; a truncated end does not count."""
     answer = parse(given["text"], tuple(decoded(given["schema"])), "4.0.7")
     return {
         "located": answer.located,

@@ -1,4 +1,4 @@
-"""How the cases of one area are run through the product."""
+"""An area of vectors: how its cases run through the product."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -11,16 +11,16 @@ Rule = Callable[[Case, Any], bool]
 
 
 def as_it_is(value: Any) -> Any:
-    """An expected value that needs no translation."""
+    """Return an expected value unchanged."""
     return value
 
 
 @dataclass(frozen=True)
 class Area:
-    """``run`` makes our answer of a case's input, ``read`` our form of its expected answer.
+    """``run`` computes the product's answer, ``read`` converts the expected answer to its form.
 
-    ``rules`` are the deviations that deviations.md lists for the area, by name: each tells whether
-    it alone explains why our answer to a case is another one.
+    ``rules`` are the area's deviations in deviations.md, by name: each returns whether it alone
+    explains a different answer.
     """
 
     run: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""Every area whose cases can be run; a new one is added here."""
+"""All areas of vectors; add new ones here."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Reads files of cases with known answers: a list of entries with area, name, input, expected."""
+"""Read files of cases: lists of entries with area, name, input and expected answer."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from typing import Any
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 PUBLIC = VECTORS / "agent_runtime.json"
-NO_CASES = ("$header", "fixture")  # areas of entries that describe the file or lend it values
+NO_CASES = ("$header", "fixture")  # entries that describe the file or hold shared values
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case; ``entry`` is the whole of it, for areas with fields of their own."""
+    """A case; ``entry`` is the whole entry, for areas with more fields."""
 
     area: str
     name: str
@@ -23,23 +23,29 @@ class Case:
     entry: Mapping[str, Any] = field(repr=False)
 
     def __str__(self) -> str:
-        """How it is named in output and in deviations.md."""
+        """Return the name in the output and in deviations.md."""
         return f"{self.area}/{self.name}"
 
 
 def load(path: Path) -> list[Case]:
-    """The cases of a file; a fixture that an input names stands in its place.
+    """Return the cases of a file, with fixtures in the place of their names.
 
     Raises:
-        ValueError: the file has another shape.
+        ValueError: The file is not a list of cases.
     """
     entries = json.loads(path.read_text("utf-8"))
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError(f"{path}: not a list of cases")
-    lent = _fixtures(PUBLIC) | _own_fixtures(entries)
+    fixtures = _fixtures(PUBLIC) | _own_fixtures(entries)
     try:
         return [
-            Case(entry["area"], entry["name"], _lend(entry["input"], lent), _expected(entry), entry)
+            Case(
+                entry["area"],
+                entry["name"],
+                _with_fixtures(entry["input"], fixtures),
+                _expected(entry),
+                entry,
+            )
             for entry in entries
             if entry.get("area") not in NO_CASES
         ]
@@ -48,17 +54,17 @@ def load(path: Path) -> list[Case]:
 
 
 def _expected(entry: dict[str, Any]) -> Any:
-    """Where two releases of a reference differ, the seed describes the older one."""
+    """Prefer the older of two recorded releases; the product follows that one."""
     return entry.get("expected_seed_version", entry["expected"])
 
 
 def area(name: str) -> list[Case]:
-    """The public cases of an area."""
+    """Return the public cases of an area."""
     return [case for case in load(PUBLIC) if case.area == name]
 
 
 def fixture(name: str) -> Any:
-    """A value that the public file lends to its cases."""
+    """Return a fixture of the public file."""
     return _fixtures(PUBLIC)[name]
 
 
@@ -71,11 +77,11 @@ def _own_fixtures(entries: list[dict[str, Any]]) -> dict[str, Any]:
     return {entry["name"]: entry["expected"] for entry in entries if entry.get("area") == "fixture"}
 
 
-def _lend(given: Any, lent: Mapping[str, Any]) -> Any:
-    """``"playbooks": "seeded-17"`` means the fixture ``seeded-17 playbooks``."""
+def _with_fixtures(given: Any, fixtures: Mapping[str, Any]) -> Any:
+    """Replace names of fixtures: ``"playbooks": "seeded-17"`` is ``seeded-17 playbooks``."""
     if not isinstance(given, dict):
         return given
     return {
-        key: lent.get(f"{value} {key}", value) if isinstance(value, str) else value
+        key: fixtures.get(f"{value} {key}", value) if isinstance(value, str) else value
         for key, value in given.items()
     }

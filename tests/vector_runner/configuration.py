@@ -19,7 +19,7 @@ STRICTER = re.compile(r'unknown field|unknown agent|"agentId" must be 1 to 64')
 
 
 def _judge(given: Any) -> dict[str, Any]:
-    """What became of a file: its valid parts as JSON, and each error with its place."""
+    """Parse agents.json; return its valid parts as JSON, and each error with its place."""
     problems: tuple[Problem, ...]
     try:
         loaded = parse(json.dumps(given).encode())
@@ -34,7 +34,7 @@ def _judge(given: Any) -> dict[str, Any]:
 
 
 def _same(expected: dict[str, Any], got: dict[str, Any]) -> bool:
-    """The same verdict; the same defaults, or errors at the same places in our own words."""
+    """Return whether the verdicts are equal, and the values or the places of the errors."""
     if expected["ok"] != got["ok"]:
         return False
     if got["ok"]:
@@ -47,7 +47,7 @@ def _places(errors: list[str]) -> set[str]:
 
 
 def _holds(stated: Any, ours: Any) -> bool:
-    """Whether ``ours`` holds everything that ``stated`` does; it may hold more fields."""
+    """Return whether ``ours`` contains everything in ``stated``; it may have more fields."""
     if isinstance(stated, dict):
         return all(key in ours and _holds(stated[key], ours[key]) for key in stated)
     if isinstance(stated, list):
@@ -56,7 +56,7 @@ def _holds(stated: Any, ours: Any) -> bool:
 
 
 def _more_lenient(case: Case, got: dict[str, Any]) -> bool:
-    """Without the errors that we do not share, the verdict and the others are the same."""
+    """Without the reference's additional errors, the verdicts and other errors are equal."""
     errors = case.expected.get("errors", [])
     shared = [error for error in errors if not NOT_SHARED.search(error)]
     if shared == errors or got["ok"] == bool(shared):
@@ -65,12 +65,12 @@ def _more_lenient(case: Case, got: dict[str, Any]) -> bool:
 
 
 def _stricter(case: Case, got: dict[str, Any]) -> bool:
-    """We refuse what the reference accepts, each time for a reason that is listed."""
+    """The product refuses what the reference accepts, for a listed reason."""
     return case.expected["ok"] and all(STRICTER.search(error) for error in got["errors"])
 
 
 def _route(given: dict[str, Any]) -> list[str | None]:
-    """The recorded default agent is our explicit fallbackAgentId."""
+    """Route a message; the recorded default agent is the fallbackAgentId."""
     default = given.get("defaultAgentId")
     names = {str(binding["agentId"]) for binding in given["bindings"]}
     names |= {default} if default else set()

@@ -1,4 +1,4 @@
-"""Areas of what is said: history_repair, history_truncation, sanitize_response, parse_llm_json."""
+"""The areas history_repair, history_truncation, sanitize_response and parse_llm_json."""
 
 import re
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from thinker.protocol.messages import (
 )
 from thinker.toolcalls.leaked import clean
 
-# What the reference says instead of nothing, and what it takes out of answers besides markup.
+# The reference's text for an empty answer, and what it removes from answers besides markup.
 APOLOGY = "I apologize, but I was unable to generate a response."
 TAKEN_OUT = re.compile(r'\{\s*"(?:name|type)"\s*:.*\}|\[Action:[^\]]*\]|\[[a-z_]+\]', re.DOTALL)
 NUMBER = re.compile(r"was \d+ chars\]$")
 
 
 def to_messages(shapes: Sequence[dict[str, Any]]) -> tuple[Message, ...]:
-    """Messages in the AI-SDK shape as ours: a message of several results becomes several."""
+    """Convert messages of the AI SDK; one with several results becomes several messages."""
     messages: list[Message] = []
     for shape in shapes:
         content = shape["content"]
@@ -63,12 +63,12 @@ def _result(part: dict[str, Any]) -> ToolResult:
 
 
 def _left_open(case: Case, got: tuple[Message, ...]) -> bool:
-    """The reference left a call without its result; mended, its answer is ours."""
+    """The reference left a call without a result; repaired, its answer equals ours."""
     return repair(to_messages(case.expected)) == got
 
 
 def _came_late(case: Case, got: tuple[Message, ...]) -> bool:
-    """Where the reference has its placeholder, we found the result further on."""
+    """The product found a later result where the reference has a placeholder."""
     expected = to_messages(case.expected)
     return len(expected) == len(got) and all(
         theirs == ours
@@ -83,7 +83,7 @@ def _given(case: Case) -> tuple[Message, ...]:
 
 
 def _keeps_exchange(case: Case, got: tuple[Message, ...]) -> bool:
-    """What the reference shortened, message by message, we kept because its exchange is kept."""
+    """The product kept messages that the reference shortened inside a kept exchange."""
     whole, expected = _given(case), to_messages(case.expected)
     return len(whole) == len(expected) == len(got) and all(
         ours in (theirs, original)
@@ -92,7 +92,7 @@ def _keeps_exchange(case: Case, got: tuple[Message, ...]) -> bool:
 
 
 def _counts_otherwise(case: Case, got: tuple[Message, ...]) -> bool:
-    """The notes differ in their number alone."""
+    """The notes differ only in their numbers."""
     return [_without_number(message) for message in to_messages(case.expected)] == [
         _without_number(message) for message in got
     ]
@@ -103,13 +103,13 @@ def _without_number(message: Message) -> Message:
 
 
 def _kept_as_written(case: Case, got: str) -> bool:
-    """Without what we leave in it, our answer is the reference's."""
+    """Without the parts that the reference removes, the answers are equal."""
     taken = re.sub(r"\n{3,}", "\n\n", TAKEN_OUT.sub("", got)).strip()
     return bool((taken or APOLOGY) == case.expected)
 
 
 def _parse_json(given: str) -> Any:
-    """What was found, None when there is nothing to find."""
+    """Parse JSON; return None for text without JSON."""
     try:
         return jsontext.parse(given)
     except ValueError:
@@ -117,7 +117,7 @@ def _parse_json(given: str) -> Any:
 
 
 def _same_or_none(expected: Any, got: Any) -> bool:
-    """A refusal may be written as an error."""
+    """Compare answers; an error in the vector equals None."""
     refused = isinstance(expected, dict) and bool({"error", "throws"} & expected.keys())
     return bool(expected == got or (refused and got is None))
 

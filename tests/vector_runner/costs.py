@@ -14,7 +14,7 @@ MINUTE = 60_000
 
 
 class _Meter:
-    """What the journal keeps of an agent, for one vector: buckets since the last reset, a pause."""
+    """An agent's usage during one vector: buckets since the last reset, and a pause."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         names = {field.alias: name for name, field in CostControls.model_fields.items()}
@@ -27,7 +27,7 @@ class _Meter:
         self.pause: tuple[str, int] | None = None
 
     def apply(self, op: dict[str, Any]) -> None:
-        """One operation of a vector."""
+        """Apply an operation of a vector."""
         if "resume" in op:
             self.pause = None
             self.buckets = {} if op["resume"] else self.buckets
@@ -41,15 +41,15 @@ class _Meter:
             self.now += (op.get("thenAdvanceMin", 0) + op.get("advanceMin", 0)) * MINUTE
 
     def verdict(self) -> BudgetVerdict:
-        """What the detector sees now."""
+        """Assess the current usage."""
         return budgets.assess(self.buckets, self.now, self.controls)
 
     def state(self) -> dict[str, Any]:
-        """As the vectors write it after each operation."""
+        """Return the state in the notation of the vectors."""
         return {"paused": self.pause is not None, "reason": self.pause and self.pause[0]}
 
     def status(self) -> dict[str, Any]:
-        """As the vectors write the final state."""
+        """Return the final state in the notation of the vectors."""
         verdict, controls = self.verdict(), self.controls
         return {
             "enabled": controls.enabled,
@@ -67,7 +67,7 @@ class _Meter:
 
 
 def _run(given: dict[str, Any]) -> dict[str, Any]:
-    """After every operation, and what it would show at the end."""
+    """Return the state after every operation, and the final status."""
     meter = _Meter(given)
     after = []
     for op in given["ops"]:

@@ -1,4 +1,4 @@
-"""The areas of layered_prompt.json (seed 004), as its header says how to check them."""
+"""The areas of layered_prompt.json, checked as its header describes."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ CELL = re.compile(r"(?<!\\)\|")
 
 
 def _built(given: Any) -> LayeredPrompt:
-    """The prompt of a case; ``{"$set": […]}`` stands for a Python set."""
+    """Build the prompt of a case; ``{"$set": […]}`` is a Python set."""
     return layered_prompt(
         **{name: _with_sets(value) for name, value in {"identity": None, **given}.items()}
     )
@@ -30,7 +30,7 @@ def _with_sets(value: Any) -> Any:
 
 
 def _seen(given: Any) -> dict[str, Any]:
-    """What can be seen of a prompt, or that it was refused."""
+    """Return the text and key of a prompt, or its error."""
     try:
         prompt = _built(given)
     except (DefinitionError, TypeError) as error:  # the latter is Python's, of an unknown section
@@ -58,7 +58,7 @@ def _same(expected: dict[str, Any], got: dict[str, Any]) -> bool:
 
 
 def _holds(key: str, value: Any, got: dict[str, Any]) -> bool:
-    """Whether one statement of a case is true of what was seen."""
+    """Return whether one statement of a case is true."""
     if key == "error":
         return value == "$any" and "error" in got
     if isinstance(value, str) and value.startswith("$sha256("):
@@ -100,7 +100,7 @@ def _canonical(body: str) -> str:
 
 
 def _rows(table: str) -> list[list[str]]:
-    """The cells of a Markdown table's rows of data."""
+    """Return the cells in the data rows of a Markdown table."""
     rows = [[cell.strip() for cell in CELL.split(line)[1:-1]] for line in table.splitlines()]
     return rows[2:]
 

@@ -13,7 +13,7 @@ CARD_LIKE = re.compile(r"(?:\d[ -]?){13,19}")
 
 
 def _rank(given: dict[str, Any]) -> Any:
-    """Scores made comparable, or two kinds of hits made one order; ids are numbers with us."""
+    """Normalize scores, or rank two kinds of hits together; ids are numbers here."""
     if set(given) >= {"vector", "text"}:
         ranked = fulltext.hybrid_rank(_scores(given["vector"]), _scores(given["text"]))
         return [{"id": number, "score": score} for number, score in ranked]
@@ -25,7 +25,7 @@ def _scores(value: dict[str, float]) -> dict[int, float]:
 
 
 def _same(expected: Any, got: Any) -> bool:
-    """Scores are floating point."""
+    """Compare scores approximately."""
     if isinstance(expected, dict):
         return bool(got == pytest.approx(expected))
     return len(expected) == len(got) and all(

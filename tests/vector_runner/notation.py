@@ -1,4 +1,4 @@
-"""The notation of output_slots.json: Python types, tuples, sets and models written as JSON."""
+"""The notation of output_slots.json: Python types, tuples, sets and models as JSON."""
 
 import enum
 import typing
@@ -16,7 +16,7 @@ NAMES = {name: getattr(typing, name) for name in ("Any", "Literal", "Optional", 
 
 
 def decoded(value: Any) -> Any:
-    """The value that a case means."""
+    """Return the Python value of a case."""
     if isinstance(value, list):
         return [decoded(item) for item in value]
     if not isinstance(value, dict):
@@ -26,7 +26,7 @@ def decoded(value: Any) -> Any:
 
 
 def encoded(value: Any) -> Any:
-    """Our answer in the notation of the cases."""
+    """Return an answer in the notation of the cases."""
     if isinstance(value, BaseModel):
         value = value.model_dump(by_alias=True)
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ def _name(kind: Any) -> str:
 
 
 def _type(expression: str) -> Any:
-    # The cases are part of the repository, or a file that its owner runs.
+    # Cases come from the repository or from the user's own file.
     return eval(expression, dict(NAMES))  # noqa: S307 - see above
 
 

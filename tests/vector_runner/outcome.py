@@ -1,4 +1,4 @@
-"""Judges cases: passed, failed, or a deviation that tests/vectors/deviations.md lists."""
+"""Judge cases: passed, failed, or a deviation listed in tests/vectors/deviations.md."""
 
 import difflib
 import re
@@ -13,14 +13,14 @@ from vector_runner.areas import AREAS
 from vector_runner.cases import VECTORS, Case
 
 DEVIATIONS = VECTORS / "deviations.md"
-# Vectors with such a name record a defect of the reference, for us to avoid (annabelle.md §14).
+# Vectors with such a name record a defect of the reference.
 DEFECT = re.compile(r"defect|known gap|\bbug\b|\bLOST\b|\bnever\b")
 MAX_DIFFERENCE = 24  # lines
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case; ``why`` is the difference, or the rule that explains it."""
+    """The verdict on a case; ``why`` is the difference, or the rule that explains it."""
 
     case: Case
     verdict: Literal["passed", "failed", "deviation"]
@@ -28,21 +28,21 @@ class Outcome:
 
 
 def listed(path: Path = DEVIATIONS) -> frozenset[tuple[str, str]]:
-    """The rows of the table: area, and the name of a rule or of a case."""
+    """Return the rows of the table: area, and name of a rule or case."""
     rows = (line.split("|") for line in path.read_text("utf-8").splitlines() if line[:1] == "|")
     cells = ([cell.strip().strip("`") for cell in row[1:3]] for row in rows)
     return frozenset((area, name) for area, name in cells)
 
 
 def judge(case: Case, deviations: Collection[tuple[str, str]]) -> Outcome:
-    """Run a case through the product."""
+    """Run a case through the product and judge the answer."""
     area = AREAS.get(case.area)
     if area is None:
         return Outcome(case, "failed", f"unknown area {case.area!r}")
     try:
         expected, got = area.read(case.expected), area.run(case.given)
         same = area.same(expected, got)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other cases are run too
+    except Exception as error:  # noqa: BLE001 - any error fails only its case
         return _explained(case, deviations, [], f"{type(error).__name__}: {error}")
     if same:
         return Outcome(case, "passed")
@@ -62,7 +62,7 @@ def _explained(
 
 
 def difference(expected: Any, got: Any) -> str:
-    """Two values line by line, shortened."""
+    """Return a line diff of two values, shortened."""
     lines = difflib.unified_diff(_lines(expected), _lines(got), "expected", "got", n=2, lineterm="")
     shown = list(lines)
     more = len(shown) - MAX_DIFFERENCE

@@ -20,7 +20,7 @@ def _match(given: dict[str, Any]) -> list[str]:
 
 
 def _beyond_ascii(case: Case, got: list[str]) -> bool:
-    """Whether a letter beyond ASCII stands in the message or in a keyword that differs."""
+    """Return whether the message or a differing keyword has a letter outside ASCII."""
     differing = set(got) ^ set(case.expected)
     texts = [case.given["message"]] + [
         keyword
@@ -32,7 +32,7 @@ def _beyond_ascii(case: Case, got: list[str]) -> bool:
 
 
 def _parse(given: dict[str, Any]) -> dict[str, Any] | None:
-    """The row's id is the journal's."""
+    """Parse a playbook; ids belong to the journal."""
     playbook = parse_record(given)
     if playbook is None:
         return None
@@ -49,7 +49,7 @@ def _parse(given: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _scan(given: dict[str, Any]) -> list[dict[str, Any]]:
-    """The usable skills of a directory; every other file must be reported."""
+    """Scan a directory of skills; every invalid file must be reported."""
     with tempfile.TemporaryDirectory() as folder:
         for file, text in given["files"].items():
             path = Path(folder, file)
@@ -62,7 +62,7 @@ def _scan(given: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _shape(skill: SkillFile) -> dict[str, Any]:
-    """A skill as the vectors write it, without its numeric id (names are our ids)."""
+    """Return a skill in the notation of the vectors, without its numeric id."""
     optional = {
         "triggerConfig": skill.trigger_config,
         "maxSteps": skill.max_steps,
@@ -85,13 +85,13 @@ def _without_ids(expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _refuses_name(case: Case, got: list[dict[str, Any]]) -> bool:
-    """What is missing from our answer has a name that agentskills.io does not allow."""
+    """Every missing skill has a name that agentskills.io does not allow."""
     expected = _without_ids(case.expected)
     return got == [row for row in expected if NAME.fullmatch(row["name"])]
 
 
 def _refuses_metadata(case: Case, got: list[dict[str, Any]]) -> bool:
-    """What is missing from our answer (and was reported: see `_scan`) has metadata."""
+    """Every missing skill has metadata (`_scan` checks that it was reported)."""
     names = {row["name"] for row in got}
     missing = [row["name"] for row in case.expected if row["name"] not in names]
     return got == [row for row in _without_ids(case.expected) if row["name"] in names] and all(
@@ -100,7 +100,7 @@ def _refuses_metadata(case: Case, got: list[dict[str, Any]]) -> bool:
 
 
 def _takes_text(case: Case, got: list[dict[str, Any]]) -> bool:
-    """Only lists differ, and all of them are empty in the reference's answer."""
+    """Only lists differ, and the reference has empty ones."""
     lists = ("keywords", "requiredTools")
     expected = _without_ids(case.expected)
     emptied = [

@@ -1,4 +1,4 @@
-"""The areas of prompt_definitions.json (seed 000)."""
+"""The areas of prompt_definitions.json."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ from thinker.protocol.environments import Environments
 from thinker.protocol.messages import Image, Reasoning, UserMessage
 from thinker.toolcalls import arguments
 
-# The names that the file's header says are there.
+# The names in the header of the file.
 REGISTRY = Registry(
     prompts={"common_rules": "Rules.", "summarize_document": "Sum up."},
     models=frozenset({"conversational", "heavy"}),
@@ -48,7 +48,7 @@ SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
 
 
 def _validated(given: Any) -> dict[str, Any]:
-    """The verdict, every problem as field and rule, and what kind each tool entry is."""
+    """Return the verdict, the field and rule of every problem, and the uses of the tools."""
     problems = REGISTRY.validate(given["definition"])
     found: dict[str, Any] = {
         "ok": not problems,
@@ -68,7 +68,7 @@ def _same_verdict(expected: dict[str, Any], got: dict[str, Any]) -> bool:
 
 
 def _resolved(given: Any) -> dict[str, Any]:
-    """An entry, or a definition, with everything that was not written."""
+    """Return an entry or a definition with its defaults."""
     if "definition" in given:
         return PromptDefinition.model_validate(given["definition"]).model_dump(by_alias=True)
     use = REGISTRY.resolve(ToolEntry.model_validate(given["tool"]))
@@ -78,7 +78,7 @@ def _resolved(given: Any) -> dict[str, Any]:
 
 
 def _included(given: Any) -> dict[str, Any]:
-    """The text of a prompt with what it includes, or why there is none."""
+    """Return the text of a prompt with its includes, or the error."""
     definitions = {
         name: PromptDefinition.model_validate(value)
         for name, value in given.get("definitions", {}).items()
@@ -98,7 +98,7 @@ def _included(given: Any) -> dict[str, Any]:
 
 
 def _asked(given: Any) -> dict[str, Any]:
-    """What a model is asked in a turn with this definition, and how often."""
+    """Run a turn with this definition; return the requests that the model gets."""
     bundle = {"name": "p", "definitions": {"p": {**given["definition"], "name": "p"}}}
     made = [_response(turn) for turn in given.get("model_turns", [])]
     model, host = ScriptedModel(*made, says("done"), says("done"), says("done")), MemoryHost()
@@ -110,7 +110,7 @@ def _asked(given: Any) -> dict[str, Any]:
     return {
         "request_tools": [tool.name for tool in first.tools] if first else [],
         "request_tool_choice": first.tool_choice.mode if first else None,
-        # The answer to a call's result is asked for as well; it is no retry.
+        # The request after a call's result is not a retry.
         "model_requests": len(model.requests) - bool(host.ran),
         "final_has_tool_call": bool(host.ran),
         "error": result.error,
@@ -125,7 +125,7 @@ def _response(turn: Mapping[str, Any]) -> Any:
 
 
 def _inputs(given: Any) -> dict[str, Any]:
-    """Whether inputs are accepted, with their defaults; or the tool that a model is offered."""
+    """Validate arguments and add defaults, or return the tool as the model sees it."""
     schema = given["schema"]
     if "arguments" in given:
         whole = with_defaults(given["arguments"], schema)
@@ -151,7 +151,7 @@ def _inputs(given: Any) -> dict[str, Any]:
 
 
 def _subprompt(given: Any) -> dict[str, Any]:
-    """How a run begins, or what it comes back as."""
+    """Return the first message of a run, or its result."""
     use = SubpromptUse.model_validate({"name": "p", **given["config"]})
     if "run" not in given:
         text, attached = opening(use, given["arguments"])
@@ -164,7 +164,7 @@ def _subprompt(given: Any) -> dict[str, Any]:
 
 
 def _same_text(expected: dict[str, Any], got: dict[str, Any]) -> bool:
-    """The statements of a case about a result, or about a beginning."""
+    """Check the statements of a case about a result or a first message."""
     text = got.get("text", "")
     stated = {
         "is_single_string": isinstance(text, str),
@@ -200,12 +200,12 @@ def _environment(given: Any) -> dict[str, str]:
 
 
 def _visible(given: Any) -> dict[str, bool]:
-    wanted = Reasoning.model_validate(given)
-    return {"returned_to_caller": not wanted.exclude, "kept_in_history": wanted.include}
+    settings = Reasoning.model_validate(given)
+    return {"returned_to_caller": not settings.exclude, "kept_in_history": settings.include}
 
 
 def _hooks(given: Any) -> dict[str, list[str]]:
-    """Which hooks a turn runs: an agent with its own, and a definition that may name others."""
+    """Return the hooks that a turn runs; a definition's hooks replace the agent's."""
     named = given["prompt_hooks"]
     definition: dict[str, Any] = {"toolDescription": "d", "model": "inherit", "prompt": "x"}
     definition |= {"name": "p"} if named is None else {"name": "p", "hooks": named}
@@ -217,7 +217,7 @@ def _hooks(given: Any) -> dict[str, list[str]]:
 
 
 def _states(expected: Any, got: Any) -> bool:
-    """Whether everything that is stated is so; more may be known."""
+    """Return whether every statement of a case is true; other values may exist."""
     return all(got[key] == value for key, value in expected.items())
 
 

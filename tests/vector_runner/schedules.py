@@ -26,7 +26,7 @@ REFERENCE_AGENT = "thinker"
 
 
 def ms(text: str) -> int:
-    """An ISO time in milliseconds."""
+    """Convert an ISO time to milliseconds."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
@@ -39,12 +39,12 @@ def _validity(given: str) -> dict[str, Any]:
 
 
 def _same_validity(expected: dict[str, Any], got: dict[str, Any]) -> bool:
-    """The reason of a refusal is in our words, and must say what would work."""
+    """Compare verdicts; the reason of a refusal must say what would work."""
     return bool(expected["valid"] == got["valid"])
 
 
 def _cron_due(given: dict[str, Any]) -> bool:
-    """Whether an instant of this minute came after the last run, as the reference's tick asks."""
+    """Return whether a time in this minute is after the last run, like the reference."""
     now, last = ms(given["now"]), given.get("last_run_at")
     after = max(now - now % MINUTE - 1, ms(last) if last else 0)
     try:
@@ -57,7 +57,7 @@ def _cron_due(given: dict[str, Any]) -> bool:
 
 
 def _due(given: dict[str, Any]) -> bool:
-    """A new trigger at its first instant, one that has run at the following one."""
+    """Return whether a trigger is due: a new one at its first time, others at the next."""
     now, last = ms(given["now"]), given.get("last_run_at")
     fields = normalize({"trigger_config": given["trigger_config"]}, now, REFERENCE_AGENT)
     config = fields["trigger_config"]
@@ -74,13 +74,13 @@ def _due(given: dict[str, Any]) -> bool:
 
 
 def _zone(fields: Mapping[str, Any]) -> ZoneInfo:
-    """The zone as a task's own fields give it."""
+    """Return the time zone of a task."""
     zone = fields.get("timezone") or "UTC"
     return TaskSpec(name="task", instructions="do", trigger={}, timezone=zone).zone
 
 
 def _names_range(case: Case, got: str) -> bool:
-    """The reference names only the first day of a range."""
+    """The reference shows only the first day of a range."""
     days, _, city = got.partition(" (")
     return "-" in case.given["schedule"].split()[-1] and case.expected == (
         days.partition("-")[0] + (city and f" ({city}")

@@ -1,4 +1,4 @@
-"""The areas of prompt slots (seed 001), run with the quirks of the release they come from."""
+"""The areas of prompt slots, run with the rules of Agently 4.0.7."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -18,11 +18,11 @@ from thinker.prompt.render.output_contract import output_model
 from thinker.prompt.render.serialize import to_data, to_json, to_yaml
 from thinker.prompt.render.slot_sections import lower
 
-SEED: Compat = "4.0.7"  # the release that the seed describes
+SEED: Compat = "4.0.7"  # the release that the vectors were recorded from
 
 
 def run(given: dict[str, Any], compat: Compat | None = SEED) -> Any:
-    """What the call of a case gives, an error included."""
+    """Run the call of a case; return its result or its error."""
     call = CALLS[given.get("call", "data")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # field names that shadow a model's attributes
@@ -38,7 +38,7 @@ def run(given: dict[str, Any], compat: Compat | None = SEED) -> Any:
 
 
 def container(given: dict[str, Any], compat: Compat | None) -> Slots:
-    """The container that the operations of a case make, its parents behind it."""
+    """Return the container after the operations of a case, with its parents."""
     slots: Slots | None = None
     for generation in ("grandparent_ops", "parent_ops", "ops"):
         if generation in given or generation == "ops":

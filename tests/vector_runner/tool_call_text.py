@@ -1,4 +1,4 @@
-"""Areas of seed 003: injection, parser, stream_adapter."""
+"""The areas of tool calls as text: injection, parser and stream_adapter."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,26 +23,26 @@ from thinker.toolcalls.text.parser import (
 )
 from thinker.toolcalls.text.payload import ParserRules, rules
 
-DEEPEST = 3  # levels down to which the vectors' examples fit their schema
+DEEPEST = 3  # levels at which the vectors' examples fit their schema
 OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the vectors leave out
 
 
 def injection(body: dict[str, Any]) -> dict[str, Any]:
-    """What is put before the model's instructions, and the tool choice."""
+    """Return the text before the model's instructions, and the tool choice."""
     try:
         request = normalize(body)
     except ApiProblem as problem:
         return {"ok": False, **problem.document()}
-    told = block(request.tools, request.tool_choice)
+    text = block(request.tools, request.tool_choice)
     return {
         "ok": True,
-        "developerInstructions": developer_instructions(told, *request.instructions) or None,
+        "developerInstructions": developer_instructions(text, *request.instructions) or None,
         "toolChoice": _echoed(request.tool_choice, body.get("tool_choice")),
     }
 
 
 def _echoed(choice: ToolChoice | None, given: Any) -> Any:
-    """A tool choice in the request's words; a selector keeps what else it holds."""
+    """Return a tool choice as the request wrote it; a selector keeps its other fields."""
     if choice is None or choice.mode != "function":
         return None if choice is None else choice.mode
     function = {**given.get("function", {}), "name": choice.name}
@@ -50,7 +50,7 @@ def _echoed(choice: ToolChoice | None, given: Any) -> Any:
 
 
 def parser(given: dict[str, Any]) -> dict[str, Any]:
-    """The events of each chunk and of the end, and all of them together."""
+    """Return the events of each chunk and of the end, and a summary."""
     options = given["options"]
     reader = TextCallParser(
         ParserRules(
@@ -99,10 +99,10 @@ def _error(event: ToolCallProblem) -> dict[str, Any]:
 
 
 def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
-    """The events that a client of the request would be sent."""
-    asked = given["request"]
-    request = normalize(asked)
-    stream = ResponseStream(ResponseHead(asked["id"], asked["model"], 0, {}))
+    """Return the events that the client gets."""
+    body = given["request"]
+    request = normalize(body)
+    stream = ResponseStream(ResponseHead(body["id"], body["model"], 0, {}))
     on = bool(request.tools) and (request.tool_choice or ToolChoice()).mode != "none"
     reader = TextCallParser(rules(request.tools, request.tool_choice)) if on else None
     sent: list[Any] = []
@@ -137,12 +137,12 @@ def _forwarded(stream: ResponseStream, events: Iterable[Event]) -> Events:
 
 
 def _beyond_required(case: Case, got: Any) -> bool:
-    """The whole schema was checked where the vector looks at required keys alone."""
+    """The product checks the whole schema, the vector required keys only."""
     return "schema_mismatch" in got["error_types"] and not case.expected["strict_failure"]
 
 
 def _as_written(case: Case, got: Any) -> bool:
-    """The vector shows a closing tag that the model did not write, or doubles one."""
+    """The vector has a closing tag that the model did not write, or a second one."""
     answer = "".join(case.given["chunks"])
     if not {"unclosed_tag", "unclosed_tag_recovered"} & set(got["error_types"]):
         return False
@@ -150,12 +150,12 @@ def _as_written(case: Case, got: Any) -> bool:
 
 
 def _nameless(case: Case, _: Any) -> bool:
-    """A tool says nothing of its parameters."""
+    """A tool has no parameter schema."""
     return any(not tool.parameters for tool in normalize(case.given).tools)
 
 
 def _deep(schema: Any) -> int:
-    """How many levels of values a schema describes."""
+    """Return the number of levels in a schema."""
     if not isinstance(schema, dict):
         return 0
     inner = [*schema.get("properties", {}).values(), schema.get("items")]
@@ -163,7 +163,7 @@ def _deep(schema: Any) -> int:
 
 
 def _same_end(case: Case, got: Any) -> bool:
-    """The same events in another order: the whole response is the same."""
+    """The events are equal except for their order."""
     if len(got) != len(case.expected):
         return False
     return bool(got[-2]["data"]["response"] == case.expected[-2]["data"].get("response"))

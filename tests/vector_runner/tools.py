@@ -1,4 +1,4 @@
-"""Areas of tools: tool_policy, leaked_tool_call, tool_arg_normalisation, sticky_tools."""
+"""The areas tool_policy, leaked_tool_call, tool_arg_normalisation and sticky_tools."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def _find(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _normalise(given: dict[str, Any]) -> Any:
-    """A schema made lenient; arguments as they would reach a tool of which no schema is known."""
+    """Relax a schema, or normalize arguments for a tool without a schema."""
     if "args" in given:
         return coerce(given["args"], given.get("schema") or {})
     return relax(given)
 
 
 def _sticky(given: dict[str, Any]) -> list[str]:
-    """What is offered of the tools that the case names; those of its fixture exist."""
+    """Return which tools of the case are offered; the tools of its fixture exist."""
     turns = given["recent"][-LOOKBACK:]
     recent = [tool for turn in reversed(turns) for tool in turn["tools"]]
     existing = {
@@ -79,6 +79,6 @@ AREAS = {
             ),
         },
     ),
-    # We have no tool groups: of those that the case names the same are offered.
+    # The product has no tool groups; the tools that the case names are offered alike.
     "sticky_tools": Area(_sticky, same=lambda expected, got: set(got) <= set(expected)),
 }

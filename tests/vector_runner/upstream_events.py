@@ -1,7 +1,7 @@
-"""Our events of a response in the notation of the system behind seed 003.
+"""Convert our events of a response to the notation of the vectors.
 
-It sends a part of them with fewer fields, has one message, numbers calls `fc_001`, and every
-`output_index` is 0, which OpenAI's own clients cannot put together.
+Upstream sends fewer events with fewer fields, has one message, numbers calls `fc_001`, and sets
+every `output_index` to 0, which OpenAI's clients cannot assemble.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ USAGE = ("input_tokens", "output_tokens", "total_tokens")
 
 
 def upstream(events: Iterable[ServerEvent]) -> list[dict[str, Any]]:
-    """What it sends where we send these events."""
+    """Return the events that upstream sends in place of ours."""
     sent: list[dict[str, Any]] = []
     ids: dict[str, str] = {}
     response_id = ""

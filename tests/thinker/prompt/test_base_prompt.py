@@ -1,4 +1,4 @@
-"""Which base prompt an agent speaks with."""
+"""The base prompt comes from the first usable file."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from thinker.protocol.env import ThinkerSettings
 
 
 def settings(home: Path) -> ThinkerSettings:
-    """Settings that name all three files below a directory."""
+    """Return settings that name all three files in a directory."""
     return ThinkerSettings(
         agent_id="work",
         system_prompt_path=home / "custom.txt",
@@ -28,27 +28,27 @@ def write_all(home: Path) -> ThinkerSettings:
 
 
 def test_custom_file_comes_before_persona_and_default(tmp_path: Path) -> None:
-    """The first of the three wins, without a warning."""
+    """The first file wins without a warning."""
     base = choose(write_all(tmp_path))
     assert (base.text, base.source, base.warnings) == ("custom", "custom", ())
 
 
 def test_persona_comes_before_the_default(tmp_path: Path) -> None:
-    """An agent with no prompt of its own speaks as its persona."""
+    """An agent without a custom prompt uses its persona."""
     without = write_all(tmp_path).model_copy(update={"system_prompt_path": None})
     assert choose(without).source == "persona"
 
 
-def test_missing_persona_is_no_fault(tmp_path: Path) -> None:
-    """Most agents have no persona file: the default is used in silence."""
+def test_missing_persona_gives_no_warning(tmp_path: Path) -> None:
+    """Most agents have no persona file; the default is used."""
     (tmp_path / "default.md").write_text("default", "utf-8")
     without = settings(tmp_path).model_copy(update={"system_prompt_path": None})
     base = choose(without)
     assert (base.source, base.warnings) == ("default", ())
 
 
-def test_empty_and_undecodable_files_fall_through_with_warnings(tmp_path: Path) -> None:
-    """Each file that was passed over is named, with what to do."""
+def test_unusable_file_is_skipped_with_a_warning(tmp_path: Path) -> None:
+    """Each warning names the file and the correction."""
     given = write_all(tmp_path)
     (tmp_path / "custom.txt").write_text(" \n", "utf-8")
     (tmp_path / "agents" / "work" / "instructions.md").write_bytes(b"\xff\xfe broken")
@@ -61,20 +61,20 @@ def test_empty_and_undecodable_files_fall_through_with_warnings(tmp_path: Path) 
     assert "persona prompt cannot be read" in base.warnings[1]
 
 
-def test_nothing_usable_leaves_the_built_in_prompt(tmp_path: Path) -> None:
-    """A worker always has a prompt; a directory in place of a file does not stop it."""
+def test_built_in_prompt_is_used_without_any_file(tmp_path: Path) -> None:
+    """A worker always has a prompt, even with a directory in place of a file."""
     (tmp_path / "custom.txt").mkdir()
     base = choose(settings(tmp_path))
     assert (base.text, base.source, len(base.warnings)) == (BUILT_IN, "built-in", 2)
 
 
-def test_text_is_kept_as_it_is_but_for_a_byte_order_mark(tmp_path: Path) -> None:
-    """Nothing is stripped: the file is the prompt."""
+def test_text_of_a_file_is_kept_without_its_byte_order_mark(tmp_path: Path) -> None:
+    """White space is kept: the file is the prompt."""
     (tmp_path / "custom.txt").write_bytes(b"\xef\xbb\xbf  You are I. \n")
     assert choose(settings(tmp_path)).text == "  You are I. \n"
 
 
-def test_profile_replaces_whatever_was_chosen(tmp_path: Path) -> None:
+def test_profile_replaces_the_base_prompt(tmp_path: Path) -> None:
     """A profile prompt wins over the custom file; a blank one does not."""
     base = choose(write_all(tmp_path))
     assert override(base, "Be a pirate.").source == "profile"
@@ -84,7 +84,7 @@ def test_profile_replaces_whatever_was_chosen(tmp_path: Path) -> None:
 
 
 def test_edit_is_live_and_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
-    """Files are read when their identity changes, not at every turn."""
+    """A file is read when its identity changes, not at every turn."""
     given = write_all(tmp_path)
     read: list[Path] = []
 
@@ -103,8 +103,8 @@ def test_edit_is_live_and_an_unchanged_file_is_not_read_again(tmp_path: Path) ->
     assert prompts.current().text == "back"
 
 
-def test_text_is_read_once_for_each_state_of_its_file(tmp_path: Path) -> None:
-    """A worker has what its zygote has read; an edit shows, a file that is gone is missed."""
+def test_version_of_a_file_is_read_once(tmp_path: Path) -> None:
+    """A worker inherits the zygote's cache; edits and deletions are noticed."""
     path = tmp_path / "prompt.md"
     path.write_text("You are A.", "utf-8")
     first = read_cached(path)

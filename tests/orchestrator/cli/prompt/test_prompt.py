@@ -135,4 +135,4 @@ def test_worker_that_cannot_start_is_told_without_a_traceback(tmp_path: Path) ->
     write(tmp_path, env={"OPENAI_API_KEY": "a b"})
     refused = show(tmp_path, "--message", "tea")
     assert refused.exit_code == ExitCode.FAILED
-    assert "agent 'work' ended at its start" in refused.stderr
+    assert "agent 'work' ended during start-up" in refused.stderr

@@ -1,4 +1,4 @@
-"""Layered prompts: the Python API of seed 004."""
+"""Layered prompts have eight sections and a cache key."""
 
 import hashlib
 
@@ -13,14 +13,14 @@ from thinker.protocol.messages import ToolSpec
 
 
 class Fact(BaseModel):
-    """A structured value of an author's own."""
+    """A structured value defined by an author."""
 
     name: str
     size: int = 1
 
 
 def full() -> LayeredPrompt:
-    """A prompt with all eight sections."""
+    """Return a prompt with all eight sections."""
     return layered_prompt(
         identity="You plan.",
         communication="Be brief.",
@@ -33,8 +33,8 @@ def full() -> LayeredPrompt:
     )
 
 
-def test_sections_stand_in_the_seeds_order() -> None:
-    """All eight, whatever their kind."""
+def test_sections_have_a_fixed_order() -> None:
+    """Each kind of section has its own Markdown."""
     assert full().text == (
         "# Identity\nYou plan.\n\n"
         "# Communication\nBe brief.\n\n"
@@ -50,7 +50,7 @@ def test_sections_stand_in_the_seeds_order() -> None:
 
 
 def test_key_is_the_hash_of_the_text_and_survives_key_order() -> None:
-    """Two prompts that read the same share a cache entry."""
+    """Prompts with equal text share a cache entry."""
     one = layered_prompt(identity="x", domain_knowledge={"a": 1, "b": 2})
     other = layered_prompt(identity="x", domain_knowledge={"b": 2, "a": 1})
     assert one.cache_key == other.cache_key == hashlib.sha256(one.text.encode()).hexdigest()
@@ -59,7 +59,7 @@ def test_key_is_the_hash_of_the_text_and_survives_key_order() -> None:
 
 
 def test_merged_rows_come_after_explicit_ones_and_change_the_key() -> None:
-    """What the author wrote of a tool stays; its name stands once."""
+    """The author's row wins, and each name has one row."""
     prompt = layered_prompt(identity="x", safety="s", tools=[{"name": "a", "description": "mine"}])
     merged = prompt.with_tools([ToolRow("a", "generated"), ToolRow("b", "other", "never")])
     assert "| a | mine |  |\n| b | other | never |\n\n# Safety" in merged.text
@@ -71,8 +71,8 @@ def test_merged_rows_come_after_explicit_ones_and_change_the_key() -> None:
     assert prompt.with_tools([]) == prompt
 
 
-def test_a_row_stays_one_row() -> None:
-    """Bars and line ends in a description cannot break the table."""
+def test_row_of_the_table_stays_one_line() -> None:
+    """Bars and line breaks in a description cannot break the table."""
     text = layered_prompt(identity="x", tools=[{"name": "a", "description": "x|y\n| z \\"}]).text
     assert text.endswith("| a | x\\|y \\| z \\\\ |  |")
 
@@ -94,14 +94,14 @@ def test_a_row_stays_one_row() -> None:
         {"identity": "x", "tools": 5},
     ],
 )
-def test_what_a_section_does_not_take_is_refused(sections: dict[str, object]) -> None:
-    """One class of error, which says which section it is about."""
+def test_value_of_the_wrong_type_is_refused(sections: dict[str, object]) -> None:
+    """The error is a DefinitionError that names the section."""
     with pytest.raises(DefinitionError):
         layered_prompt(**sections)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_empty_sections_are_left_out() -> None:
-    """None, blank text and empty collections say nothing; zero and false do."""
+    """None, blank text and empty collections are empty; zero and false are not."""
     prompt = layered_prompt(
         identity="x", communication=" ", operational_rules=["", " "], tools=[], domain_knowledge={}
     )
@@ -109,8 +109,8 @@ def test_empty_sections_are_left_out() -> None:
     assert layered_prompt(identity="x", examples=0).text == "# Identity\nx\n\n# Examples\n0"
 
 
-def test_source_of_a_layered_prompt_is_a_prompt_of_a_definition() -> None:
-    """The value from Python and the file lower to the same sections."""
+def test_definition_accepts_a_layered_prompt() -> None:
+    """A file and Python code give the same sections."""
     assert lower({"p": full().source}, "p") == tuple(
         section.__class__(**{**vars(section), "source": "p"}) for section in full().sections
     )

@@ -1,4 +1,4 @@
-"""Includes: inserted in place, nested, shared; circles and unknown names are refused."""
+"""Includes are replaced by sections; circles and unknown names are refused."""
 
 from collections.abc import Mapping
 
@@ -15,30 +15,30 @@ from thinker.prompt.render.lower import MAX_SECTIONS, lower
 
 
 def text(sources: Mapping[str, object], root: str = "a") -> str:
-    """The prompt ``root`` as it is sent."""
+    """Render the prompt ``root``."""
     return markdown(lower(SOURCES.validate_python(sources), root))
 
 
 def include(name: str) -> dict[str, str]:
-    """An include part as it stands in a file."""
+    """Return an include part as a file holds it."""
     return {"type": "include", "prompt": name}
 
 
-def test_parts_follow_each_other_with_nothing_between() -> None:
-    """The included text stands exactly where the part stood."""
+def test_parts_are_joined_without_a_separator() -> None:
+    """The included text replaces the part."""
     parts = [{"type": "text", "content": "x"}, include("b"), {"type": "text", "content": "\nz"}]
     assert text({"a": parts, "b": "y"}) == "xy\nz"
 
 
-def test_text_is_never_interpolated_or_read_again() -> None:
-    """Braces, dollars and JSON in a text are just text."""
+def test_text_is_never_interpolated_or_parsed() -> None:
+    """Braces, dollars and JSON in a text stay text."""
     words = '{{name}} ${x} [{"type": "text"}]'
     assert text({"a": [{"type": "text", "content": words}]}) == words
     assert text({"a": words}) == words
 
 
 def test_layered_prompts_and_parts_include_each_other() -> None:
-    """Every form stands in every other: words, lines, structure, parts."""
+    """Text, lines, structured values and parts take includes."""
     sources = {
         "a": [{"type": "text", "content": "Intro. "}, include("layers")],
         "layers": {
@@ -58,7 +58,7 @@ def test_layered_prompts_and_parts_include_each_other() -> None:
     )
 
 
-def test_circle_is_refused_with_its_path() -> None:
+def test_circular_include_is_refused_with_its_path() -> None:
     """The error names every definition of the circle in order."""
     sources = {"a": [include("ok"), include("b")], "ok": "k", "b": [include("c")]}
     with pytest.raises(CircularIncludeError, match="b > c > b") as caught:
@@ -66,7 +66,7 @@ def test_circle_is_refused_with_its_path() -> None:
     assert caught.value.path == ("b", "c", "b")
 
 
-def test_unknown_include_is_refused_with_who_includes_it() -> None:
+def test_unknown_include_is_refused_with_the_including_prompt() -> None:
     """No placeholder ever reaches the model."""
     with pytest.raises(UnknownPromptError, match="prompt 'a' includes the unknown prompt 'x'"):
         text({"a": [include("x")]})
@@ -74,16 +74,16 @@ def test_unknown_include_is_refused_with_who_includes_it() -> None:
         text({})
 
 
-def test_includes_that_multiply_are_refused_before_they_are_written() -> None:
-    """Twenty definitions that each include the next one twice would be a million copies."""
+def test_multiplying_includes_are_refused_early() -> None:
+    """Twenty definitions that each include the next one twice would give a million copies."""
     sources: dict[str, object] = {f"p{n}": [include(f"p{n + 1}")] * 2 for n in range(40)}
     with pytest.raises(PromptTooLargeError, match="include less"):
         text({**sources, "p40": "x"}, "p0")
     assert text({**sources, "p40": ""}, "p0") == ""
 
 
-def test_chain_of_thousands_is_no_recursion() -> None:
-    """Depth costs no stack; each definition is lowered once."""
+def test_long_chain_of_includes_needs_no_recursion() -> None:
+    """Each definition is lowered once."""
     length = MAX_SECTIONS // 2
     chain: dict[str, object] = {f"p{n}": [include(f"p{n + 1}")] for n in range(length)}
     assert text({**chain, f"p{length}": "end"}, "p0") == "end"

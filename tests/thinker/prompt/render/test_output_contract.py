@@ -1,4 +1,4 @@
-"""The output grammar by our own rules: text for the model, and a model for its answer."""
+"""The output grammar becomes text for the model and a contract for its answer."""
 
 from enum import Enum
 from typing import Any, Literal
@@ -26,30 +26,30 @@ class Colour(Enum):
     BLUE = "blue"
 
 
-def test_keys_and_descriptions_keep_to_their_line() -> None:
-    """Quotes are escaped and line breaks become spaces; upstream lets both break the layout."""
+def test_keys_and_descriptions_stay_on_one_line() -> None:
+    """Quotes are escaped and line breaks become spaces; in Agently both break the layout."""
     schema = {'a"b': (str, "one\n  two")}
     assert requirement(read(schema)) == '{\n  "a\\"b": <str> // one two\n}'
     assert requirement(read(schema), "4.0.7") == '{\n  "a"b": <str> // one\n  two\n}'
 
 
-def test_what_a_tuple_wraps_is_indented_as_anything_else() -> None:
-    """Upstream goes one level too deep."""
+def test_content_of_a_tuple_has_normal_indentation() -> None:
+    """Agently indents it one level too deep."""
     schema = {"a": ({"b": (int,)}, "d")}
     assert requirement(read(schema)) == '{\n  "a": {\n    "b": <int>\n  } // d\n}'
     assert requirement(read(schema), "4.0.7") == '{\n  "a": {\n      "b": <int>\n    } // d\n}'
 
 
-def test_models_are_shown_by_their_fields_even_inside_themselves() -> None:
-    """The second time a model comes, its name stands for it."""
+def test_recursive_model_is_expanded_once() -> None:
+    """Inside itself, only the name of the model is shown."""
     assert requirement(read({"people": list[Person]})) == (
         '{\n  "people": [\n    {\n      "name": <str>, // the name\n      "friends": [\n'
         "        <Person>,\n        ...\n      ]\n    },\n    ...\n  ]\n}"
     )
 
 
-def test_a_field_is_required_unless_it_has_a_default() -> None:
-    """An answer that lacks one is no answer; upstream takes anything."""
+def test_field_without_a_default_is_required() -> None:
+    """Agently makes every field optional."""
     model = output_model({"a": (str, "d"), "b": int, "c": (int, "n", 7), "d": {"e": (bool,)}})
     assert model.model_validate({"a": "x", "b": "2", "d": {"e": "true"}}).model_dump() == {
         "a": "x",
@@ -63,8 +63,8 @@ def test_a_field_is_required_unless_it_has_a_default() -> None:
     assert output_model({"a": str}, "4.0.7").model_validate({}).model_dump() == {"a": None}
 
 
-def test_one_value_becomes_a_list_of_it_and_items_are_checked_where_they_stand() -> None:
-    """Models write a lone item without its brackets; a wrong item is named by its number."""
+def test_single_value_becomes_a_list_and_items_are_validated() -> None:
+    """Models omit the brackets of a single item; a wrong item is named by its index."""
     model = output_model({"xs": ([{"id": (int,)}], "items"), "ys": [str]})
     assert model.model_validate({"xs": {"id": "1"}, "ys": "a"}).model_dump() == {
         "xs": [{"id": 1}],
@@ -75,8 +75,8 @@ def test_one_value_becomes_a_list_of_it_and_items_are_checked_where_they_stand()
     assert caught.value.errors()[0]["loc"] == ("xs", 1, "id")
 
 
-def test_types_of_python_are_checked_as_they_are() -> None:
-    """Enumerations, literals, alternatives, models, anything."""
+def test_python_types_are_validated() -> None:
+    """Enumerations, literals, unions, models, and Any."""
     model = output_model(
         {
             "colour": (Colour, "c"),
@@ -94,8 +94,8 @@ def test_types_of_python_are_checked_as_they_are() -> None:
     assert model.model_fields["words"].description == "say something"
 
 
-def test_any_key_may_be_a_field() -> None:
-    """Also those that Python or pydantic keep for themselves."""
+def test_field_may_have_any_name() -> None:
+    """Even names that Python or pydantic reserve."""
     keys = ("_hidden", "with space", "copy", "model_x", "class", "回复")
     model = output_model(dict.fromkeys(keys, (int,)))
     given = dict.fromkeys(keys, 1)
@@ -103,23 +103,23 @@ def test_any_key_may_be_a_field() -> None:
     assert set(model.model_json_schema()["properties"]) == set(keys)
 
 
-def test_a_list_at_the_root_is_the_field_list() -> None:
-    """And a model is its own contract."""
+def test_list_at_the_root_becomes_the_field_list() -> None:
+    """A pydantic model is used as it is."""
     model = output_model([(int, "n")])
     assert model.model_validate({"list": ["1", 2]}).model_dump() == {"list": [1, 2]}
     assert output_model(Person) is Person
 
 
-def test_a_type_that_json_has_not_is_refused_with_a_way_out() -> None:
-    """The error is ours, not pydantic's."""
+def test_type_without_json_values_is_refused() -> None:
+    """The error says what to use instead."""
     with pytest.raises(OutputSchemaError, match="use a type that JSON has"):
         output_model({"a": (type("Foreign", (), {}),)})
     with pytest.raises(TypeError, match="not a structure data"):
         output_model("words")
 
 
-def test_files_name_types_in_words() -> None:
-    """What the to_data form holds can be read again as the same schema."""
+def test_files_hold_types_as_text() -> None:
+    """A schema written to a file is read back unchanged."""
     schema: dict[str, object] = {
         "a": (str, "d"),
         "b": ([(int, "n")], "many"),
@@ -141,13 +141,13 @@ def test_files_name_types_in_words() -> None:
     "text",
     ["", "strr", "list[", "list[int, str]", "dict[str]", "__import__('os')", "str()", "a.b", "1"],
 )
-def test_a_word_that_is_no_type_is_refused(text: str) -> None:
-    """Nothing of it is run."""
+def test_text_that_is_not_a_type_is_refused(text: str) -> None:
+    """No code in it is run."""
     with pytest.raises(OutputSchemaError, match="is not a type; write str"):
         parse_type(text)
 
 
-def test_a_type_nested_without_end_is_refused() -> None:
-    """The reader's own limits are our error."""
+def test_type_nested_too_deeply_is_refused() -> None:
+    """The parser's recursion limit becomes an OutputSchemaError."""
     with pytest.raises(OutputSchemaError):
         parse_type("list[" * 5000 + "int" + "]" * 5000)

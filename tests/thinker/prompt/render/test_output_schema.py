@@ -1,4 +1,4 @@
-"""A JSON Schema as the contract of an answer."""
+"""An API request's JSON Schema is the contract of the answer."""
 
 import pytest
 
@@ -26,22 +26,22 @@ SCHEMA: JsonObject = {
         ("no", None),
     ],
 )
-def test_answer_is_taken_when_it_fits(text: str, value: JsonObject | None) -> None:
-    """Whatever stands around it; what does not fit is named."""
+def test_fitting_answer_is_accepted(text: str, value: JsonObject | None) -> None:
+    """Text around it is ignored; the problems of other answers are named."""
     verdict = SchemaContract(SCHEMA).judge(text)
     assert isinstance(verdict, AnswerAccepted if value else AnswerRejected)
     if isinstance(verdict, AnswerAccepted):
         assert verdict.value == value
 
 
-def test_half_an_answer_is_none() -> None:
-    """One that ends by itself may be mended, one that the provider cut may not."""
+def test_truncated_answer_is_rejected_if_the_provider_cut_it() -> None:
+    """An answer that ends by itself is repaired."""
     contract = SchemaContract({"type": "object"})
     assert isinstance(contract.judge('{"n": 1'), AnswerAccepted)
     assert isinstance(contract.judge('{"n": 1', whole=False), AnswerRejected)
 
 
-def test_without_a_schema_any_text_will_do() -> None:
-    """Nobody asked for a form."""
+def test_request_without_a_schema_accepts_any_text() -> None:
+    """There is no contract then."""
     assert requested(RequestOptions()) is None
     assert requested(RequestOptions(output_schema=SCHEMA)) == SchemaContract(SCHEMA)

@@ -1,4 +1,4 @@
-"""Slots as a form of prompt definition: parents, includes, and the one pipeline behind them."""
+"""Definitions written as slots inherit, include and are checked like other forms."""
 
 import pytest
 from pydantic import JsonValue
@@ -15,7 +15,7 @@ from thinker.prompt.render.sections import Section
 
 
 def source(prompt: JsonValue) -> Source:
-    """The prompt of a definition with this JSON."""
+    """Return the prompt of a definition with this JSON."""
     given = {"name": "x", "toolDescription": "d", "model": "inherit", "prompt": prompt}
     definition, problems = read(given)
     assert definition is not None, problems
@@ -23,12 +23,12 @@ def source(prompt: JsonValue) -> Source:
 
 
 def lowered(**prompts: JsonValue) -> tuple[Section, ...]:
-    """The sections of the definition ``root`` among these."""
+    """Return the sections of the definition ``root``."""
     return lower({name: source(prompt) for name, prompt in prompts.items()}, "root")
 
 
-def test_parents_stand_behind_their_children() -> None:
-    """Three generations of files: text is replaced, info and output merged."""
+def test_child_inherits_the_slots_of_its_parents() -> None:
+    """Through three generations: text is replaced, info and output are merged."""
     sections = lowered(
         root={
             "slots": {"input": "x", "info": {"c": 1}, "output": {"b": {"$type": "int"}}},
@@ -44,14 +44,14 @@ def test_parents_stand_behind_their_children() -> None:
     )
 
 
-def test_a_parent_of_another_form_is_refused() -> None:
-    """It can be included instead, says the error."""
+def test_parent_of_another_form_is_refused() -> None:
+    """The error says to include it instead."""
     with pytest.raises(DefinitionError, match="not written as slots; include it"):
         lowered(root={"slots": {"input": "x"}, "parent": "other"}, other="words")
 
 
-def test_a_slot_may_hold_another_definition_of_any_form() -> None:
-    """Text and variables become part of the slot, further sections follow it in its role."""
+def test_slot_may_include_any_definition() -> None:
+    """Text and variables become part of the slot; more sections follow in its role."""
     sections = lowered(
         root={
             "slots": {
@@ -70,8 +70,8 @@ def test_a_slot_may_hold_another_definition_of_any_form() -> None:
     assert [m["role"] for m in messages] == ["system", "user"]
 
 
-def test_slots_may_be_included_by_any_form() -> None:
-    """Their sections keep their headings in the layout of agents."""
+def test_any_form_may_include_slots() -> None:
+    """Their sections keep their headings."""
     sections = lowered(
         root=[{"type": "text", "content": "First.\n\n"}, {"type": "include", "prompt": "shop"}],
         shop={"slots": {"info": {"opens": 9}, "output": {"a": {"$type": "str"}}}},
@@ -81,8 +81,8 @@ def test_slots_may_be_included_by_any_form() -> None:
     assert text.endswith('Answer with JSON of this structure:\n{\n  "a": <str>\n}')
 
 
-def test_every_fault_of_slots_is_found_when_the_file_is_checked() -> None:
-    """With its place and what to write instead."""
+def test_every_problem_of_slots_is_found_by_the_check() -> None:
+    """Each with its path and the correction."""
     given: JsonValue = {
         "name": "x",
         "toolDescription": "d",

@@ -1,4 +1,4 @@
-"""The two layouts of slots by our own rules; the vectors show them with upstream's quirks."""
+"""The two layouts of Agently by our own rules; the vectors cover Agently's."""
 
 import pytest
 
@@ -12,12 +12,12 @@ from thinker.protocol.messages import JsonObject
 
 
 def sections(**slots: object) -> tuple[Section, ...]:
-    """The sections of these slots."""
+    """Return the sections of these slots."""
     return lower(Slots(slots).prompt(), "test")
 
 
-def test_examples_are_shown_even_when_there_is_nothing_but_input() -> None:
-    """Upstream sends the bare input and forgets them."""
+def test_examples_are_shown_beside_an_input_alone() -> None:
+    """Agently sends the bare input without them."""
     asked = sections(input="x", examples=["a"])
     shown = ({"role": "user", "content": "[EXAMPLES]:\n- a\n\n\n[INPUT]:\nx\n\n[OUTPUT]:"},)
     assert agently_messages(asked).messages == shown
@@ -25,13 +25,13 @@ def test_examples_are_shown_even_when_there_is_nothing_but_input() -> None:
     assert agently_messages(asked, LayoutStyle(compat="4.0.7")).messages == bare
 
 
-def test_an_input_that_is_data_becomes_text() -> None:
-    """A provider takes no mapping as content."""
+def test_structured_input_becomes_text() -> None:
+    """Providers refuse a mapping as content."""
     assert agently_messages(sections(input={"q": 1})).messages[0]["content"] == "q: 1\n"
 
 
-def test_role_orders_hold_when_roles_are_renamed() -> None:
-    """Upstream looks for its own names and puts a second first message before the user's."""
+def test_role_order_is_strict_with_renamed_roles() -> None:
+    """Agently compares its own names and inserts a second first message."""
     history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     asked = sections(input="x", chat_history=history)
     renamed = {**ROLES, "user": "human", "assistant": "ai"}
@@ -44,8 +44,8 @@ def test_role_orders_hold_when_roles_are_renamed() -> None:
     assert _roles(upstream) == ["user", "human", "ai", "assistant", "human"]
 
 
-def test_what_cannot_be_shown_is_named() -> None:
-    """Pictures are left out of text, with a warning each, and kept where they can be sent."""
+def test_part_that_cannot_be_shown_gives_a_warning() -> None:
+    """Images are left out of text and kept in rich content."""
     picture = {"type": "image_url", "image_url": "u"}
     said = [{"role": "user", "content": [{"type": "text", "text": "look"}, picture]}]
     asked = sections(input="x", chat_history=said, attachment=[picture, "note"])
@@ -63,8 +63,8 @@ def test_what_cannot_be_shown_is_named() -> None:
     assert str(rich.messages).count("image_url': 'u'") == 2
 
 
-def test_attachments_alone_are_the_users_message() -> None:
-    """Nothing is put before them."""
+def test_attachments_alone_become_the_user_message() -> None:
+    """No text is added."""
     asked = sections(attachment=["a", "b"])
     assert [m["content"] for m in agently_messages(asked).messages] == ["a", "b"]
     rich = agently_messages(asked, rich_content=True).messages
@@ -72,8 +72,8 @@ def test_attachments_alone_are_the_users_message() -> None:
     assert rich == ({"role": "user", "content": parts},)
 
 
-def test_titles_are_the_styles() -> None:
-    """Each block and the last line can be named otherwise."""
+def test_style_sets_the_titles() -> None:
+    """Each block and the last line can have another title."""
     style = LayoutStyle(titles={"input": "FRAGE", "output": "FORM"}, output="ANTWORT")
     text = agently_text(sections(input="x", output={"a": (str,)}), style).text
     assert "[FRAGE]:\nx" in text
@@ -81,8 +81,8 @@ def test_titles_are_the_styles() -> None:
     assert text.endswith("[ANTWORT]:\nassistant:")
 
 
-def test_a_list_as_output_is_shown_as_a_list() -> None:
-    """Upstream pours it into a dict and fails, or shows nonsense."""
+def test_list_as_output_is_shown_as_a_list() -> None:
+    """Agently converts it to a dict, which fails or shows nonsense."""
     asked = sections(input="x", output=[{"a": (str, "d")}])
     shape = '[\n  {\n    "a": <str> // d\n  },\n  ...\n]'
     assert shape in agently_text(asked).text
@@ -90,16 +90,16 @@ def test_a_list_as_output_is_shown_as_a_list() -> None:
         agently_text(asked, LayoutStyle(compat="4.0.7"))
 
 
-def test_zero_is_given_but_not_shown() -> None:
-    """A prompt whose only slot is 0 is not empty; one without input, info … is."""
+def test_zero_counts_as_set_but_is_not_shown() -> None:
+    """A prompt whose only slot is 0 is not empty."""
     assert agently_text(sections(input=0)).text == "user:\n[OUTPUT]:\nassistant:"
     for slots in ({"system": "s"}, {"tools": [], "input": ""}, {"chat_history": ["q"]}):
         with pytest.raises(EmptyPromptError, match="at least one of 'input'"):
             agently_messages(sections(**slots))
 
 
-def test_info_of_any_kind_is_text() -> None:
-    """A number too, on which upstream fails."""
+def test_info_of_any_type_becomes_text() -> None:
+    """Even a number, which Agently refuses."""
     assert "[INFO]:\n5\n" in agently_text(sections(info=5)).text
     assert "[INFO]:\n- a\n- b\n" in agently_text(sections(info=("a", "b"))).text
 

@@ -1,4 +1,4 @@
-"""Where our own rules answer otherwise than the release that seed 001 describes."""
+"""The cases in which our rules differ from Agently 4.0.7."""
 
 from vector_runner import slots
 from vector_runner.cases import VECTORS, load
@@ -29,8 +29,8 @@ QUIRKS = {
 }
 
 
-def test_our_rules_differ_in_the_listed_cases_alone() -> None:
-    """Every other case is answered alike with and without upstream's quirks."""
+def test_our_rules_differ_only_in_the_listed_cases() -> None:
+    """Every other case has the same answer with and without ``compat``."""
     cases = [case for case in load(VECTORS / "output_slots.json") if case.area in slots.AREAS]
     differing = {
         (case.area, case.name) for case in cases if slots.run(case.given, None) != case.expected
