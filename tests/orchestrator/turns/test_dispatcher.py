@@ -1,0 +1,207 @@
+"""Queues of chats: one turn at a time in each, chats beside each other."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from fakes.journal import receive, update
+from fakes.turn_bench import START, echo, turn_bench
+from structlog.testing import capture_logs
+
+from orchestrator import chat_texts
+from orchestrator.journal.turns import cancellations
+from orchestrator.processes.worker import WorkerHost
+from orchestrator.turns import dispatcher
+from thinker.protocol.methods import TurnResult, TurnRun
+
+
+class Gatekeeper:
+    """A worker that ends a turn when the test says so."""
+
+    def __init__(self) -> None:
+        self.entered: list[str] = []
+        self.gates: dict[str, anyio.Event] = {}
+        self.news = anyio.Event()
+
+    async def run(self, run: TurnRun, host: WorkerHost) -> TurnResult:
+        """Wait for the gate of the turn's newest message."""
+        text = run.messages[-1].content
+        self.entered.append(text)
+        gate = self.gates.setdefault(text, anyio.Event())
+        self.news.set()
+        self.news = anyio.Event()
+        await gate.wait()
+        return await echo(run, host)
+
+    async def until(self, count: int) -> list[str]:
+        """Wait until so many turns have begun."""
+        while len(self.entered) < count:
+            await self.news.wait()
+        return self.entered
+
+    def open(self, text: str) -> None:
+        """Let a turn end."""
+        self.gates.setdefault(text, anyio.Event()).set()
+
+
+async def test_messages_of_one_chat_are_answered_in_their_order(tmp_path: Path) -> None:
+    """The second turn begins when the first has ended."""
+    async with turn_bench(tmp_path) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.hears("one", "two")
+        assert await keeper.until(1) == ["one"]
+        keeper.open("two")
+        keeper.open("one")
+        assert await bench.channel.until(2) == ["echo: one", "echo: two"]
+
+
+async def test_chats_are_answered_beside_each_other(tmp_path: Path) -> None:
+    """A slow answer holds up its own chat alone."""
+    async with turn_bench(tmp_path) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.hears("slow")
+        bench.hears("fast", chat_id="8")
+        assert sorted(await keeper.until(2)) == ["fast", "slow"]
+        keeper.open("fast")
+        assert await bench.channel.until(1) == ["echo: fast"]
+        keeper.open("slow")
+        assert await bench.channel.until(2) == ["echo: fast", "echo: slow"]
+
+
+async def test_an_agent_runs_no_more_turns_at_once_than_it_may(tmp_path: Path) -> None:
+    """The third chat waits for a place."""
+    agent = {"agentId": "work", "limits": {"maxConcurrentTurns": 2}}
+    async with turn_bench(tmp_path, agent) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        for number in range(3):
+            bench.hears(f"m{number}", chat_id=str(number + 1))
+        begun = {*await keeper.until(2)}
+        assert len(begun) == 2
+        keeper.open(begun.pop())
+        await keeper.until(3)
+        for number in range(3):
+            keeper.open(f"m{number}")
+        assert len(await bench.channel.until(3)) == 3
+
+
+async def test_a_newer_message_ends_the_turn_of_an_agent_that_interrupts(tmp_path: Path) -> None:
+    """The interrupted message gets no answer."""
+    agent = {"agentId": "work", "whileBusy": "interrupt"}
+    async with turn_bench(tmp_path, agent) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.hears("one")
+        await keeper.until(1)
+        bench.hears("two")
+        assert await keeper.until(2) == ["one", "two"]
+        keeper.open("two")
+        await bench.channel.until_sent("echo: two")
+        assert bench.states()[0] == "cancelled"
+        assert "echo: one" not in [text for _, text in bench.channel.sent]
+
+
+async def test_a_turn_that_was_cancelled_in_the_journal_is_left(tmp_path: Path) -> None:
+    """`/stop` does that."""
+    async with turn_bench(tmp_path) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.hears("one", "two")
+        await keeper.until(1)
+        turn_id = await bench.store.transact(
+            cancellations.cancel, "telegram/1/7/", "stopped", START
+        )
+        assert turn_id is not None
+        bench.dispatcher.stop([turn_id])
+        keeper.open("two")
+        assert await bench.channel.until(1) == ["echo: two"]
+        assert bench.states()[0] == "cancelled"
+
+
+async def test_t2_shares_the_transaction_in_which_the_message_is_stored(tmp_path: Path) -> None:
+    """In a chat that is idle."""
+    async with turn_bench(tmp_path) as bench:
+        with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
+            receive(bench.db, update(1, "hello"))
+            assert bench.states() == []
+            await bench.store.transact(_apply, open_all)
+            assert bench.states() == ["running"]
+        assert await bench.channel.until(1) == ["echo: hello"]
+
+
+def _apply(db: apsw.Connection, work: object) -> None:
+    assert callable(work)
+    work(db)
+
+
+async def test_a_failure_while_messages_are_stored_leaves_the_chat_to_its_queue(
+    tmp_path: Path,
+) -> None:
+    """What was committed is found there."""
+    async with turn_bench(tmp_path) as bench:
+        with suppress(OSError), bench.dispatcher.opening(["telegram/1/7/"]):
+            receive(bench.db, update(1, "hello"))
+            raise OSError
+        bench.dispatcher.wake()
+        assert await bench.channel.until(1) == ["echo: hello"]
+
+
+async def test_an_unbound_chat_is_refused_and_the_next_message_still_looked_at(
+    tmp_path: Path,
+) -> None:
+    """Each message of a private chat gets the refusal."""
+    async with turn_bench(tmp_path) as bench:
+        file = bench.files[0]
+        bench.files[0] = file.model_copy(update={"bindings": ()})
+        bench.hears("one", "two")
+        assert await bench.channel.until(2) == [chat_texts.NO_AGENT] * 2
+        assert bench.states() == []
+
+
+async def test_messages_of_a_paused_agent_wait_and_are_answered_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    """They stay in the inbox; the chat is told of the pause."""
+    async with turn_bench(tmp_path) as bench:
+        await bench.guard.order("work", "operator", paused=True)
+        bench.hears("hello")
+        await bench.dispatcher.wait_idle()
+        assert bench.inbox() == ["new"]
+        await bench.guard.order("work", "operator", paused=False)
+        await bench.channel.until_sent("echo: hello")
+
+
+async def test_nothing_is_admitted_once_the_daemon_stops(tmp_path: Path) -> None:
+    """Messages stay for the next process."""
+    async with turn_bench(tmp_path) as bench:
+        bench.dispatcher.stop_admitting()
+        assert not bench.dispatcher.admitting
+        bench.hears("hello")
+        await bench.dispatcher.wait_idle()
+        assert bench.inbox() == ["new"]
+        assert bench.states() == []
+
+
+async def test_a_fault_in_one_chat_does_not_end_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried again; the other chats are answered meanwhile."""
+    monkeypatch.setattr(dispatcher, "STORAGE_RETRY", 0.0)
+    with capture_logs():
+        async with turn_bench(tmp_path) as bench:
+            faults = ["one"]
+            original = bench.dispatcher._runner_of
+
+            def faulty(opened: object) -> object:
+                if faults:
+                    raise KeyError(faults.pop())
+                return original(opened)  # type: ignore[arg-type]  # an opened turn
+
+            bench.dispatcher._runner_of = faulty  # type: ignore[assignment]  # the fault
+            bench.hears("one")
+            bench.hears("two", chat_id="8")
+            assert sorted(await bench.channel.until(2)) == ["echo: one", "echo: two"]

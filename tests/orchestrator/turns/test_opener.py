@@ -1,0 +1,111 @@
+"""T2: which turn a chat goes on with."""
+
+from pathlib import Path
+
+import apsw
+from fakes.journal import job
+from fakes.turn_bench import turn_bench
+
+from orchestrator.journal.turns import turns
+from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns.pauses import Pause
+from orchestrator.turns.turn_runner import OpenTurn
+
+CHAT = "telegram/1/7/"
+
+
+async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> None:
+    """Its first attempt needs no second look at the journal."""
+    async with turn_bench(tmp_path) as bench:
+        bench.opener.admitting = True
+        bench.dispatcher.stop_admitting()
+        bench.hears("hello")
+        bench.opener.admitting = True
+        with job(bench.db):
+            opened = bench.opener.open_next(bench.db, CHAT)
+        assert isinstance(opened, OpenTurn)
+        assert opened.turn.recipe == "interactive"
+        assert opened.preloaded is not None
+        assert [message.content for message in opened.preloaded.inputs.context.said] == ["hello"]
+
+
+async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> None:
+    """One that an earlier process left behind, for example."""
+    async with turn_bench(tmp_path) as bench:
+        bench.dispatcher.stop_admitting()
+        bench.hears("one", "two")
+        bench.opener.admitting = True
+        with job(bench.db):
+            first = bench.opener.open_next(bench.db, CHAT)
+            again = bench.opener.open_next(bench.db, CHAT)
+        assert isinstance(first, OpenTurn)
+        assert isinstance(again, OpenTurn)
+        assert again.turn.id == first.turn.id
+        assert again.preloaded is None
+
+
+async def test_a_chat_without_messages_has_no_turn(tmp_path: Path) -> None:
+    """Nothing is written."""
+    async with turn_bench(tmp_path) as bench:
+        with job(bench.db):
+            assert bench.opener.open_next(bench.db, CHAT) is None
+
+
+async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
+    """The message stays new."""
+    async with turn_bench(tmp_path) as bench:
+        bench.dispatcher.stop_admitting()
+        await bench.guard.order("work", "operator", paused=True)
+        bench.hears("hello")
+        bench.opener.admitting = True
+        with job(bench.db):
+            assert isinstance(bench.opener.open_next(bench.db, CHAT), Pause)
+        assert bench.inbox() == ["new"]
+
+
+async def test_a_message_for_an_unknown_agent_is_refused(tmp_path: Path) -> None:
+    """It names the agent itself, as the console can."""
+    async with turn_bench(tmp_path) as bench:
+        bench.dispatcher.stop_admitting()
+        bench.hears("hello", target="nobody-there")
+        bench.opener.admitting = True
+        with job(bench.db):
+            assert isinstance(bench.opener.open_next(bench.db, CHAT), InboxRow)
+        assert bench.inbox() != ["new"]
+
+
+async def test_an_agent_with_embeddings_is_loaded_with_its_worker(tmp_path: Path) -> None:
+    """T2 must not wait for a model."""
+    embeddings = {"provider": "ollama", "model": "e"}
+    async with turn_bench(tmp_path, {"agentId": "work", "embeddings": embeddings}) as bench:
+        bench.dispatcher.stop_admitting()
+        bench.hears("hello")
+        bench.opener.admitting = True
+        with job(bench.db):
+            opened = bench.opener.open_next(bench.db, CHAT)
+        assert isinstance(opened, OpenTurn)
+        assert opened.preloaded is None
+
+
+async def test_a_failure_in_one_chat_leaves_the_others_their_turns(tmp_path: Path) -> None:
+    """And what T1 stored of it."""
+    async with turn_bench(tmp_path) as bench:
+        bench.dispatcher.stop_admitting()
+        bench.hears("one")
+        bench.hears("two", chat_id="8")
+        bench.opener.admitting = True
+        broken = bench.opener.open_next
+        opened: dict[str, OpenTurn | None] = {}
+
+        def failing(db: apsw.Connection, chat: str) -> OpenTurn | Pause | InboxRow | None:
+            found = broken(db, chat)
+            if chat == CHAT:
+                raise KeyError("a bug")
+            return found
+
+        bench.opener.open_next = failing  # type: ignore[method-assign]  # the fault
+        with job(bench.db):
+            bench.opener.open_all([CHAT, "telegram/1/8/"], opened, bench.db)
+        assert list(opened) == ["telegram/1/8/"]
+        assert turns.open_in(bench.db, CHAT) is None
+        assert bench.inbox()[0] == "new"

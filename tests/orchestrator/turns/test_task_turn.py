@@ -1,0 +1,95 @@
+"""Turns of scheduled tasks: another recipe, the same path."""
+
+from pathlib import Path
+
+from fakes.turn_bench import START, TurnBench, echo, turn_bench
+
+from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.processes.worker import WorkerHost
+from orchestrator.schedules.specs import TaskSpec
+from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+
+DAILY = {"type": "cron", "schedule": "0 9 * * *"}
+
+
+async def fire(bench: TurnBench, **fields: object) -> int:
+    """Let a task of the agent ``work`` be due now; its number."""
+    spec = TaskSpec.model_validate(
+        {"name": "t", "instructions": "Water it.", "trigger": DAILY, "timezone": "UTC", **fields}
+    )
+    task = await bench.store.transact(tasks.add, "work", spec, START)
+    await bench.store.transact(task_runs.run_now, task.id, START)
+    bench.dispatcher.wake()
+    return task.id
+
+
+async def test_a_task_is_sent_to_its_worker_without_the_tools_that_send(tmp_path: Path) -> None:
+    """Its outcome goes to the notify chat afterwards."""
+
+    async def told(run: TurnRun, host: WorkerHost) -> TurnResult:
+        del host
+        assert run.recipe == "proactive"
+        assert not run.stream
+        assert "send_message" not in {tool.name for tool in run.tools}
+        return await echo_task(run)
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(told)
+        await fire(bench, max_steps=3)
+        await bench.until_state("replied")
+        assert [run.max_steps for run in worker.runs] == [3]
+        await bench.dispatcher.wait_idle()
+        assert bench.tasks_ended == ["task"]
+        assert bench.channel.sent == []
+
+
+async def echo_task(run: TurnRun) -> TurnResult:
+    """Answer without a step."""
+    return TurnResult(text=run.turn_id, stop_reason=StopReason.DONE)
+
+
+async def test_a_direct_task_runs_its_one_call_without_a_worker(tmp_path: Path) -> None:
+    """It passes the same journal."""
+    direct = {"tool": "store_fact", "parameters": {"fact": "Likes tea."}}
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(echo)
+        await fire(bench, direct=direct)
+        await bench.until_state("replied")
+        assert worker.runs == []
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+
+
+async def test_a_direct_call_that_needs_approval_waits_and_runs_once(tmp_path: Path) -> None:
+    """Without a worker as well."""
+    direct = {"tool": "store_fact", "parameters": {"fact": "Likes tea."}}
+    async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["store_fact"]}) as bench:
+        await fire(bench, direct=direct)
+        await bench.until_state("waiting")
+        code = str(bench.db.execute("SELECT code FROM approval").get)
+        await bench.approvals.decide(code, "operator", granted=True)
+        await bench.until_state("replied")
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+
+
+async def test_tasks_of_one_agent_run_two_at_a_time(tmp_path: Path) -> None:
+    """A storm of tasks holds up no person."""
+    async with turn_bench(tmp_path) as bench:
+        waiting: list[str] = []
+
+        async def slow(run: TurnRun, host: WorkerHost) -> TurnResult:
+            if run.recipe == "interactive":
+                return await echo(run, host)
+            waiting.append(run.turn_id)
+            await bench.supervisor.back.changed.wait()
+            return await echo_task(run)
+
+        bench.scripted(slow)
+        for number in range(4):
+            await fire(bench, name=f"t{number}")
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        assert len(waiting) == 2
+        while bench.states().count("replied") < 4:
+            bench.supervisor.back.wake()
+            await bench.store.transact(lambda db: db.execute("SELECT 1").get)
+        assert len(waiting) == 4

@@ -1,0 +1,283 @@
+"""One turn from its admission to its end, with workers that follow a script."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from fakes.turn_bench import echo, response, turn_bench
+from structlog.testing import capture_logs
+
+from orchestrator import chat_texts
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.errors import (
+    QuarantinedError,
+    UnknownAgentError,
+    WorkerError,
+    WorkerLostError,
+)
+from orchestrator.journal.inspect import invariants
+from orchestrator.processes.worker import WorkerHost
+from thinker.protocol.messages import JsonObject, ToolResult
+from thinker.protocol.methods import StopReason, TurnResult, TurnRun
+from thinker.protocol.peer import FENCED, RpcError
+
+FACT: tuple[str, JsonObject] = ("store_fact", {"fact": "Likes tea."})
+
+
+async def test_a_message_is_answered_once_and_its_turn_closed(tmp_path: Path) -> None:
+    """T6 shares the transaction of the last step."""
+    async with turn_bench(tmp_path) as bench:
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        await bench.until_state("closed")
+        assert bench.inbox() == ["done"]
+        assert invariants.violations(bench.db) == []
+
+
+async def test_a_result_whose_last_step_did_not_end_the_turn_is_committed_afterwards(
+    tmp_path: Path,
+) -> None:
+    """A turn that met a limit ends without a step of its own."""
+
+    async def limited(run: TurnRun, host: WorkerHost) -> TurnResult:
+        await host.commit(response(run, "a", FACT))
+        return TurnResult(text="I stopped.", stop_reason=StopReason.MAX_STEPS)
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(limited)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["I stopped."]
+        await bench.until_state("closed")
+
+
+async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps(
+    tmp_path: Path,
+) -> None:
+    """The second attempt resumes where the first one stopped."""
+
+    async def dying(run: TurnRun, host: WorkerHost) -> TurnResult:
+        if not run.steps:
+            await host.commit(response(run, "", FACT))
+            raise WorkerLostError("killed")
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(dying)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        assert [len(run.steps) for run in worker.runs] == [0, 1]
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+
+
+async def test_a_message_that_ends_three_workers_is_given_up_and_its_chat_knows(
+    tmp_path: Path,
+) -> None:
+    """The next message is answered."""
+
+    async def poisoned(run: TurnRun, host: WorkerHost) -> TurnResult:
+        if run.messages[-1].content == "poison":
+            raise WorkerLostError("killed")
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(poisoned)
+        bench.hears("poison")
+        (notice,) = await bench.channel.until(1)
+        assert "3" in notice
+        assert bench.states() == ["dead"]
+        assert len(worker.runs) == 3
+        bench.hears("hello")
+        assert (await bench.channel.until(2))[1] == "echo: hello"
+
+
+async def test_a_worker_that_dies_after_its_last_step_leaves_a_whole_reply(tmp_path: Path) -> None:
+    """Its death is not counted: T6 is committed."""
+
+    async def dying(run: TurnRun, host: WorkerHost) -> TurnResult:
+        await echo(run, host)
+        raise WorkerLostError("killed")
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(dying)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        await bench.until_state("closed")
+        await bench.dispatcher.wait_idle()
+        assert len(worker.runs) == 1
+
+
+async def test_an_error_of_the_worker_ends_the_turn_with_an_apology(tmp_path: Path) -> None:
+    """The operator finds the reason in the journal."""
+
+    async def failing(run: TurnRun, host: WorkerHost) -> TurnResult:
+        del run, host
+        raise WorkerError("invalid params")
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(failing)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == [chat_texts.BROKEN]
+        assert bench.db.execute("SELECT error FROM turn").get == "invalid params"
+
+
+async def test_a_drained_worker_leaves_the_turn_to_the_next_one(tmp_path: Path) -> None:
+    """No death is counted for it, however often."""
+    times = 0
+
+    async def draining(run: TurnRun, host: WorkerHost) -> TurnResult:
+        nonlocal times
+        times += 1
+        if times < 5:
+            return TurnResult(text="", stop_reason=StopReason.DRAINED)
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(draining)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        assert bench.db.execute("SELECT claims FROM inbox").get == 0
+
+
+async def test_a_turn_is_left_open_when_the_daemon_stops(tmp_path: Path) -> None:
+    """The next process resumes it."""
+
+    async def draining(run: TurnRun, host: WorkerHost) -> TurnResult:
+        del run, host
+        bench.supervisor.stopping = True
+        bench.dispatcher.stop_admitting()
+        return TurnResult(text="", stop_reason=StopReason.DRAINED)
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(draining)
+        bench.hears("hello")
+        await bench.until_state("running")
+        await bench.dispatcher.wait_idle()
+        assert bench.states() == ["running"]
+        assert bench.channel.sent == []
+
+
+async def test_an_agent_that_is_gone_answers_with_a_sentence(tmp_path: Path) -> None:
+    """Its worker was removed between T2 and the start."""
+    async with turn_bench(tmp_path) as bench:
+        bench.supervisor.refusals = [UnknownAgentError("work")]
+        bench.hears("hello")
+        assert await bench.channel.until(1) == [chat_texts.GONE]
+
+
+async def test_a_quarantined_agent_says_so_once_and_answers_later(tmp_path: Path) -> None:
+    """However often the quarantine is met."""
+    async with turn_bench(tmp_path) as bench:
+        bench.supervisor.refusals = [QuarantinedError("five crashes", final=False)] * 2
+        bench.hears("hello")
+        assert await bench.channel.until(1) == [chat_texts.QUARANTINE]
+        while len(bench.channel.sent) < 2:
+            bench.supervisor.back.wake()  # the turn may just begin to wait
+            await anyio.lowlevel.checkpoint()
+        assert await bench.channel.until(2) == [chat_texts.QUARANTINE, "echo: hello"]
+
+
+async def test_a_final_quarantine_ends_the_turn(tmp_path: Path) -> None:
+    """An agent with a wrong configuration cannot be waited for."""
+    async with turn_bench(tmp_path) as bench:
+        bench.supervisor.refusals = [QuarantinedError("exit 78", final=True)]
+        bench.hears("hello")
+        assert await bench.channel.until(1) == [chat_texts.NO_START]
+
+
+async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
+    tmp_path: Path,
+) -> None:
+    """The worker is refused, the turn waits without it, and the call runs once."""
+    refused: list[int] = []
+
+    async def asking(run: TurnRun, host: WorkerHost) -> TurnResult:
+        if not run.steps:
+            committed = await host.commit(response(run, "", FACT))
+            seq = committed.call_seqs[0]
+        else:
+            seq = run.steps[0].calls[0].seq
+        try:
+            result = await host.call_tool(seq)
+        except RpcError as error:
+            refused.append(error.code)
+            raise WorkerError(str(error)) from error
+        assert isinstance(result, ToolResult)
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["store_fact"]}) as bench:
+        bench.scripted(asking)
+        bench.hears("hello")
+        await bench.channel.until(1)
+        await bench.until_state("waiting")
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+        code = str(bench.db.execute("SELECT code FROM approval").get)
+        await bench.approvals.decide(code, "operator", granted=True)
+        assert (await bench.channel.until(2))[1] == "echo: hello"
+        assert refused == [FENCED]
+        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+
+
+async def test_a_refused_key_suspends_the_turn_until_the_agent_is_resumed(tmp_path: Path) -> None:
+    """Its chat is sent the pause, and no error."""
+    keys = [False, True]
+
+    async def keyed(run: TurnRun, host: WorkerHost) -> TurnResult:
+        if not keys.pop(0):
+            return TurnResult(text="the key was refused", stop_reason=StopReason.ACCOUNT)
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(keyed)
+        bench.hears("hello")
+        await bench.until_state("waiting")
+        assert "the key was refused" in (await bench.channel.until(1))[0]
+        await bench.guard.order("work", "operator", paused=False)
+        assert (await bench.channel.until(2))[1] == "echo: hello"
+
+
+async def test_a_fault_of_ours_is_not_tried_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try counts as a death."""
+    monkeypatch.setattr("orchestrator.turns.turn_runner.STORAGE_RETRY", 0.0)
+
+    async def broken(run: TurnRun, host: WorkerHost) -> TurnResult:
+        del run, host
+        raise KeyError("bug")
+
+    with capture_logs() as logged:
+        async with turn_bench(tmp_path) as bench:
+            worker = bench.scripted(broken)
+            bench.hears("hello")
+            await bench.channel.until(1)
+            assert bench.states() == ["dead"]
+            assert len(worker.runs) == 3
+    assert [entry["event"] for entry in logged].count("turn_broke") == 3
+
+
+def _apply(db: apsw.Connection, work: Callable[[apsw.Connection], None]) -> None:
+    work(db)
+
+
+async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: Path) -> None:
+    """A reload between T2 and the start is seen by the turn."""
+    async with turn_bench(tmp_path) as bench:
+        opened = anyio.Event()
+
+        async def held(run: TurnRun, host: WorkerHost) -> TurnResult:
+            opened.set()
+            return await echo(run, host)
+
+        worker = bench.scripted(held)
+        with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
+            bench.numbers += 1
+            bench.hears("hello")
+            await bench.store.transact(_apply, open_all)
+            changed = bench.files[0].agents[0].model_copy(update={"while_busy": "steer"})
+            bench.files[0] = AgentsFile.model_validate(
+                bench.files[0].model_copy(update={"agents": (changed,)})
+            )
+        assert await bench.channel.until(1) == ["echo: hello"]
+        assert [run.steer for run in worker.runs] == [True]
