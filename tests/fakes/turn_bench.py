@@ -29,9 +29,9 @@ from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.approvals import ApprovalQueue
-from orchestrator.toolcalls.executor import ToolRunner
+from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.mcp.servers import ToolServers
+from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.opener import TurnOpener
@@ -187,7 +187,7 @@ class TurnBench:
     channel: MemoryChannel
     approvals: ApprovalQueue
     guard: SpendingGuard
-    tools: ToolRunner
+    tools: ToolExecutor
     opener: TurnOpener
     runners: RunnerServices
     dispatcher: Dispatcher
@@ -271,13 +271,13 @@ def _wired(
     tasks.start_soon(delivery.run, "telegram")
     prompts, approvals = PromptLibrary(settings), ApprovalQueue(store, clock)
     guard = SpendingGuard(store, agents, environ, clock)
-    servers = ToolServers(settings, environ, TOOLS, silent_pins(store))
+    servers = McpServers(settings, environ, TOOLS, silent_pins(store))
 
     def changed() -> None:
         dispatcher.wake()
         delivery.wake()
 
-    tools = ToolRunner(store, servers, prompts, tasks, approvals, epoch, clock, changed)
+    tools = ToolExecutor(store, servers, prompts, tasks, approvals, epoch, clock, changed)
     embeddings = EmbeddingIndex(MeteredCalls(store, supervisor, guard), lambda: 0.0)
     pictures = Pictures(store, {"telegram": channel}, clock)
     inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)
