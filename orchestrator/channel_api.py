@@ -1,7 +1,7 @@
-"""What a channel adapter must be able to do, and what it is given.
+"""The interface between channels and the rest of the daemon.
 
-Delivery sends through `Adapter`; an adapter hands what it hears to `Intake`. Both are small, so
-that a new chat system is one file in `orchestrator/channels`.
+Delivery sends through `Adapter`; an adapter hands received messages to `Intake`. Both are small, so
+that a new chat system is one package in `orchestrator/channels`.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from orchestrator.errors import OrchestratorError
 
 @dataclass(frozen=True)
 class Attachment:
-    """A picture that came with a message: what its channel fetches it by, and what is known of it.
+    """A picture that came with a message; its channel downloads it by ``handle``.
 
-    ``about`` is shown to a model that cannot see it: ``photo, 1280x960``.
+    ``about`` is for models that cannot see pictures: ``photo, 1280x960``.
     """
 
     handle: str
@@ -25,12 +25,12 @@ class Attachment:
 
 @dataclass(frozen=True)
 class InboundMessage:
-    """One update of a chat system, in our words.
+    """One update of a chat system.
 
     ``update_id`` and ``message_id`` are the platform's; together with ``edit_date`` (seconds,
-    0 for a first version) they make the update known again when it comes twice. ``skip`` is the
-    reason why no agent should see it (``"no text"``, ``"not addressed"``); ``notice`` is what the
-    chat is told in that case, if anything. ``target`` names an agent outright (the console does).
+    0 for a first version) they identify an update that arrives twice. ``skip`` is the reason why
+    no agent should see it (``"no text"``, ``"not addressed"``); ``notice``, if any, is sent to
+    the chat in that case. ``target`` chooses an agent without the bindings (the console does).
     """
 
     channel: str
@@ -63,16 +63,16 @@ class OutboundPart:
 
 
 class SendOutcome(StrEnum):
-    """What a failed platform call means for the message (reliability.md §4.5)."""
+    """What a failed platform call means for the message."""
 
-    NOT_SENT = "not_sent"  # it certainly did not arrive: try again
-    UNKNOWN = "unknown"  # it may have arrived: repeated only where that does no harm
+    NOT_SENT = "not_sent"  # it certainly did not arrive: send it again
+    UNKNOWN = "unknown"  # it may have arrived: repeat it only where that does no harm
     PERMANENT = "permanent"  # it will never arrive: the chat is gone, the bot is blocked
     GONE = "gone"  # an edit whose message no longer exists: send a new one
 
 
 class SendError(OrchestratorError):
-    """A platform call failed; ``retry_after`` is what the platform asked for, in seconds."""
+    """A failed platform call; ``retry_after`` is the platform's request, in seconds."""
 
     def __init__(
         self, message: str, outcome: SendOutcome, retry_after: float | None = None
@@ -84,7 +84,7 @@ class SendError(OrchestratorError):
 
 @dataclass
 class ChannelStatus:
-    """What `orchestrator status` shows of a channel; ``last_ok`` in seconds since the epoch."""
+    """The state of a channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
 
     name: str
     state: str = "starting"  # starting | ok | degraded | stopped
@@ -93,10 +93,10 @@ class ChannelStatus:
 
 
 class Intake(Protocol):
-    """Where an adapter hands in what it heard."""
+    """The inbound side, as adapters see it."""
 
     async def offset(self, channel: str, bot_id: str) -> int:
-        """The next update number to ask for; 0 when none was ever stored."""
+        """Return the next update number to request; 0 when none was ever stored."""
 
     async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
         """Store updates and the channel's next offset in one transaction (T1).
@@ -116,7 +116,7 @@ class Adapter(Protocol):
 
     @property
     def bot_id(self) -> str:
-        """Which account of ours it speaks for; scopes offsets and update numbers."""
+        """The bot account that the adapter uses; offsets and update numbers belong to it."""
 
     @property
     def edits(self) -> bool:
@@ -124,13 +124,13 @@ class Adapter(Protocol):
 
     @property
     def from_journal(self) -> bool:
-        """Whether people read their replies there, so that sending only tells them to look."""
+        """Whether clients read replies from the journal, so that `send` only wakes them."""
 
     def delivered_when_stored(self, chat_id: str) -> bool:
-        """Whether a reply to a chat has arrived once it is in the journal; any thread may ask."""
+        """Return whether a reply to a chat is delivered once it is in the journal (thread-safe)."""
 
     async def run(self, intake: Intake) -> None:
-        """Listen until cancelled; survives every failure of the platform."""
+        """Receive messages until cancelled, whatever fails on the platform."""
 
     def split(self, text: str) -> tuple[str, ...]:
         """Cut a reply into parts that the platform accepts, in order."""
@@ -150,17 +150,17 @@ class Adapter(Protocol):
         """
 
     async def download(self, handle: str, limit: int) -> bytes:
-        """What an attachment's handle stands for, at most ``limit`` bytes.
+        """Download an attachment of at most ``limit`` bytes.
 
         Raises:
-            SendError: it cannot be had, now (``NOT_SENT``) or at all (``PERMANENT``).
+            SendError: the download failed for now (``NOT_SENT``) or for good (``PERMANENT``).
         """
 
     def view(self, chat_id: str, text: str) -> None:
-        """Show an answer that is still being made, where that costs nothing; never the delivery."""
+        """Show an unfinished answer to waiting clients, in channels that can; not the delivery."""
 
     def replied(self, chat_id: str) -> None:
-        """A turn has ended in a chat: people who read their replies in the journal may look."""
+        """Wake clients that wait in a chat: a turn has ended and its reply is in the journal."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        """Show that an answer is being made, for about five seconds; failures are ignored."""
+        """Show for about five seconds that an answer is being written; ignore failures."""

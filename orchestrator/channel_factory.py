@@ -1,4 +1,4 @@
-"""Which channels a daemon has."""
+"""Create the channels of a daemon."""
 
 from contextlib import AsyncExitStack
 
@@ -17,14 +17,14 @@ async def open_channels(
     configuration: Configuration,
     console: Console,
 ) -> dict[str, Adapter]:
-    """The adapters of all channels by name; ``stack`` closes what they hold."""
+    """Return the adapters of all channels by name; ``stack`` closes their connections."""
     ports = AgentPorts(
         store, settings.paths.http_token, lambda: configuration.file, configuration.changed
     )
     adapters: dict[str, Adapter] = {console.name: console, ports.name: ports}
     token = settings.telegram_bot_token
     if token is not None and configuration.file.channels.telegram.enabled:
-        # With the HTTP client and Markdown that it brings a sixth of a start.
+        # It brings the HTTP client and a Markdown parser: a sixth of the start-up time.
         from orchestrator.channels.telegram.adapter import Telegram  # noqa: PLC0415 - see above
         from orchestrator.channels.telegram.bot_api import BotApi  # noqa: PLC0415 - see above
 

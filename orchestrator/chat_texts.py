@@ -1,43 +1,43 @@
-"""What a chat is told by the daemon itself, and how a reply is put together. Pure."""
+"""What the daemon itself says in a chat, and how a reply is put together. Pure."""
 
 from collections.abc import Sequence
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
 NOTHING = "I have nothing to say to that."
 GONE = "This agent was removed from the configuration while it was answering you."
-BROKEN = (
-    "Something went wrong inside the agent, so I could not answer. The operator's log says what."
-)
+BROKEN = "An internal error kept me from answering; my operator's log has the details."
 POISON = (
-    "I am sorry: answering this message broke off {deaths} times inside the agent, so I gave it"
-    " up. Reference: {turn}"
+    "I am sorry: the agent died {deaths} times while it answered this message, so I gave it up."
+    " Reference: {turn}"
 )
 TIMED_OUT = "It did not finish within {minutes} minutes and was stopped."
-SUBAGENT_DIED = "It stopped its process {deaths} times, so I gave it up. Reference: {turn}"
+SUBAGENT_DIED = "Its process died {deaths} times, so I gave it up. Reference: {turn}"
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (
-    "I need my operator's word before I run {tool} with {arguments}\n({reason}).\n"
+    "I need my operator's approval to run {tool} with {arguments}\n({reason}).\n"
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
 TOOL_CHANGED = (
-    "⚠️ The tool {tool} is not what it was: its MCP server describes it in another way now. No agent"
-    " may use it until you have looked at it and allow it:\n"
+    "⚠️ The MCP server of the tool {tool} changed its description. No agent may use the tool until"
+    " you have checked and approved it:\n"
     "/approve {name}, or: orchestrator tools approve {name}"
 )
-TOOL_WITHHELD = "the tool {tool!r} has changed; my operator has to look at it before it is used"
+TOOL_WITHHELD = (
+    "the tool {tool!r} has changed; it can be used when my operator has approved it again"
+)
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
 NO_START = (
-    "I cannot answer: this agent cannot start with its configuration, perhaps for want of a key."
-    " My operator finds what to set with: orchestrator status"
+    "I cannot answer: this agent cannot start with its configuration; an API key may be missing."
+    " My operator can see what to set with: orchestrator status"
 )
 TASK_OFF = (
-    "⚠️ The scheduled task {name!r} failed {failures} times in a row, so I switched it off"
-    " ({error}).\norchestrator tasks enable {id}"
+    "⚠️ The scheduled task {name!r} failed {failures} times in a row, so I disabled it ({error}).\n"
+    "To enable it again: orchestrator tasks enable {id}"
 )
 COMMAND_FAILED = "That did not work; my operator's log says why."
-PAUSED = "I am paused: {reason}. Your messages are kept; I answer them when I go on."
+PAUSED = "I am paused: {reason}. Your messages are kept; I will answer them when I continue."
 PAUSE_ALERT = (
     "Agent '{agent}' is paused: {reason}. Its messages are kept.\n"
     "/resume {agent}, or: orchestrator agents resume {agent}"
@@ -45,12 +45,12 @@ PAUSE_ALERT = (
 
 
 def compose(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:
-    """The whole text of a reply.
+    """Return the whole text of a reply.
 
     Args:
-        answer: what the model said.
-        unconfirmed: earlier messages of the chat of which nobody knows whether they arrived.
-        unsure_tools: tools of this turn of which nobody knows whether they ran.
+        answer: the model's answer.
+        unconfirmed: earlier messages of the chat that may not have arrived.
+        unsure_tools: tools of this turn that may or may not have run.
     """
     return "\n\n".join(
         [

@@ -355,7 +355,7 @@ class Daemon:
         await self._supervisor.drain(self._settings.drain_seconds)
         with anyio.move_on_after(SETTLE):
             await self._dispatcher.wait_idle()
-        for flushed in (self._delivery.settled, self._api.stop):
+        for flushed in (self._delivery.wait_idle, self._api.stop):
             with anyio.move_on_after(FLUSH):
                 await flushed()
 

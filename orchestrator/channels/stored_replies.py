@@ -1,10 +1,9 @@
 """Channels of this machine, whose clients read their replies from the journal.
 
-A reply is in the journal before anybody reads it, so a client that lost its connection asks again
+A reply is in the journal before a client reads it, so a client that lost its connection asks again
 with the same message id and gets the same answer.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import anyio
@@ -14,20 +13,21 @@ from orchestrator.channel_api import ChannelStatus, OutboundPart, SendError, Sen
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox, outbox
 from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.wakeup import Wakeup
 
-POLL = 1.0  # seconds; a refusal that says nothing to the chat is found without a signal
+POLL = 1.0  # seconds; a message that is refused without a reply wakes no waiter
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A message that has its end, and the parts of the reply."""
+    """A message that has ended, and the parts of its reply."""
 
     row: InboxRow
     texts: tuple[str, ...]
 
 
 class JournalChannel:
-    """What such channels' adapters have in common; the ids of their messages never repeat."""
+    """The base of such channels' adapters. The ids of their messages never repeat."""
 
     name: str
     bot_id = "local"
@@ -36,30 +36,30 @@ class JournalChannel:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._changed: dict[str, anyio.Event] = defaultdict(anyio.Event)
+        self._replies = Wakeup()
         self.status = ChannelStatus(self.name, "ok")
 
     def delivered_when_stored(self, chat_id: str) -> bool:
-        """Whoever waits for it looks there, and whoever asks later as well."""
+        """Return true: clients read the journal, now or later."""
         del chat_id
         return True
 
     def split(self, text: str) -> tuple[str, ...]:
-        """A client takes any length."""
+        """Return the text as one part: clients take any length."""
         return (text,) if text.strip() else ()
 
     async def send(self, part: OutboundPart) -> str:
-        """Wake whoever waits in the chat."""
-        self._wake(part.chat_id)
+        """Wake the clients that wait for the reply."""
+        self.replied(part.chat_id)
         return "journal"
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
-        """Like `send`; never called, as nothing is edited here."""
+        """Do as `send`; nothing is edited in these channels."""
         del message_id
-        self._wake(part.chat_id)
+        self.replied(part.chat_id)
 
     async def download(self, handle: str, limit: int) -> bytes:
-        """Nothing is attached here."""
+        """Refuse: these channels have no attachments."""
         del limit
         raise SendError(f"{self.name}: there is no attachment {handle!r}", SendOutcome.PERMANENT)
 
@@ -67,23 +67,22 @@ class JournalChannel:
         """Show nothing before the whole answer."""
 
     def replied(self, chat_id: str) -> None:
-        """Wake whoever waits in the chat."""
-        self._wake(chat_id)
+        """Wake the clients that wait for a reply."""
+        del chat_id
+        self._replies.wake()
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show no typing."""
 
-    def _wake(self, chat_id: str) -> None:
-        """Something was said in a chat: whoever waits there looks again."""
-        self._changed.pop(chat_id, anyio.Event()).set()
-
-    async def _ended(self, message_id: str, chat_id: str, seconds: float) -> Ended | None:
-        """What became of a message; None when it has no end after so many seconds."""
+    async def _ended(self, message_id: str, seconds: float) -> Ended | None:
+        """Wait for the end of a message; None if it has not ended after ``seconds``."""
         with anyio.move_on_after(seconds):
-            while (found := self._store.read(self._find, message_id)) is None:
+            while True:
+                changed = self._replies.changed
+                if (ended := self._store.read(self._find, message_id)) is not None:
+                    return ended
                 with anyio.move_on_after(POLL):
-                    await self._changed[chat_id].wait()
-            return found
+                    await changed.wait()
         return None
 
     def _find(self, db: apsw.Connection, message_id: str) -> Ended | None:

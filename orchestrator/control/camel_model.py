@@ -1,5 +1,7 @@
 """The base of control messages and of what the command line prints as JSON."""
 
+from typing import Self
+
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
@@ -17,3 +19,9 @@ class CamelModel(Frozen):
         serialize_by_alias=True,
         defer_build=True,  # each process uses a few of them, none at its start
     )
+
+    @classmethod
+    def from_object(cls, source: object, **changed: object) -> Self:
+        """Copy the fields from the attributes of ``source``, except those that are ``changed``."""
+        copied = {name: getattr(source, name) for name in cls.model_fields if name not in changed}
+        return cls.model_validate({**copied, **changed})

@@ -1,8 +1,7 @@
 """The console channel: `orchestrator chat` and `orchestrator send`, over the control socket.
 
-It is a channel like any other: messages go through the inbox, replies through the outbox. A reply
-is in the journal before anybody reads it, so a client that lost its connection asks again with
-the same message id and gets the same answer.
+Messages go through the inbox and replies through the outbox, as in any other channel. A client
+that lost its connection asks again with the same message id and gets the same answer.
 """
 
 from collections import defaultdict
@@ -17,7 +16,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox
 
 MAX_TEXT = 1_000_000  # characters of one message
-TIMEOUT = 600.0  # seconds that one wait may ask for
+TIMEOUT = 600.0  # seconds that one request may wait
 View = Callable[[ChatView], None]
 
 
@@ -31,43 +30,43 @@ class Console(JournalChannel):
         self._views: dict[str, set[View]] = defaultdict(set)
 
     async def run(self, intake: Intake) -> None:
-        """Nothing to listen to: the control socket calls `say`."""
+        """Do nothing: the control socket calls `say`."""
         del intake
         await anyio.sleep_forever()
 
     def view(self, chat_id: str, text: str) -> None:
-        """Show the answer so far to whoever waits in the chat."""
+        """Show the answer so far to the clients that wait in the chat."""
         for show in self._views.get(chat_id, ()):
             show(ChatView(chat=chat_id, text=text))
 
     # --- the control socket's side ---------------------------------------------------------
 
-    async def say(self, intake: Intake, said: ChatSend) -> None:
+    async def say(self, intake: Intake, request: ChatSend) -> None:
         """Hand in what the operator typed."""
-        too_long = len(said.text) > MAX_TEXT
-        skip = "too long" if too_long else "no text" if not said.text.strip() else None
+        too_long = len(request.text) > MAX_TEXT
+        skip = "too long" if too_long else "no text" if not request.text.strip() else None
         message = InboundMessage(
             channel=self.name,
             bot_id=self.bot_id,
-            chat_id=said.chat,
-            message_id=said.message,
+            chat_id=request.chat,
+            message_id=request.message,
             sender_id="operator",
-            text="" if skip else said.text,
-            target=said.agent,
+            text="" if skip else request.text,
+            target=request.agent,
             skip=skip,
         )
         await intake.accept([message])
-        self._wake(said.chat)
+        self.replied(request.chat)
 
     async def outcome(self, message_id: str, seconds: float, view: View | None) -> ChatOutcome:
-        """What became of a message, waited for at most ``seconds``; ``view`` sees it grow."""
+        """Wait at most ``seconds`` for the end of a message; ``view`` gets the answer so far."""
         row = self._store.read(inbox.by_message, self.name, message_id)
         if row is None:
             return ChatOutcome(state="unknown", error="no such message; send it first")
         if view is not None:
             self._views[row.chat_id].add(view)
         try:
-            ended = await self._ended(message_id, row.chat_id, min(seconds, TIMEOUT))
+            ended = await self._ended(message_id, min(seconds, TIMEOUT))
         finally:
             if view is not None:
                 self._views[row.chat_id].discard(view)

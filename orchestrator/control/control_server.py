@@ -1,16 +1,17 @@
-"""The daemon's side of the control socket."""
+"""Serve the control socket: run what the command line asks for."""
 
 import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import anyio
 import apsw
 import structlog
 from pydantic import JsonValue
 
 from orchestrator.channel_api import Intake
-from orchestrator.control import accept, protocol
+from orchestrator.control import protocol
 from orchestrator.control.console import Console
 from orchestrator.control.protocol import (
     Ack,
@@ -53,30 +54,32 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
 
+ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a while
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ControlHandlers:
-    """What the daemon does for its operator.
+    """The parts of the daemon that requests act on.
 
-    ``wake`` after the inbox has changed, ``tasks_changed`` after a scheduled task has,
-    ``api_changed`` after the token of the endpoints has, ``tools_approved`` after pins have.
+    The last four are called when something has changed: ``wake`` for inbox and outbox,
+    ``tasks_changed`` for a scheduled task, ``api_changed`` for the token of the endpoints,
+    ``tools_approved`` for the pins of MCP tools.
     """
 
     status: Callable[[], Awaitable[StatusReport]]
     health: Callable[[], Awaitable[HealthReport]]
     reload: Callable[[], Awaitable[ReloadReport]]
-    wake: Callable[[], None]
     approvals: ApprovalQueue
     guard: SpendingGuard
+    wake: Callable[[], None]
     tasks_changed: Callable[[], None]
     api_changed: Callable[[], None]
     tools_approved: Callable[[], None]
 
 
 class ControlServer:
-    """Serves the command line; one peer per connection."""
+    """The server of the control socket; each connection is a peer."""
 
     def __init__(
         self,
@@ -84,19 +87,32 @@ class ControlServer:
         supervisor: Supervisor,
         console: Console,
         intake: Intake,
-        operations: ControlHandlers,
+        handlers: ControlHandlers,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._supervisor = supervisor
         self._console = console
         self._intake = intake
-        self._operations = operations
+        self._handlers = handlers
         self._clock = clock
 
     async def run(self, listener: socket.socket) -> None:
-        """Accept connections until cancelled."""
-        await accept.accept(listener, self._serve)
+        """Accept connections until cancelled; ``listener`` is non-blocking.
+
+        `asyncio`'s own accept would lose a connection that arrives while it is cancelled.
+        """
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await anyio.wait_readable(listener)
+                try:
+                    connection, _ = listener.accept()
+                except OSError as error:
+                    log.warning("accept_failed", problem=str(error))
+                    await anyio.sleep(ACCEPT_RETRY)
+                    continue
+                connection.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
+                tasks.start_soon(self._serve, connection)
 
     async def _serve(self, sock: socket.socket) -> None:
         async with connected(sock) as peer:
@@ -105,17 +121,17 @@ class ControlServer:
 
     def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
         async def wait(params: JsonValue) -> ChatOutcome:
-            asked = ChatWait.model_validate(params)
+            request = ChatWait.model_validate(params)
 
             def view(text: ChatView) -> None:
                 peer.notify(protocol.CHAT_VIEW, text)
 
-            show = view if asked.views else None
-            return await self._console.outcome(asked.message, asked.seconds, show)
+            show = view if request.views else None
+            return await self._console.outcome(request.message, request.seconds, show)
 
         return {
-            protocol.STATUS: lambda _: self._operations.status(),
-            protocol.HEALTH: lambda _: self._operations.health(),
+            protocol.STATUS: lambda _: self._handlers.status(),
+            protocol.HEALTH: lambda _: self._handlers.health(),
             protocol.CHAT_SEND: self._send,
             protocol.CHAT_WAIT: wait,
             protocol.PAIR_LIST: self._pairings,
@@ -126,7 +142,7 @@ class ControlServer:
             protocol.TOOL_LIST: self._tools,
             protocol.TOOL_APPROVE: self._approve_tool,
             protocol.FORGET: self._forget,
-            protocol.RELOAD: lambda _: self._operations.reload(),
+            protocol.RELOAD: lambda _: self._handlers.reload(),
             protocol.AGENT_PAUSE: self._pause,
             protocol.AGENT_RESUME: self._resume,
             protocol.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
@@ -141,7 +157,7 @@ class ControlServer:
         try:
             await self._console.say(self._intake, ChatSend.model_validate(params))
         except JournalError as error:
-            raise RpcError(FAILED, f"the message was not taken: {error}") from error
+            raise RpcError(FAILED, f"the message was not stored: {error}") from error
         return Ack()
 
     async def _pairings(self, params: JsonValue) -> PairingList:
@@ -149,15 +165,7 @@ class ControlServer:
         rows = await self._store.transact(pairing.every)
         return PairingList(
             pairings=tuple(
-                PairingReport(
-                    channel=row.channel,
-                    chat_id=row.chat_id,
-                    name=row.name,
-                    code=row.code,
-                    state=row.state,
-                    created_at=row.created_at / 1000,
-                )
-                for row in rows
+                PairingReport.from_object(row, created_at=row.created_at / 1000) for row in rows
             )
         )
 
@@ -165,7 +173,9 @@ class ControlServer:
         code = PairCode.model_validate(params).code
         found = await self._store.transact(pairing.approve, code, self._clock())
         if found is None:
-            raise RpcError(FAILED, f"no chat waits with the code {code!r}; see 'pair list'")
+            raise RpcError(
+                FAILED, f"no chat waits with the code {code!r}; see: orchestrator pair list"
+            )
         return PairedChat(channel=found.channel, chat_id=found.chat_id)
 
     async def _revoke(self, params: JsonValue) -> Ack:
@@ -173,58 +183,50 @@ class ControlServer:
         if not await self._store.transact(
             pairing.revoke, chat.channel, chat.chat_id, self._clock()
         ):
-            raise RpcError(FAILED, f"{chat.channel} chat {chat.chat_id!r} never asked to be paired")
+            raise RpcError(
+                FAILED,
+                f"the {chat.channel} chat {chat.chat_id!r} was never paired; see: orchestrator pair"
+                " list",
+            )
         return Ack()
 
     async def _approvals(self, params: JsonValue) -> ApprovalList:
         del params
         return ApprovalList(
             approvals=tuple(
-                ApprovalReport(
-                    code=item.code,
-                    agent_id=item.agent_id,
-                    chat=item.chat_key,
-                    tool=item.tool,
-                    arguments=item.arguments,
-                    reason=item.reason,
-                    expires=item.expires / 1000,
+                ApprovalReport.from_object(
+                    approval, chat=approval.chat_key, expires=approval.expires / 1000
                 )
-                for item in await self._operations.approvals.waiting()
+                for approval in await self._handlers.approvals.waiting()
             )
         )
 
     async def _decide(self, params: JsonValue) -> Ack:
-        word = ApprovalDecision.model_validate(params)
-        if (
-            await self._operations.approvals.decide(word.code, "operator", granted=word.granted)
-            is None
-        ):
+        decision = ApprovalDecision.model_validate(params)
+        approvals = self._handlers.approvals
+        if await approvals.decide(decision.code, "operator", granted=decision.granted) is None:
             raise RpcError(
-                FAILED, f"nothing waits with the code {word.code!r}; see 'approvals list'"
+                FAILED,
+                f"no call waits with the code {decision.code!r}; see: orchestrator approvals list",
             )
         return Ack()
 
     async def _tools(self, params: JsonValue) -> PinList:
         del params
         pins = await self._store.transact(tool_pins.every)
-        return PinList(
-            tools=tuple(
-                PinReport(name=pin.name, changed=pin.changed, by=pin.by, at=pin.at / 1000)
-                for pin in pins
-            )
-        )
+        return PinList(tools=tuple(PinReport.from_object(pin, at=pin.at / 1000) for pin in pins))
 
     async def _approve_tool(self, params: JsonValue) -> Ack:
         name = ToolName.model_validate(params).name
         done = await self._change(tool_pins.approve, name, "operator")
-        self._operations.tools_approved()
+        self._handlers.tools_approved()
         return done
 
     async def _pause(self, params: JsonValue) -> Ack:
         agent_id = AgentName.model_validate(params).agent_id
         if agent_id not in self._supervisor.slots():
-            raise RpcError(FAILED, f"there is no agent {agent_id!r}")
-        await self._operations.guard.order(agent_id, "operator", paused=True)
+            raise RpcError(FAILED, f"there is no agent {agent_id!r}; see: orchestrator status")
+        await self._handlers.guard.order(agent_id, "operator", paused=True)
         return Ack()
 
     async def _resume(self, params: JsonValue) -> Ack:
@@ -233,7 +235,7 @@ class ControlServer:
             self._supervisor.resume(agent_id)
         except UnknownAgentError as error:
             raise RpcError(FAILED, str(error)) from error
-        refused = await self._operations.guard.order(agent_id, "operator", paused=False)
+        refused = await self._handlers.guard.order(agent_id, "operator", paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
         return Ack()
@@ -241,12 +243,12 @@ class ControlServer:
     async def _forget(self, params: JsonValue) -> Ack:
         subject = Subject(**ErasureTarget.model_validate(params).model_dump(by_alias=False))
         if subject.agent in self._supervisor.slots():
-            raise RpcError(FAILED, f"{subject} is in agents.json; take it out first")
+            raise RpcError(FAILED, f"{subject} is in agents.json; remove it there first")
         return await self._change(erasure.forget, subject)
 
     async def _refresh_api(self, params: JsonValue) -> Ack:
         del params
-        self._operations.api_changed()
+        self._handlers.api_changed()
         return Ack()
 
     async def _dead_letter(
@@ -258,24 +260,24 @@ class ControlServer:
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
     ) -> Ack:
         done = await self._change(change, RowId.model_validate(params).id)
-        self._operations.tasks_changed()
+        self._handlers.tasks_changed()
         return done
 
     async def _change(self, change: Callable[..., object], *what: object) -> Ack:
-        """A change of the journal, which is told ``what`` it is of, and when."""
+        """Run ``change`` in the journal with its subject ``what`` and the time."""
         try:
             await self._store.transact(change, *what, self._clock())
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
-        self._operations.wake()
+        self._handlers.wake()
         return Ack()
 
 
 def listen(settings: Settings) -> socket.socket:
-    """The control socket, readable by this user alone; the home's lock is already held.
+    """Bind the control socket, which only this user can open. The home must be locked.
 
     Raises:
-        AlreadyRunningError: something else sits at its path.
+        AlreadyRunningError: the socket's path cannot be bound.
     """
     path = settings.paths.control_socket
     path.unlink(missing_ok=True)
@@ -285,7 +287,7 @@ def listen(settings: Settings) -> socket.socket:
         listener.bind(str(path))
     except OSError as error:
         listener.close()
-        raise AlreadyRunningError(f"{path}: cannot listen ({error}); remove it") from error
+        raise AlreadyRunningError(f"{path}: cannot listen ({error}); remove this file") from error
     finally:
         os.umask(before)
     listener.listen()

@@ -1,4 +1,4 @@
-"""What the daemon does for its operator: tell its state, and take a changed configuration."""
+"""What the daemon does for its operator: show its state, and apply a changed configuration."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -24,9 +24,13 @@ from orchestrator.turns.dispatcher import Dispatcher
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DaemonOperations:
-    """What the daemon does for its operator: show its state, and take a changed configuration."""
+    """What the operator asks of the daemon as a whole.
+
+    ``session_grew`` wakes the maintenance, whose settings may have changed. ``clock`` returns
+    milliseconds since the epoch.
+    """
 
     store: Store
     settings: Settings
@@ -44,7 +48,7 @@ class DaemonOperations:
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def status(self) -> StatusReport:
-        """Everything that `orchestrator status` shows."""
+        """Return everything that `orchestrator status` shows."""
         report = await status.report(
             self.store,
             self.settings,
@@ -58,7 +62,7 @@ class DaemonOperations:
         return report.model_copy(update={"hints": hints})
 
     async def health(self) -> HealthReport:
-        """Whether the daemon lives, and whether it is ready."""
+        """Return whether the daemon is ready, and what keeps it from being so."""
         return await status.health(
             self.store,
             self.adapters.values(),
@@ -68,7 +72,7 @@ class DaemonOperations:
         )
 
     async def reload(self) -> ReloadReport:
-        """Read agents.json again; a file that cannot be used changes nothing."""
+        """Read agents.json again and apply it; a file with errors changes nothing."""
         async with self._reloading:
             self.notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
             applied = self.configuration.read()
@@ -84,5 +88,5 @@ class DaemonOperations:
             return ReloadReport(applied=applied, problems=problems)
 
     async def reload_quietly(self) -> None:
-        """Reload for nobody who waits for a report: a changed file, a SIGHUP."""
+        """Reload without a report, after an edit or SIGHUP."""
         await self.reload()

@@ -1,7 +1,7 @@
-"""The control socket: what the command line asks of a running daemon.
+"""The protocol of the control socket: JSON-RPC between the command line and a running daemon.
 
-JSON-RPC over a unix socket below the daemon's home, 0600 in a 0700 directory: whoever can open it
-is the operator. Methods and their parameters are the classes below.
+The unix socket is below the daemon's home, 0600 in a 0700 directory: a process that can open it
+acts as the operator. The classes below are the parameters and results of the methods.
 """
 
 import socket
@@ -17,30 +17,30 @@ from thinker.protocol.peer import NotificationHandler, Peer, connected
 
 STATUS = "status"  # → StatusReport
 HEALTH = "health"  # → HealthReport
-CHAT_SEND = "chat/send"  # ChatSend → Done
+CHAT_SEND = "chat/send"  # ChatSend → Ack
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
-CHAT_VIEW = "chat/view"  # notification ChatView, to who waits in that chat and wants it
+CHAT_VIEW = "chat/view"  # notification ChatView, to clients that wait in that chat with ``views``
 PAIR_LIST = "pair/list"  # → PairingList
 PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
-PAIR_REVOKE = "pair/revoke"  # PairedChat → Done
+PAIR_REVOKE = "pair/revoke"  # PairedChat → Ack
 APPROVAL_LIST = "approvals/list"  # → ApprovalList
-APPROVAL_DECIDE = "approvals/decide"  # Word → Done
-FORGET = "forget"  # Forgettable → Done
+APPROVAL_DECIDE = "approvals/decide"  # ApprovalDecision → Ack
+FORGET = "forget"  # ErasureTarget → Ack
 TOOL_LIST = "tools/list"  # → PinList
-TOOL_APPROVE = "tools/approve"  # ToolName → Done
+TOOL_APPROVE = "tools/approve"  # ToolName → Ack
 RELOAD = "reload"  # → ReloadReport
-AGENT_PAUSE = "agents/pause"  # AgentName → Done
-AGENT_RESUME = "agents/resume"  # AgentName → Done
-DLQ_RETRY = "dlq/retry"  # Numbered → Done
-DLQ_DROP = "dlq/drop"  # Numbered → Done
-API_REFRESH = "api/refresh"  # → Done: the token of the endpoints is another one
-TASK_RUN = "tasks/run"  # Numbered → Done
-TASK_ENABLE = "tasks/enable"  # Numbered → Done
-TASK_DISABLE = "tasks/disable"  # Numbered → Done
+AGENT_PAUSE = "agents/pause"  # AgentName → Ack
+AGENT_RESUME = "agents/resume"  # AgentName → Ack
+DLQ_RETRY = "dlq/retry"  # RowId → Ack
+DLQ_DROP = "dlq/drop"  # RowId → Ack
+API_REFRESH = "api/refresh"  # → Ack, after the token of the endpoints has changed
+TASK_RUN = "tasks/run"  # RowId → Ack
+TASK_ENABLE = "tasks/enable"  # RowId → Ack
+TASK_DISABLE = "tasks/disable"  # RowId → Ack
 
 
 class Ack(CamelModel):
-    """It was done."""
+    """The request was carried out."""
 
 
 class AgentReport(CamelModel):
@@ -67,7 +67,7 @@ class ChannelReport(CamelModel):
 
 
 class ToolServerReport(CamelModel):
-    """One MCP server in `orchestrator status`; ``tools`` counts those that it lists."""
+    """One MCP server in `orchestrator status`; ``tools`` is the number of tools that it lists."""
 
     name: str
     state: str
@@ -86,7 +86,7 @@ class ConfigProblem(CamelModel):
 
 
 class RecentTurn(CamelModel):
-    """One of the last turns: which tools it called and how it ended; ``ms`` from start to reply."""
+    """One of the last turns; ``ms`` is the time from its start to its reply, in milliseconds."""
 
     turn_id: str
     agent_id: str
@@ -109,14 +109,14 @@ class StatusReport(CamelModel):
     tool_servers: tuple[ToolServerReport, ...] = ()
     config_errors: tuple[ConfigProblem, ...]
     open_turns: int
-    journal_bytes: int = 0  # of its files, with what is not yet written back
+    journal_bytes: int = 0  # of all its files, with the write-ahead log
     inbox: Mapping[str, int]
     recent_turns: tuple[RecentTurn, ...] = ()
-    hints: tuple[str, ...] = ()  # how to plug in a real model, what is degraded
+    hints: tuple[str, ...] = ()  # what is degraded, and what to do
 
 
 class HealthReport(CamelModel):
-    """The answer of `orchestrator health`; whoever gets it knows that the daemon is alive.
+    """The answer of `orchestrator health`, which any live daemon gives.
 
     ``reasons`` say what keeps it from being ready.
     """
@@ -126,7 +126,7 @@ class HealthReport(CamelModel):
 
 
 class ChatSend(CamelModel):
-    """Say something in a console chat. ``message`` is a fresh id: sending it twice is once."""
+    """A message for a console chat. ``message`` is a fresh id; a repeated one is stored once."""
 
     chat: str
     message: str
@@ -135,7 +135,10 @@ class ChatSend(CamelModel):
 
 
 class ChatWait(CamelModel):
-    """Wait at most ``seconds`` for the end of a message; with ``views``, see the answer grow."""
+    """A wait of at most ``seconds`` for the end of a message.
+
+    With ``views`` the client receives `ChatView` notifications meanwhile.
+    """
 
     message: str
     seconds: float = 30.0
@@ -143,9 +146,9 @@ class ChatWait(CamelModel):
 
 
 class ChatOutcome(CamelModel):
-    """What became of a message: ``pending`` when it has not ended yet.
+    """The state of a message; ``pending`` until it has ended, ``unknown`` if it was never sent.
 
-    ``texts`` are the parts of the reply; ``error`` says why there is none.
+    ``texts`` are the parts of the reply; ``error`` says why there is no reply.
     """
 
     state: str
@@ -154,14 +157,14 @@ class ChatOutcome(CamelModel):
 
 
 class ChatView(CamelModel):
-    """The answer so far in a chat (whole)."""
+    """The whole answer so far in a chat."""
 
     chat: str
     text: str
 
 
 class PairingReport(CamelModel):
-    """A chat that asked to be let in; times in seconds since the epoch."""
+    """A chat that asked to be paired; ``created_at`` in seconds since the epoch."""
 
     channel: str
     chat_id: str
@@ -172,26 +175,26 @@ class PairingReport(CamelModel):
 
 
 class PairingList(CamelModel):
-    """All chats that ever asked."""
+    """All chats that ever asked to be paired."""
 
     pairings: tuple[PairingReport, ...]
 
 
 class PairCode(CamelModel):
-    """The code that a chat was told, or the id of a chat that was revoked before."""
+    """The code that a chat received, or the id of a chat that was revoked before."""
 
     code: str
 
 
 class PairedChat(CamelModel):
-    """A chat by its name."""
+    """A chat of a channel."""
 
     channel: str
     chat_id: str
 
 
 class ApprovalReport(CamelModel):
-    """A call that waits for the operator's word; ``expires`` in seconds since the epoch."""
+    """A tool call that needs approval; ``expires`` in seconds since the epoch."""
 
     code: str
     agent_id: str
@@ -203,20 +206,20 @@ class ApprovalReport(CamelModel):
 
 
 class ApprovalList(CamelModel):
-    """All calls that wait."""
+    """All calls that need approval."""
 
     approvals: tuple[ApprovalReport, ...]
 
 
 class ApprovalDecision(CamelModel):
-    """The operator's answer to one question."""
+    """The operator's decision on one call."""
 
     code: str
     granted: bool
 
 
 class ErasureTarget(CamelModel):
-    """An agent, or a chat of a channel."""
+    """What to erase: an agent, or a chat of a channel."""
 
     agent: str | None = None
     channel: str | None = None
@@ -224,7 +227,7 @@ class ErasureTarget(CamelModel):
 
 
 class PinReport(CamelModel):
-    """A tool of an MCP server; ``at``, in seconds since the epoch, is when it was believed."""
+    """A tool of an MCP server; ``at`` is when it was approved, in seconds since the epoch."""
 
     name: str
     changed: bool
@@ -233,13 +236,13 @@ class PinReport(CamelModel):
 
 
 class PinList(CamelModel):
-    """Tools by their names for operators, ``server/tool``."""
+    """The tools of MCP servers; a name is ``server/tool``."""
 
     tools: tuple[PinReport, ...]
 
 
 class ToolName(CamelModel):
-    """``server/tool``, or ``server`` for all of its tools."""
+    """A tool as ``server/tool``, or all tools of a ``server``."""
 
     name: str
 
@@ -251,13 +254,13 @@ class AgentName(CamelModel):
 
 
 class RowId(CamelModel):
-    """A dead message by its inbox id, or a scheduled task by its number."""
+    """The id of a dead message in the inbox, or of a scheduled task."""
 
     id: int = Field(ge=1, lt=2**63)
 
 
 class ReloadReport(CamelModel):
-    """What a reload found and did."""
+    """Whether a reload applied agents.json, and the problems in it."""
 
     applied: bool
     problems: tuple[ConfigProblem, ...]
@@ -267,10 +270,10 @@ class ReloadReport(CamelModel):
 async def connect(
     settings: Settings, notifications: Mapping[str, NotificationHandler] | None = None
 ) -> AsyncIterator[Peer]:
-    """A peer of the running daemon.
+    """Connect to the running daemon while the block runs.
 
     Raises:
-        NotRunningError: no daemon answers on this home.
+        NotRunningError: no daemon runs on this home.
     """
     path = settings.paths.control_socket
     sock = socket.socket(socket.AF_UNIX)

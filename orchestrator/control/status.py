@@ -1,4 +1,4 @@
-"""What `orchestrator status` and `orchestrator health` show, from every part of the daemon."""
+"""Collect what `orchestrator status` and `orchestrator health` show."""
 
 from collections.abc import Iterable
 
@@ -31,8 +31,8 @@ from orchestrator.settings import Settings
 from orchestrator.tools.mcp.servers import McpServers
 
 RECENT = 5  # turns shown
-LOOKED_AT = 50  # newest turns whose missing tools are told of
-POLL_AGE = 120.0  # seconds since a channel's last successful poll (reliability.md §3.1, P11)
+LOOKED_AT = 50  # newest turns whose missing tools are reported
+POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 MISSING = (
     "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
@@ -45,10 +45,10 @@ DEMO_HINT = (
 )
 
 CHANGED = (
-    "the MCP server of {tool} describes it in another way than before, so it is not offered; look"
-    " at it, then: orchestrator tools approve {name}"
+    "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
+    " orchestrator tools approve {name}"
 )
-HANDED = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
+HANDED_OVER = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
 
 
 async def report(
@@ -60,19 +60,10 @@ async def report(
     adapters: Iterable[Adapter],
     health: HealthReport,
 ) -> StatusReport:
-    """The state of everything, at this moment."""
+    """Return the state of every part of the daemon."""
     counts, open_turns, recent, paused = store.read(_journal)
     handed = await store.transact(handoffs.every)
     missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
-    channels = tuple(
-        ChannelReport(
-            name=adapter.status.name,
-            state=adapter.status.state,
-            detail=adapter.status.detail,
-            last_ok=adapter.status.last_ok,
-        )
-        for adapter in adapters
-    )
     return StatusReport(
         ready=health.ready,
         version=__version__,
@@ -82,12 +73,10 @@ async def report(
         agents=tuple(
             _agent(slot, paused.get(name, "")) for name, slot in supervisor.slots().items()
         ),
-        channels=channels,
+        channels=tuple(ChannelReport.from_object(adapter.status) for adapter in adapters),
         tool_servers=tuple(
-            ToolServerReport(
-                name=state.name, state=state.state, tools=len(state.tools), error=state.error
-            )
-            for state in servers.states()
+            ToolServerReport.from_object(server, tools=len(server.tools))
+            for server in servers.states()
         ),
         config_errors=problems(configuration.problems),
         open_turns=open_turns,
@@ -100,7 +89,7 @@ async def report(
                 CHANGED.format(tool=tool, name=name)
                 for tool, name in servers.pins.withheld().items()
             ),
-            *(HANDED.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id) for h in handed),
+            *(HANDED_OVER.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id) for h in handed),
             *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
         ),
     )
@@ -109,7 +98,7 @@ async def report(
 def glance(
     supervisor: Supervisor, servers: McpServers, adapters: Iterable[Adapter], started: int
 ) -> DaemonSnapshot:
-    """The little of it that a chat is shown; ``started`` in milliseconds since the epoch."""
+    """Return what ``/status`` shows in a chat; ``started`` in milliseconds since the epoch."""
     return DaemonSnapshot(
         version=__version__,
         started=started,
@@ -127,9 +116,14 @@ async def health(
     admitting: bool,
     scheduler: str | None = None,
 ) -> HealthReport:
-    """Whether messages are heard, stored and answered; ``now`` in seconds since the epoch.
+    """Return whether messages are received, stored and answered.
 
-    ``scheduler`` is what is wrong with it, if anything.
+    Args:
+        store: the journal, which is tested with a write.
+        adapters: the channels.
+        now: seconds since the epoch.
+        admitting: whether new turns begin.
+        scheduler: the scheduler's problem, if it has one.
     """
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]
@@ -137,7 +131,7 @@ async def health(
         f"channel {adapter.name} has not heard from its platform for {POLL_AGE:.0f} seconds"
         f" ({adapter.status.detail or adapter.status.state})"
         for adapter in adapters
-        if not _hears(adapter, now)
+        if not _receives(adapter, now)
     ]
     try:
         with anyio.fail_after(WRITE_TIMEOUT):
@@ -149,39 +143,22 @@ async def health(
     return HealthReport(ready=not reasons, reasons=tuple(reasons))
 
 
-def _hears(adapter: Adapter, now: float) -> bool:
-    """A channel that has nothing to poll is judged by its state."""
+def _receives(adapter: Adapter, now: float) -> bool:
+    """Judge a channel by its last poll; one that does not poll by its state."""
     last_ok = adapter.status.last_ok
     return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
 
 
 def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:
-    """Problems of agents.json in the words of the control socket."""
-    return tuple(
-        ConfigProblem(
-            file=problem.file,
-            line=problem.line,
-            agent_id=problem.agent_id,
-            message=problem.message,
-            severity=problem.severity,
-        )
-        for problem in found
-    )
+    """Return problems of agents.json as the control socket reports them."""
+    return tuple(map(ConfigProblem.from_object, found))
 
 
 def _journal(
     db: apsw.Connection,
 ) -> tuple[dict[str, int], int, tuple[RecentTurn, ...], dict[str, str]]:
     newest = tuple(
-        RecentTurn(
-            turn_id=turn.id,
-            agent_id=turn.agent_id,
-            chat=turn.chat_key,
-            state=turn.state,
-            stop_reason=turn.stop_reason,
-            tools=turn.tools,
-            ms=turn.ms,
-        )
+        RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
         for turn in recent.turns(db, RECENT)
     )
     paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
@@ -203,9 +180,9 @@ def _agent(slot: Slot, paused: str) -> AgentReport:
 
 
 def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
-    """What an operator should know: demo models, a broken file, broken skills or prompts."""
+    """Yield what an operator should know: demo models, a broken file, skills or prompt."""
     if configuration.fallen_back:
-        yield f"{configuration.path} is broken; the last good copy of it is in force"
+        yield f"{configuration.path} is broken, so the last good copy is in force; correct the file"
     for slot in supervisor.slots().values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)

@@ -132,7 +132,7 @@ class AgentPorts(JournalChannel):
             await intake.accept([message])
         except JournalError as error:
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
-        ended = await self._ended(message.message_id, request.chat_id, ANSWER_TIMEOUT)
+        ended = await self._ended(message.message_id, ANSWER_TIMEOUT)
         return None if ended is None else await self._store.transact(_outcome, ended)
 
     def _token(self) -> str:

@@ -1,4 +1,4 @@
-"""Fetching the pictures that came with admitted messages, before a model is asked about them."""
+"""Fetch the pictures that came with admitted messages, before a model sees the messages."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -13,12 +13,16 @@ from thinker.formats.images import MAX_PICTURE
 
 TRIES = 3
 PAUSE = 1.0  # seconds before the second try, twice that before the third
-PATIENCE = 30.0  # seconds for one picture; its message waits
+TIMEOUT = 30.0  # seconds for one picture; its message waits meanwhile
 log = structlog.get_logger()
 
 
 class Pictures:
-    """Fetches by the channels' adapters; what cannot be had is given up, and the model told."""
+    """Fetches pictures through the channels' adapters.
+
+    A picture that cannot be fetched is recorded as missing, and the model learns of it.
+    ``clock`` returns milliseconds since the epoch.
+    """
 
     def __init__(
         self, store: Store, adapters: Mapping[str, Adapter], clock: Callable[[], int]
@@ -27,20 +31,20 @@ class Pictures:
         self._adapters = adapters
         self._clock = clock
 
-    async def fetch(self, wanted: Iterable[Wanted]) -> None:
-        """Bring pictures into the journal."""
-        for item in wanted:
-            data = await self._data(item)
-            await self._store.transact(attachments.fetched, item, data, self._clock())
+    async def fetch(self, pictures: Iterable[Wanted]) -> None:
+        """Store pictures in the journal."""
+        for picture in pictures:
+            data = await self._data(picture)
+            await self._store.transact(attachments.fetched, picture, data, self._clock())
 
-    async def _data(self, item: Wanted) -> bytes | None:
-        adapter = self._adapters.get(item.channel)
+    async def _data(self, picture: Wanted) -> bytes | None:
+        adapter = self._adapters.get(picture.channel)
         if adapter is None:
             return None
-        with anyio.move_on_after(PATIENCE):
+        with anyio.move_on_after(TIMEOUT):
             for attempt in range(1, TRIES + 1):
                 try:
-                    return await adapter.download(item.handle, MAX_PICTURE)
+                    return await adapter.download(picture.handle, MAX_PICTURE)
                 except SendError as error:
                     log.warning("picture_not_fetched", attempt=attempt, problem=str(error))
                     if error.outcome is SendOutcome.PERMANENT or attempt == TRIES:

@@ -1,8 +1,10 @@
-"""The outbox's sender: T7, the platform call, T8; one row of a chat at a time, chats in parallel.
+"""Send the outbox: T7, the platform call, T8.
 
-What is known after a failed call decides what happens (reliability.md §4.5): what certainly did
-not arrive is sent again, an edit is repeated because that changes nothing, and a direct message
-that may have arrived is never sent twice, unless that does no harm.
+Chats are served in parallel, each with one row at a time.
+
+What is known after a failed call decides what happens next. A message that certainly did not arrive
+is sent again. An edit is repeated, since that changes nothing. A message that may have arrived is
+repeated only if its row says that a second copy does no harm.
 """
 
 import math
@@ -22,27 +24,28 @@ from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxRow
 from orchestrator.outbound.preview import Preview
+from orchestrator.wakeup import Wakeup
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
-RETRY_CAP = 60.0  # seconds between two tries at most
+MAX_RETRY_DELAY = 60.0  # seconds
 PREVIEW_START = 24  # characters before a preview is worth a notification
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
-TYPING_START = 0.3  # seconds before that is worth a request
-TYPING_INTERVAL = 4.0  # seconds; the platform shows it for five
+TYPING_START = 0.3  # seconds; a faster answer needs no typing indicator
+TYPING_INTERVAL = 4.0  # seconds; the platform shows the indicator for five
 CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Where the reply of a turn went, and how; see `Delivery.mode`."""
+    """Where the reply of a turn goes, and how; see `Delivery.mode`."""
 
     address: Address
     mode: str
 
 
 class Delivery:
-    """Sends what the outbox holds, through the adapters."""
+    """Sends the outbox through the adapters. ``clock`` returns milliseconds since the epoch."""
 
     def __init__(
         self,
@@ -51,35 +54,38 @@ class Delivery:
         tasks: TaskGroup,
         clock: Callable[[], int],
     ) -> None:
-        """``clock`` tells milliseconds since the epoch."""
         self._store = store
         self._adapters = adapters
         self._tasks = tasks
         self._clock = clock
-        self._wake = {name: anyio.Event() for name in adapters}
+        self._wakeups = {name: Wakeup() for name in adapters}
         self._busy: set[str] = set()
         self._paused_until: dict[str, float] = {}  # in the event loop's time
 
     def mode(self, address: Address) -> str:
-        """``edit`` where a message can be repaired after a crash, ``stored`` where none is sent."""
+        """Return how a reply is delivered: ``stored``, ``edit`` or ``direct``.
+
+        ``stored``: clients read it in the journal. ``edit``: a placeholder is sent and edited; a
+        crash is repaired by editing again. ``direct``: it is sent once.
+        """
         adapter = self._adapters.get(address.channel)
         if adapter is not None and adapter.delivered_when_stored(address.chat_id):
             return outbox.STORED
         return "edit" if adapter is not None and adapter.edits and address.private else "direct"
 
     def split(self, channel: str, text: str) -> tuple[str, ...]:
-        """The parts of a text that a channel accepts."""
+        """Cut a text into parts that a channel accepts."""
         adapter = self._adapters.get(channel)
         return adapter.split(text) if adapter is not None else (text,)
 
     def wake(self, channel: str | None = None) -> None:
-        """Something was put into the outbox."""
-        for name in self._wake if channel is None else (channel,):
-            if name in self._wake:
-                self._wake[name].set()
+        """Look for new rows of a channel, or of all channels."""
+        for name, wakeup in self._wakeups.items():
+            if channel in (None, name):
+                wakeup.wake()
 
     def replied(self, reply: Reply | None) -> None:
-        """A turn has ended; it is not known which chat has its reply if that is None."""
+        """Send the reply of a turn that has ended; None if it may be in any chat."""
         if reply is None:
             self.wake()
             return
@@ -92,7 +98,7 @@ class Delivery:
     async def run(self, channel: str) -> None:
         """Send a channel's rows as they become due, until cancelled."""
         while True:
-            self._wake[channel] = anyio.Event()
+            changed = self._wakeups[channel].changed
             try:
                 rows = self._store.read(outbox.due, channel)
             except JournalError as error:
@@ -106,21 +112,21 @@ class Delivery:
                     self._tasks.start_soon(self._deliver, row)
             later = [delay for delay in delays.values() if delay > 0]
             with anyio.move_on_after(min(later, default=math.inf)):
-                await self._wake[channel].wait()
+                await changed.wait()
 
     def _delay(self, row: OutboxRow) -> float:
-        """Seconds until a row is due.
+        """Return the seconds until a row is due.
 
-        A time further off than any that we write was written before the clock was set back (F29).
+        A longer delay than any that is written means that the clock was set back since.
         """
         delay = (row.not_before - self._clock()) / 1000
-        return 0.0 if delay > RETRY_CAP else max(0.0, delay)
+        return 0.0 if delay > MAX_RETRY_DELAY else max(0.0, delay)
 
-    async def settled(self) -> None:
-        """Wait until nothing that may be sent now is left."""
-        for channel in self._adapters:
+    async def wait_idle(self) -> None:
+        """Wait until no row is due."""
+        for channel, wakeup in self._wakeups.items():
             while any(self._delay(row) <= 0 for row in self._store.read(outbox.due, channel)):
-                await self._wake[channel].wait()
+                await wakeup.changed.wait()
 
     async def _deliver(self, row: OutboxRow) -> None:
         adapter = self._adapters[row.channel]
@@ -138,7 +144,7 @@ class Delivery:
             self.wake(row.channel)
 
     async def _direct(self, adapter: Adapter, row: OutboxRow) -> None:
-        if not adapter.from_journal:  # there it may be done again, so nobody need know of it
+        if not adapter.from_journal:  # it may be repeated there, so T7 is not needed
             await self._store.transact(outbox.sending, row.id, "sending", self._clock())
         with _bounded("send"):
             message_id = await adapter.send(_part(row))
@@ -165,9 +171,9 @@ class Delivery:
         elif error.outcome is SendOutcome.GONE:
             await self._record(outbox.forget_placeholder, row.id)
         else:
-            wait = min(RETRY_CAP, 2.0 ** min(row.attempt, 10))
+            wait = min(MAX_RETRY_DELAY, 2.0 ** min(row.attempt, 10))
             if error.retry_after is not None:
-                wait = min(RETRY_CAP, error.retry_after)
+                wait = min(MAX_RETRY_DELAY, error.retry_after)
                 self._paused_until[row.channel] = anyio.current_time() + error.retry_after
             later = now + math.ceil(wait * 1000)
             if error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
@@ -176,7 +182,7 @@ class Delivery:
                 await self._record(outbox.requeue, row.id, str(error), later)
 
     async def _record(self, work: Callable[..., None], *args: object) -> None:
-        """T8: what the platform did is known here alone, so it is written whatever it takes."""
+        """Run T8 until it succeeds: only this process knows what the platform did."""
         while True:
             try:
                 return await self._store.transact(work, *args)
@@ -185,14 +191,14 @@ class Delivery:
 
     @asynccontextmanager
     async def preview(self, turn_id: str, address: Address) -> AsyncIterator[Preview]:
-        """Show that a turn is being answered: typing, and the answer as it grows.
+        """Show that a turn is being answered: typing, and the answer while it is written.
 
-        When the block ends, the row of the preview, if there is one, waits for its text (T6).
-        What the block raises comes out as it is, not in an exception group.
+        After the block the row of the preview, if there is one, waits for its final text (T6).
+        Exceptions of the block are raised as they are, not in an exception group.
         """
         adapter = self._adapters.get(address.channel)
         preview = Preview()
-        if adapter is None or adapter.from_journal:  # nobody there is told that we are typing
+        if adapter is None or adapter.from_journal:  # these channels show no typing
             if adapter is not None:
                 preview.view = partial(adapter.view, address.chat_id)
             with closing(preview):
@@ -220,7 +226,7 @@ class Delivery:
     async def _stream(
         self, adapter: Adapter, turn_id: str, address: Address, preview: Preview
     ) -> None:
-        """Send the first words as a message and edit it while the answer grows."""
+        """Send the first words as a message, and edit it while the answer grows."""
         text = await preview.longer_than(PREVIEW_START - 1)
         if not preview.begin():
             return
@@ -240,7 +246,7 @@ class Delivery:
     async def _begin(
         self, adapter: Adapter, turn_id: str, address: Address, text: str
     ) -> str | None:
-        """The platform's id of the turn's preview, sent unless an earlier process sent it."""
+        """Return the message id of the turn's preview; send it unless an earlier process did."""
         row, message_id = await self._store.transact(
             outbox.start_preview, turn_id, address, text + UNFINISHED, self._clock()
         )
@@ -257,7 +263,7 @@ class Delivery:
 
 @contextmanager
 def _bounded(name: str) -> Iterator[None]:
-    """A platform call between two boundaries; one that takes too long may still have worked."""
+    """Limit a platform call between two failpoints; one that times out may still have worked."""
     failpoint(f"{name}:before")
     try:
         with anyio.fail_after(CALL_TIMEOUT):

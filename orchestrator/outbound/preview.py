@@ -1,46 +1,45 @@
-"""The growing text of an answer, between whoever makes it and whoever shows it."""
+"""The answer of a turn while it is written, between the turn and its chat."""
 
 from collections.abc import Callable
 
-import anyio
+from orchestrator.wakeup import Wakeup
 
 
 class Preview:
-    """What a turn has said so far. Its chat begins to see it at some length, or never."""
+    """The answer so far. Its chat begins to see it at some length, or never."""
 
     def __init__(self) -> None:
         self.text = ""
-        self._changed = anyio.Event()
+        self._grown = Wakeup()
         self._open = True
         self._begun = False
         self.view: Callable[[str], None] | None = None
 
     def show(self, text: str) -> None:
-        """The answer so far."""
+        """Set the whole answer so far."""
         if not self._open:
             return
         self.text = text
         if self.view is not None:
             self.view(text)
-        self._changed.set()
+        self._grown.wake()
 
     def begin(self) -> bool:
-        """Its chat is about to see it; false when that is too late."""
+        """Mark that the chat is about to see the answer; return false if that is too late."""
         self._begun = self._open
         return self._begun
 
     def withdraw(self) -> bool:
-        """Show nothing any more, unless its chat has begun to see it; whether it has not."""
+        """Close the preview unless its chat has begun to see it; return whether that worked."""
         self._open = self._open and self._begun
         return not self._begun
 
     def close(self) -> None:
-        """Show nothing any more."""
+        """Show no more text."""
         self._open = False
 
     async def longer_than(self, length: int) -> str:
-        """The text once it has more characters than that."""
+        """Wait until the text has more than ``length`` characters, and return it."""
         while len(self.text) <= length:
-            self._changed = anyio.Event()
-            await self._changed.wait()
+            await self._grown.changed.wait()
         return self.text

@@ -62,7 +62,7 @@ async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
 ) -> None:
     """Each with what to do first."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
-        with pytest.raises(RpcError, match="take it out first"):
+        with pytest.raises(RpcError, match="remove it there first"):
             await daemon.ask(protocol.FORGET, ErasureTarget(agent="work"), Ack)
         with pytest.raises(RpcError, match="nothing of chat telegram:123"):
             await forgotten(daemon)

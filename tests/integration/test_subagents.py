@@ -136,7 +136,7 @@ async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Pa
             await kill_child(daemon)
             await daemon.logged("turn_lost_its_worker", death)
         answer = await bot.reply_in(CHAT)
-        assert answer.startswith("result: Subagent failed: It stopped its process 3 times")
+        assert answer.startswith("result: Subagent failed: Its process died 3 times")
         await settled(daemon)
         assert len(bot.texts(CHAT)) == 1
 
