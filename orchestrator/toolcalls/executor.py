@@ -47,7 +47,7 @@ class ApprovalNeeded:
     approval: Approval
 
     def __str__(self) -> str:
-        """Return what the worker is told."""
+        """Return the message for the worker."""
         return f"{self.approval.tool} waits for approval {self.approval.code}"
 
 
@@ -58,7 +58,7 @@ class ToolPending:
     seq: int
 
     def __str__(self) -> str:
-        """Return what the worker is told."""
+        """Return the message for the worker."""
         return f"call {self.seq} goes on"
 
 
@@ -67,7 +67,7 @@ class HandoffDone:
     """The call has ended and gave the turn to another agent."""
 
     def __str__(self) -> str:
-        """Return what the worker is told."""
+        """Return the message for the worker."""
         return "another agent goes on with the turn"
 
 

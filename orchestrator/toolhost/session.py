@@ -232,7 +232,7 @@ def _digest(tool: Tool) -> str:
 
 
 def _reason(error: BaseException, link: ConnectionEnd) -> str:
-    """Return why a connection ended: a finding of this module, else its end, else its cause."""
+    """Return why a connection ended: a finding of this module, or its end, or its cause."""
     found = (str(cause) for cause in _causes(error) if isinstance(cause, ServerUnusable))
     problem = next(found, link.problem)  # a connection that is left ends, too: findings first
     if problem:

@@ -43,7 +43,7 @@ def _cancel(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
     if found is None:
         raise ToolFailure(f"there is no task {name!r}; see list_tasks")
     tasks.cancel(db, found)
-    return f"Cancelled task {found.id} {found.name!r}."
+    return f"Canceled task {found.id} {found.name!r}."
 
 
 def _line(task: Task) -> str:

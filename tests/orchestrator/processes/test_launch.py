@@ -73,7 +73,7 @@ def test_named_provider_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("provider", [p.name for p in PROVIDERS.values()])
 def test_worker_gets_the_key_of_its_provider_alone(tmp_path: Path, provider: str) -> None:
-    """No other secret of the daemon is in its environment (S16)."""
+    """No other secret of the daemon is in its environment."""
     spec = real_spec(tmp_path, environ=KEYS | CANARIES, llm_provider=provider, model="m")
     expected = {"key-of-" + provider} if PROVIDERS[provider].key_var else set()
     values = set(spec.env.values())

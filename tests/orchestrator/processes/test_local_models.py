@@ -1,4 +1,4 @@
-"""Local model servers are found by asking whoever listens."""
+"""Local model servers are found by a request to each known port."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ async def _answer(body: bytes, stream: SocketStream) -> None:
             try:
                 request += await stream.receive()
             except anyio.EndOfStream:
-                return  # whoever only looked whether anybody listens
+                return  # a probe that only connects
         await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
 
 
@@ -54,12 +54,12 @@ async def test_server_with_a_model_is_found_in_the_order_of_the_table() -> None:
 
 
 async def test_server_without_a_usable_model_is_passed_over() -> None:
-    """No model, no sense, and nobody at all."""
+    """A server without a model, one with a broken answer, and a closed port."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = _provider("nobody", closed.getsockname()[1])
+        absent = _provider("absent", closed.getsockname()[1])
     with time_limit():
         async with (
             _server("empty", b'{"data":[]}') as empty,
             _server("odd", b"<html>") as odd,
         ):
-            assert await local_servers([nobody, empty, odd]) == ()
+            assert await local_servers([absent, empty, odd]) == ()

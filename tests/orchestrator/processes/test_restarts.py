@@ -37,7 +37,7 @@ def crashed(times: int, every: float = 1.0) -> History:
 
 
 def test_figures_are_those_of_the_contract() -> None:
-    """reference/reliability.md §3.1, P4 and P5."""
+    """Exit status, signals and requests decide together."""
     figures = (PERIOD, INTENSITY, CAP, HEALTHY, PROBE, restarts.EXIT_CONFIG)
     assert figures == (300, 5, 60, 600, 900, 78)
     assert [restarts.delay(n) for n in range(10)] == [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]

@@ -126,7 +126,7 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
 async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
     tmp_path: Path, mode: str, *, removed: bool, ending: str
 ) -> None:
-    """Nobody gets the worker of a definition that is gone, nor are its failures the new one's."""
+    """No caller gets the old definition's worker, and its failures do not count for the new one."""
     async with supervised(Clock(), mode) as (supervisor, tasks):
         gate = tmp_path / "gate"
         os.mkfifo(gate)
@@ -181,7 +181,7 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: st
 async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
     tmp_path: Path, mode: str
 ) -> None:
-    """Turns in hand come back as drained; nobody gets a worker any more."""
+    """Running turns end as drained, and no caller gets a worker."""
     asked, answer = anyio.Event(), anyio.Event()
 
     async def slow(seq: int) -> ToolResult:

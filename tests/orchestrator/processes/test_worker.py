@@ -1,4 +1,4 @@
-"""One real worker process: readiness, turns, misbehaviour, and an end without remains."""
+"""One real worker process: readiness, turns, misbehavior, and an end without leftovers."""
 
 import os
 import signal
@@ -153,7 +153,7 @@ async def test_worker_that_cannot_be_started_is_an_error(tmp_path: Path, mode: s
 
 @BOTH_MODES
 async def test_error_of_the_user_of_a_worker_comes_out_as_it_is(tmp_path: Path, mode: str) -> None:
-    """Not in a group, which nobody would catch; the process is gone all the same."""
+    """Not in an exception group, and the process is gone all the same."""
     with time_limit():
         async with spawning(mode) as spawn:
             with pytest.raises(ValueError, match="mine"):

@@ -77,7 +77,7 @@ async def test_no_key_is_ever_in_the_zygote(tmp_path: Path) -> None:
 
 
 async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> None:
-    """It knows the default prompt; a worker that was not told of it does not."""
+    """It knows the default prompt; a worker without it in its settings does not."""
     spec = real_spec(tmp_path)
     env = {k: v for k, v in spec.env.items() if k != "THINKER_DEFAULT_SYSTEM_PROMPT_PATH"}
     texts = []
@@ -106,7 +106,7 @@ async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, n
 
 
 async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: Path) -> None:
-    """Nobody would reap them; their turns go on in workers of the next zygote."""
+    """No process could reap them; their turns continue in workers of the next zygote."""
     spec = real_spec(tmp_path)
     with time_limit():
         async with zygotes() as keeper:

@@ -50,9 +50,9 @@ def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path:
             (problem,) = problems(now)
             assert problem.startswith("p.json: prompt 'p': ")
             assert problem.endswith("; its last good version is in force")
-    write(tmp_path, prompt="Mended.")
+    write(tmp_path, prompt="Corrected.")
     found.read(agents())
-    assert (text(found), problems(found)) == ("Mended.", [])
+    assert (text(found), problems(found)) == ("Corrected.", [])
 
 
 def test_what_includes_a_broken_definition_keeps_working(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_unknown_tool_is_a_warning_and_the_rest_holds(tmp_path: Path) -> None:
 
 
 def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
-    """Nobody relies on an entry that nothing obeys; the rest of the definition holds."""
+    """The entry is reported as ignored; the rest of the definition is used."""
     lives = {"receives_messages": "side_b"}
     write(
         tmp_path,

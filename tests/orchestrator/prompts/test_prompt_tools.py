@@ -85,7 +85,7 @@ def test_tool_gets_its_variables_and_options_when_it_is_called(tmp_path: Path) -
 
 
 def test_call_whose_variable_is_not_set_is_refused(tmp_path: Path) -> None:
-    """And an option with a name that nobody declares is an error of the file."""
+    """An option with an undeclared name is an error of the file."""
     entry = {"name": "files_read", "options": {"key": "${SECRET}"}}
     found, agent, _ = placed(tmp_path, tools=[entry])
     tool = McpTool(

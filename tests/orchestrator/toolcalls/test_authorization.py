@@ -1,4 +1,4 @@
-"""Calls that are made with T3: which, and what the journal holds of them."""
+"""Calls that run inside T3, and the reasons why others do not run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from thinker.protocol.messages import JsonObject, ToolResult
 
 @dataclass
 class Bench:
-    """The turn ``t1``, and who decides of its calls."""
+    """The turn ``t1``, and the authorizer of its calls."""
 
     db: apsw.Connection
     journal: CallAuthorizer
@@ -66,7 +66,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None:
-    """Each with its intent, its end and its result; asked for again they are not made again."""
+    """Each has its intent, end and result; requesting it again returns that result."""
     caller = bench.caller()
     made = bench.run_local(caller, "list_facts", "get_profile")
     assert [(seq, result.is_error) for seq, result in made.items()] == [(2, False), (3, False)]
@@ -85,7 +85,7 @@ def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> Non
 
 
 def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
-    """As when its worker asks for it."""
+    """The same happens when a worker requests it."""
     made = bench.run_local(bench.caller(deniedTools=["list_*"]), "list_facts", "get_profile")
     assert [result.is_error for result in made.values()] == [True, False]
     assert bench.states() == ["failed", "done"]
@@ -93,7 +93,7 @@ def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
 
 
 def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
-    """Its worker is told when it asks, and nothing after it happens first."""
+    """The worker learns of it by its own request; calls after it wait."""
     caller = bench.caller(approvals=["get_profile"])
     assert list(bench.run_local(caller, "list_facts", "get_profile", "list_facts")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
@@ -103,13 +103,13 @@ def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
 
 
 def test_tool_of_whoever_asked_is_not_made_by_ours_of_its_name(bench: Bench) -> None:
-    """It is handed back, and runs there."""
+    """It is handed back to the API client."""
     assert bench.run_local(bench.caller(frozenset({"list_facts"})), "list_facts") == {}
     assert bench.states() == ["planned"]
 
 
 def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
-    """The worker knows of it, as it rejected it."""
+    """It was the worker that rejected it."""
     with job(bench.db):
         rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
         assert bench.journal.run_local(bench.db, bench.caller(), rejected.call_seqs) == {}
@@ -119,7 +119,7 @@ def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
 def test_fault_of_a_tool_leaves_nothing_behind(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It costs the call, neither T3 nor the calls before."""
+    """Only that call is undone, not T3 or the calls before."""
 
     def effect(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
         del context, arguments
@@ -136,18 +136,18 @@ def test_fault_of_a_tool_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("tool", "text"),
     [
-        ("list_facts", "unknown argument 'colour'; list_facts takes: category, limit, before_id"),
-        ("get_time", "unknown argument 'colour'; get_time takes: timezone"),
-        ("read_skill", "unknown argument 'colour'; read_skill takes: name, file"),
-        ("list_tasks", "unknown argument 'colour'; list_tasks takes no arguments"),
-        ("notify_parent", "unknown argument 'colour'; notify_parent takes: message"),
+        ("list_facts", "unknown argument 'color'; list_facts takes: category, limit, before_id"),
+        ("get_time", "unknown argument 'color'; get_time takes: timezone"),
+        ("read_skill", "unknown argument 'color'; read_skill takes: name, file"),
+        ("list_tasks", "unknown argument 'color'; list_tasks takes no arguments"),
+        ("notify_parent", "unknown argument 'color'; notify_parent takes: message"),
     ],
 )
 def test_unknown_argument_of_a_built_in_tool_is_an_error_result(
     bench: Bench, tool: str, text: str
 ) -> None:
-    """Of any kind of tool; it names the argument and lists those that there are."""
-    planned(bench.db, "t1", tool, arguments={"colour": "red"})
+    """For every kind of tool; it names the argument and lists the valid ones."""
+    planned(bench.db, "t1", tool, arguments={"color": "red"})
     with job(bench.db):
         result = bench.journal.begin(bench.db, bench.caller(), 2)
     assert isinstance(result, ToolResult)

@@ -104,7 +104,7 @@ def stdio(folder: Path) -> ServerSpec:
 
 
 def program(code: str) -> ServerSpec:
-    """A server that is none."""
+    """A program that is no MCP server."""
     return ServerSpec(name="fake", command=sys.executable, args=("-c", code))
 
 
@@ -203,7 +203,7 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
             ServerSpec(name="fake", command="no-such-program"),
             "ended with exit code 127: cannot run 'no-such-program': No such file or directory",
         ),
-        (program("raise SystemExit('no licence')"), "ended with exit code 1: no licence"),
+        (program("raise SystemExit('no license')"), "ended with exit code 1: no license"),
         (program("while True: print('hello')"), "wrote 1000 lines that are no JSON-RPC message"),
         (program(MANY), "lists more than 500 tools or 4194304 bytes"),
         (program(DEEP), "'look' takes more than 64 levels of JSON"),

@@ -26,7 +26,7 @@ SKILL = "---\nname: {name}\ndescription: d\n---\nDo it like this.\n"
 
 @pytest.fixture
 def context(context: ToolContext) -> ToolContext:
-    """One whose channel cuts at bars and mends messages in private chats."""
+    """A call whose channel splits at bars and edits messages in private chats."""
     return replace(
         context,
         split=lambda _, text: tuple(text.split("|")) if text else (),

@@ -144,7 +144,7 @@ async def test_defaults_are_read_and_changed_like_any_other(tmp_path: Path) -> N
 async def test_unusable_field_is_told_and_nothing_is_stored(
     tmp_path: Path, field: str, value: JsonValue, message: str
 ) -> None:
-    """The model can mend it. An empty keyword would match everything."""
+    """The model can correct it. An empty keyword would match everything."""
     async with calling(tmp_path) as context:
         with pytest.raises(ToolFailure, match=message):
             await run(skill_tools.STORE_SKILL, context, {**TEA, field: value})

@@ -82,8 +82,8 @@ def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
         run(tools.SCHEDULE_TASK, db, context, name=name, instructions="y", in_hours="1")
     with pytest.raises(ToolFailure, match="there is no task 'one'; see list_tasks"):
         run(tools.CANCEL_TASK, db, replace(context, agent_id="home"), task="one")
-    assert run(tools.CANCEL_TASK, db, context, task="one") == "Cancelled task 1 'one'."
-    assert run(tools.CANCEL_TASK, db, context, task="2") == "Cancelled task 2 'two'."
+    assert run(tools.CANCEL_TASK, db, context, task="one") == "Canceled task 1 'one'."
+    assert run(tools.CANCEL_TASK, db, context, task="2") == "Canceled task 2 'two'."
     assert run(tools.LIST_TASKS, db, context) == "No tasks are scheduled."
 
 

@@ -73,7 +73,7 @@ def test_builtin_tool_wins() -> None:
 
 @pytest.mark.parametrize("order", [("git", "git_hub"), ("git_hub", "git")])
 def test_server_cannot_take_a_name_of_another(order: tuple[str, str]) -> None:
-    """The longest server name owns it, whoever comes first and whether or not it is connected."""
+    """The longest server name owns it, in any order and whether or not it is connected."""
     servers = dict.fromkeys(order, PLAIN)
     listed = {"git": (tool("hub_push"), tool("log")), "git_hub": (tool("push"),)}
     tools, problems = catalogue(listed, servers, ())
