@@ -20,7 +20,9 @@ class Pairing:
     code: str | None
     state: str
     created_at: int
-    expires_at: int
+
+
+COLUMNS = ", ".join(Pairing.__dataclass_fields__)
 
 
 def ask(
@@ -73,13 +75,8 @@ def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
 
 def every(db: apsw.Connection) -> list[Pairing]:
     """Return all chats that ever asked, oldest first."""
-    return [
-        Pairing(*row)
-        for row in db.execute(
-            "SELECT channel, chat_id, name, code, state, created_at, expires_at FROM pairing"
-            " ORDER BY created_at, chat_id"
-        )
-    ]
+    rows = db.execute(f"SELECT {COLUMNS} FROM pairing ORDER BY created_at, chat_id")
+    return [Pairing(*row) for row in rows]
 
 
 def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:

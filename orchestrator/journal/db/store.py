@@ -24,7 +24,7 @@ from orchestrator.journal.db.reader import JournalReader
 from orchestrator.journal.migrations import migrate
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
-GROUP = 64  # most jobs that share a commit; beyond 32, a measurement showed no more throughput
+GROUP = 64  # most jobs that share a commit; in measurements, 32 were enough
 STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
 T = TypeVar("T")
 log = structlog.get_logger()

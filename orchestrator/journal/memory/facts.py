@@ -1,7 +1,8 @@
 """Facts that an agent remembers about its user."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import apsw
@@ -14,7 +15,6 @@ from thinker.protocol.background import Category
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
-POOL = 3  # times the limit: the results that each kind of search adds to the ranking
 SIMILAR = 0.6  # share of the smaller set of keywords that two similar facts have in common
 COMPARED = 20  # facts that a new one is compared with: the best matches of a search for its text
 
@@ -136,9 +136,6 @@ def find(
 ) -> list[Fact]:
     """Return the facts that match a text best, best first.
 
-    Words are looked up by their stem. For scripts without spaces (Chinese, Japanese) a trigram
-    index finds what the first one cannot, and words of two characters are searched in every fact.
-
     Args:
         db: the journal.
         agent_id: the owner of the facts.
@@ -147,16 +144,13 @@ def find(
         until: facts stored later are left out (milliseconds).
         meaning: the embedding of the text; with it, facts with a near embedding match, too.
     """
-    bounds = (until, POOL * limit)
-    words = _match(db, "fact_words", agent_id, fulltext.words(text), bounds)
-    parts: Mapping[int, float] = {}
-    if len(words) < limit:
-        parts = _match(db, "fact_grams", agent_id, fulltext.grams(text), bounds)
-    if len(words.keys() | parts.keys()) < limit:
-        parts = _scan(db, agent_id, fulltext.pairs(text), bounds) or parts
-    ranked = fulltext.hybrid_rank(words, parts)
+    pool = fulltext.POOL * limit
+    bounds = (until, pool)
+    ranked = fulltext.search(
+        text, limit, partial(_match, db, agent_id, bounds), partial(_scan, db, agent_id, bounds)
+    )
     if meaning is not None:
-        near = fact_vectors.nearest(db, agent_id, meaning, POOL * limit, until)
+        near = fact_vectors.nearest(db, agent_id, meaning, pool, until)
         ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
     return _load(db, agent_id, [number for number, _ in ranked[:limit]])
 
@@ -178,11 +172,10 @@ def _load(db: apsw.Connection, agent_id: str, ids: Iterable[int]) -> list[Fact]:
 
 
 def _match(
-    db: apsw.Connection, table: str, agent_id: str, terms: list[str], bounds: tuple[int, int]
-) -> dict[int, float]:
+    db: apsw.Connection, agent_id: str, bounds: tuple[int, int], index: str, terms: list[str]
+) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
-    if not terms:
-        return {}
+    table = f"fact_{index}"
     rows = db.execute(
         f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
         f" WHERE {table} MATCH ? AND fact.agent_id = ? AND fact.created_at <= ?"
@@ -193,11 +186,9 @@ def _match(
 
 
 def _scan(
-    db: apsw.Connection, agent_id: str, terms: list[str], bounds: tuple[int, int]
-) -> dict[int, float]:
+    db: apsw.Connection, agent_id: str, bounds: tuple[int, int], terms: list[str]
+) -> fulltext.Scores:
     """Return the facts that contain one of the terms anywhere, and how many they contain."""
-    if not terms:
-        return {}
     count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))
     rows = db.execute(
         f"SELECT id, {count} AS hits FROM fact WHERE agent_id = ? AND created_at <= ? AND hits > 0"

@@ -1,8 +1,11 @@
 """Full-text search: the terms of a text, and the merging of two kinds of hits into one ranking."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
+Scores: TypeAlias = Mapping[int, float]  # of rows by id; more is better
+POOL = 3  # times the limit: the hits of each kind that are ranked
 TERMS = 100  # of a text, at most: a query with 60,000 would block the journal for ten seconds
 PAIRS = 24  # likewise, of pairs of characters, which no index answers
 TRIGRAM = 3  # characters: the shortest text that a trigram index can find
@@ -21,6 +24,32 @@ STOP_WORDS = re.compile(
     r"|some|that|the|their|them|there|they|this|to|user|users|very|was|we|were|what|when|which"
     r"|who|will|with|would|you|your"
 )
+
+
+def search(
+    text: str,
+    limit: int,
+    match: Callable[[str, list[str]], Scores],
+    scan: Callable[[list[str]], Scores],
+) -> list[tuple[int, float]]:
+    """Return the ids of rows that match a text, with their scores, best first.
+
+    Words are looked up by their stem. If they find fewer rows than ``limit``, a trigram index finds
+    words of scripts without spaces (Chinese, Japanese), and a scan words of two characters.
+
+    Args:
+        text: the query.
+        limit: the number of rows to find; there may be more.
+        match: returns the hits of the index ``words`` or ``grams`` for any of some terms.
+        scan: returns the rows that contain one of some terms anywhere.
+    """
+    found: Scores = match("words", terms) if (terms := words(text)) else {}
+    parts: Scores = {}
+    if len(found) < limit and (terms := grams(text)):
+        parts = match("grams", terms)
+    if len(found.keys() | parts.keys()) < limit and (terms := pairs(text)):
+        parts = scan(terms) or parts
+    return hybrid_rank(found, parts)
 
 
 def words(text: str) -> list[str]:
@@ -59,7 +88,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / smaller if smaller else 0.0
 
 
-def normalized(scores: Mapping[int, float]) -> dict[int, float]:
+def normalized(scores: Scores) -> dict[int, float]:
     """Scale scores to between 0 (worst) and 1 (best); all are 0.5 if they are equal."""
     if not scores:
         return {}
@@ -69,7 +98,7 @@ def normalized(scores: Mapping[int, float]) -> dict[int, float]:
     return {key: (score - low) / (high - low) for key, score in scores.items()}
 
 
-def hybrid_rank(first: Mapping[int, float], second: Mapping[int, float]) -> list[tuple[int, float]]:
+def hybrid_rank(first: Scores, second: Scores) -> list[tuple[int, float]]:
     """Merge two kinds of hits; return ids with their weighted scores, best first."""
     one, two = normalized(first), normalized(second)
     scores = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import apsw
 
@@ -23,14 +24,11 @@ class MessageHit:
 
 def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[MessageHit]:
     """Return the messages of all chats of an agent that match a query best, best first."""
-    pool = 3 * limit
-    words = _match(db, "message_words", agent_id, fulltext.words(query), pool)
-    parts: dict[int, float] = {}
-    if len(words) < limit:
-        parts = _match(db, "message_grams", agent_id, fulltext.grams(query), pool)
-    if len(words.keys() | parts.keys()) < limit:
-        parts = _scan(db, agent_id, fulltext.pairs(query), pool) or parts
-    return _load(db, [number for number, _ in fulltext.hybrid_rank(words, parts)[:limit]])
+    pool = fulltext.POOL * limit
+    ranked = fulltext.search(
+        query, limit, partial(_match, db, agent_id, pool), partial(_scan, db, agent_id, pool)
+    )
+    return _load(db, [number for number, _ in ranked[:limit]])
 
 
 def _load(db: apsw.Connection, ids: Iterable[int]) -> list[MessageHit]:
@@ -42,10 +40,9 @@ def _load(db: apsw.Connection, ids: Iterable[int]) -> list[MessageHit]:
 
 
 def _match(
-    db: apsw.Connection, table: str, agent_id: str, terms: list[str], limit: int
-) -> dict[int, float]:
-    if not terms:
-        return {}
+    db: apsw.Connection, agent_id: str, limit: int, index: str, terms: list[str]
+) -> fulltext.Scores:
+    table = f"message_{index}"
     rows = db.execute(
         f"SELECT message.id, -bm25({table}) FROM {table} JOIN message ON message.id = {table}.rowid"
         " JOIN session ON session.id = message.session_id"
@@ -55,10 +52,8 @@ def _match(
     return {int(number): float(score) for number, score in rows}
 
 
-def _scan(db: apsw.Connection, agent_id: str, terms: list[str], limit: int) -> dict[int, float]:
+def _scan(db: apsw.Connection, agent_id: str, limit: int, terms: list[str]) -> fulltext.Scores:
     """Return the newest messages that contain one of the terms, and how many they contain."""
-    if not terms:
-        return {}
     count = " + ".join(["(instr(text, ?) > 0)"] * len(terms))
     rows = db.execute(
         f"SELECT id, {count} AS hits FROM (SELECT said.id, text FROM said"

@@ -257,7 +257,7 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
 
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
     """Return the bot account that received a channel's newest message."""
-    # The plus makes SQLite walk back from the newest row; it would sort the channel's messages.
+    # Without the plus, SQLite would sort all messages of the channel to find the newest one.
     sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
     found = db.execute(sql, (channel,)).get
     return None if found is None else str(found)

@@ -202,7 +202,7 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     They are the tools of the turn, of the runs that its calls waited for, and of the run whose
     result it answers.
     """
-    # The first part of a result's message id finds the calls of that turn by index, all of it one.
+    # A result's message id begins with the turn of its call, by which SQLite can use the index.
     runs = db.execute(
         "SELECT work.turn_id FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id"
         " WHERE run.wait AND run.turn_id = ?1 AND work.turn_id IS NOT NULL UNION ALL"
