@@ -1,4 +1,4 @@
-"""A journal in a file of its own, and rows to begin with."""
+"""Journals in files of their own, and functions that create their first rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ CLASSES = {
 
 @contextmanager
 def opened(folder: Path) -> Iterator[apsw.Connection]:
-    """The journal of a folder."""
+    """Open the journal of a folder and close it after the block."""
     db = open_database(folder / "journal.db")
     try:
         yield db
@@ -35,7 +35,7 @@ def opened(folder: Path) -> Iterator[apsw.Connection]:
 
 @contextmanager
 def job(db: apsw.Connection) -> Iterator[None]:
-    """A transaction, as `Store` makes one."""
+    """Run the block in a transaction, as `Store` does."""
     with db:
         yield
 

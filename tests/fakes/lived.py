@@ -1,6 +1,6 @@
-"""A chat of an agent in which everything happened that the journal can keep, by its own functions.
+"""A chat of an agent with rows in every table of the journal, made by the journal's functions.
 
-Each text, turn and file handle bears ``mark``, so that whatever is left of it can be found.
+Each text, turn and file handle contains ``mark``, by which a test finds what is left of it.
 """
 
 from base64 import b64encode
@@ -56,7 +56,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class Life:
-    """Whose life it is: the agent ``agent`` in the Telegram chat ``chat``."""
+    """The history of the agent ``agent`` in the Telegram chat ``chat``."""
 
     db: apsw.Connection
     agent: str
@@ -69,7 +69,7 @@ class Life:
         return Address("telegram", "1", self.chat)
 
     def live(self) -> None:
-        """Everything, once; every turn has ended in the end."""
+        """Create every kind of row once, and end every turn."""
         with job(self.db):
             pairing.ask(self.db, "telegram", self.chat, self.mark, f"code {self.mark}", 0)
             pairing.approve(self.db, f"code {self.mark}", 1)
@@ -113,7 +113,7 @@ class Life:
         return turn
 
     def _calls(self, turn: Turn) -> None:
-        """Two calls, one of which somebody approved and that answered with a picture."""
+        """Make two calls that are approved and return pictures."""
         calls = [ToolCall(id=f"c{n}-{self.mark}", name="pay") for n in range(2)]
         commit = StepCommit(
             turn_id=turn.id,
@@ -232,7 +232,7 @@ class Life:
         pauses.end(self.db, self.agent, "operator", 10)
 
     def _deliver(self) -> None:
-        """What is due, on every channel, until nothing is."""
+        """Deliver the messages of every channel."""
         assert subagents.open_count(self.db, self.agent) == 0
         assert subagents.living(self.db, self.agent, self.address.chat_key) == {}
         assert outbox.notices_to(self.db, self.address.chat_key, "1") == ()

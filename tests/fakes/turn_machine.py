@@ -173,7 +173,7 @@ class TurnMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.running)
     @rule(number=chance, ok=st.booleans())
     def a_tool_answers(self, number: int, *, ok: bool) -> None:
-        """T5; nobody may want it any more."""
+        """T5, also for a turn that has ended."""
         key = sorted(self.running)[number % len(self.running)]
         call = self.running.pop(key)
         row = steps.load_call(self.db, *key)

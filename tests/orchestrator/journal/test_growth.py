@@ -19,7 +19,7 @@ NEVER_OVER = ("'main'.", "fact_words", "pairing", "'dead'")
 
 
 def test_message_takes_no_more_steps_after_many_others(tmp_path: Path) -> None:
-    """Nothing that is over is walked through for it, or for whoever looks at the newest."""
+    """No statement, also of views of the newest turns, walks through rows of ended work."""
     with opened(tmp_path) as db:
         lives = [Life(db, f"a{number}", str(number), f"n{number}") for number in range(MANY)]
         for life in lives[:FEW]:

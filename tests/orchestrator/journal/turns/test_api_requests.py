@@ -178,7 +178,7 @@ def test_past_of_a_long_loop_begins_with_what_was_asked(db: apsw.Connection) -> 
 
 
 def test_old_requests_are_forgotten(db: apsw.Connection) -> None:
-    """Also the newest of them: nobody writes to a program. Their sessions go, too."""
+    """Also the newest of them, as no reply goes to a client by itself. Their sessions go, too."""
     receive(db, new("1"))
     answered(db, begun(db, "1"))
     receive(db, new("2"), now=2 * DAY)

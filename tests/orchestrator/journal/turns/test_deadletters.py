@@ -45,7 +45,7 @@ def test_retried_message_comes_before_those_behind_it(db: apsw.Connection) -> No
 
 
 def test_late_end_of_the_buried_turn_changes_nothing(db: apsw.Connection) -> None:
-    """Its message belongs to nobody, or to another turn by now."""
+    """Its message belongs to no turn, or to another one by now."""
     turn = dead(db)
     with job(db):
         deadletters.retry(db, 1, 6)

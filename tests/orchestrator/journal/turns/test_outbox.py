@@ -155,7 +155,7 @@ def test_boot_repeats_edits_and_never_a_direct_message(db: apsw.Connection) -> N
 
 
 def test_boot_repeats_what_may_be_said_again_so_often(db: apsw.Connection) -> None:
-    """A question for which somebody waits does no harm twice; nothing waits behind it for ever."""
+    """A repeated question does no harm, and later messages do not wait for it for ever."""
     outbox.add_notice(db, HERE, "May I?", 1, again=1)
     outbox.sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
@@ -190,7 +190,7 @@ def test_failed_edit_is_repeated_and_a_lost_placeholder_replaced(db: apsw.Connec
 
 
 def test_row_keeps_how_it_is_to_be_sent(db: apsw.Connection) -> None:
-    """Text of ours is no Markdown; a thread belongs to the address."""
+    """The daemon's own text is not Markdown; a thread belongs to the address."""
     thread = replace(HERE, thread_id="5", private=False)
     outbox.add(db, "t1", thread, [Part("*a*", markdown=False, reply_to="m0")], "direct", 1)
     row = first(db)

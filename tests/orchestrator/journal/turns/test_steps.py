@@ -122,7 +122,7 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: apsw.Connec
 
 
 def test_recovery_runs_again_only_what_may_run_again(db: apsw.Connection) -> None:
-    """Of the others nobody knows, and the model is told so; recovering twice changes nothing."""
+    """The model reads that the others are unknown; a second recovery changes nothing."""
     calls = planned(db, "t1", *ALL)
     for one in calls:
         steps.intend(db, "t1", one.seq, 1, 2)

@@ -204,7 +204,7 @@ def test_work_without_a_result_is_a_violation(db: apsw.Connection) -> None:
 
 
 def test_old_work_is_forgotten_with_the_turn_that_wanted_it(db: apsw.Connection) -> None:
-    """Not before the message that told of it, which tells it for as long."""
+    """Not before the message that reports it."""
     done, cancelled = begun(db, wait=False), begun(db, wait=False)
     replied(db, admitted(db, done))
     with job(db):

@@ -103,7 +103,7 @@ def test_message_that_was_taken_is_not_admitted_again(db: apsw.Connection) -> No
 
 
 def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: apsw.Connection) -> None:
-    """The time that nobody was here does not count; ended turns are left alone."""
+    """The time without a daemon does not count; ended turns are left alone."""
     first = open_turn(db, "t1")
     assert (first.epoch, first.deadline) == (1, 900_000)
     turns.reply(db, first, [Part("hi")], "direct", DONE, 1)
@@ -173,7 +173,7 @@ def test_session_keeps_the_turn_as_it_happened(db: apsw.Connection) -> None:
 
 
 def test_session_keeps_what_was_said_when_the_model_said_nothing(db: apsw.Connection) -> None:
-    """A text of ours after an empty answer or in the middle of tool calls."""
+    """The daemon's own text after an empty answer, or between tool calls."""
     turn = open_turn(db, "t1")
     steps.plan(db, step("t1", content=" \n"), CLASSES, 1, 3)
     turns.reply(db, turn, [Part("I have"), Part("no answer.")], "direct", DONE, 4)
