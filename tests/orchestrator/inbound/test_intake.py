@@ -1,0 +1,159 @@
+"""Intake: what is stored of an update (T1), and what its chat hears at once."""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.commands import command_desk
+from fakes.journal import update
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.inbound.intake import JournalIntake
+from orchestrator.journal.db.store import Store, open_database
+from orchestrator.journal.inspect import invariants
+
+AGENTS = AgentsFile.model_validate(
+    {
+        "agents": [{"agentId": "work", "llmProvider": "demo"}],
+        "bindings": [{"channel": "telegram", "chatId": "7", "agentId": "work"}],
+    }
+)
+STRANGER = "8"
+
+
+class Queues:
+    """The dispatcher's side: the chats that it held, and how many messages T1 had stored."""
+
+    def __init__(self) -> None:
+        self.held: list[set[str]] = []
+        self.stored: list[int] = []
+
+    @contextmanager
+    def opening(self, chats: Collection[str]) -> Iterator[Callable[[apsw.Connection], None]]:
+        """Note the chats; at the end of T1, note its messages."""
+        self.held.append(set(chats))
+        yield self._admit
+
+    def _admit(self, db: apsw.Connection) -> None:
+        assert db.in_transaction
+        self.stored.append(int(db.execute("SELECT count(*) FROM inbox").get or 0))
+
+
+class Bench:
+    """An intake on a journal; ``answers`` counts the commits that may have answered something."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder / "journal.db")
+        self.db = open_database(folder / "journal.db")
+        self.queues = Queues()
+        self.answers = 0
+        commands = command_desk(self.store, lambda: AGENTS)
+        self.intake = JournalIntake(
+            self.store,
+            lambda: AGENTS,
+            {},
+            self.queues,
+            self._answered,
+            commands,
+            lambda: 1000,
+            lambda size: bytes(range(size)),
+        )
+
+    def _answered(self) -> None:
+        self.answers += 1
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Every inbox row: update, state and text."""
+        rows = self.db.execute("SELECT update_id, state, text FROM inbox ORDER BY id")
+        return [(str(number), str(state), str(text)) for number, state, text in rows]
+
+    def notices(self, chat_id: str) -> list[str]:
+        """What a chat is sent outside of turns."""
+        sql = "SELECT body FROM outbox WHERE turn_id IS NULL AND chat_id = ? ORDER BY id"
+        return [str(body) for (body,) in self.db.execute(sql, (chat_id,))]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """An empty journal."""
+    made = Bench(tmp_path)
+    with closing(made.db):
+        yield made
+        assert invariants.violations(made.db) == []
+    made.store.close()
+
+
+async def test_message_is_stored_with_the_next_offset(bench: Bench) -> None:
+    """Its chat is held meanwhile, and its turn may open at the end of the same transaction."""
+    assert await bench.intake.offset("telegram", "1") == 0
+    await bench.intake.accept([update(4), update(5, "more")], 6)
+    assert bench.rows() == [("4", "new", "hello"), ("5", "new", "more")]
+    assert await bench.intake.offset("telegram", "1") == 6
+    assert bench.queues.held == [{"telegram/1/7/"}]
+    assert bench.queues.stored == [2]
+    assert bench.answers == 0
+
+
+async def test_update_that_comes_twice_is_stored_once(bench: Bench) -> None:
+    """The platform repeats it when the acknowledgment got lost."""
+    await bench.intake.accept([update(4)], 5)
+    await bench.intake.accept([update(4), update(5)], 6)
+    assert [number for number, _, _ in bench.rows()] == ["4", "5"]
+
+
+async def test_empty_batch_changes_nothing(bench: Bench) -> None:
+    """A long poll without updates is no transaction."""
+    await bench.intake.accept([], 9)
+    assert await bench.intake.offset("telegram", "1") == 0
+    assert bench.queues.held == []
+
+
+async def test_unknown_chat_gets_a_code_and_its_text_is_not_stored(bench: Bench) -> None:
+    """One code for all of its messages, while it is valid."""
+    await bench.intake.accept([update(4, "let me in", STRANGER)], 5)
+    await bench.intake.accept([update(5, "please", STRANGER)], 6)
+    (notice,) = bench.notices(STRANGER)
+    assert notice.endswith("orchestrator pair approve ABCDEFGH")
+    assert [text for _, _, text in bench.rows()] == ["", ""]
+    assert bench.answers == 2
+
+
+async def test_group_gets_no_code(bench: Bench) -> None:
+    """Its members would all see it."""
+    message = replace(update(4, "hi", "-100"), sender_id=STRANGER, private=False)
+    await bench.intake.accept([message], 5)
+    assert bench.notices("-100") == []
+    assert [text for _, _, text in bench.rows()] == [""]
+
+
+async def test_update_without_a_message_is_skipped_with_its_notice(bench: Bench) -> None:
+    """The channel says why; no agent sees it."""
+    message = replace(update(4, ""), skip="no text", notice="I read text only.")
+    await bench.intake.accept([message], 5)
+    assert bench.notices("7") == ["I read text only."]
+    assert bench.queues.held == [set()]
+    assert [state for _, state, _ in bench.rows()] == ["cancelled"]
+
+
+async def test_edit_changes_a_message_only_until_it_is_answered(bench: Bench) -> None:
+    """Afterwards it is stored as refused and changes nothing."""
+    await bench.intake.accept([update(4, "helo")], 5)
+    edit = replace(update(5, "hello"), message_id="4", edit_date=1, kind="edit")
+    await bench.intake.accept([edit], 6)
+    assert ("new", "hello") in [(state, text) for _, state, text in bench.rows()]
+    bench.db.execute("UPDATE inbox SET state = 'done'")
+    late = replace(update(6, "hello!"), message_id="4", edit_date=2, kind="edit")
+    await bench.intake.accept([late], 7)
+    assert "new" not in [state for _, state, _ in bench.rows()]
+
+
+async def test_command_is_answered_without_a_turn(bench: Bench) -> None:
+    """Its chat need not be held."""
+    await bench.intake.accept([update(4, "/help")], 5)
+    (notice,) = bench.notices("7")
+    assert "/new" in notice
+    assert bench.queues.held == [set()]
+    assert bench.answers == 1

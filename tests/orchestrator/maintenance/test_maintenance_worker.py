@@ -1,0 +1,154 @@
+"""Background jobs in memory: which are due, what they store, and when they are tried again."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+from fakes.background_work import NOON, USED, BackgroundBench, background, embedded
+from fakes.journal import job
+
+from orchestrator.journal.memory import fact_vectors, facts
+from orchestrator.journal.turns import sessions
+from thinker.protocol.background import (
+    FACTS_EXTRACT,
+    SESSION_COMPACT,
+    TEXTS_EMBED,
+    Compact,
+    Compacted,
+    Embed,
+    Extract,
+    Extracted,
+    ExtractedFact,
+)
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.protocol.vectors import packed
+
+LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
+QUIET = {"compaction": {"enabled": False}, "factExtraction": {"idleMinutes": 5}}
+MINUTE = 60_000
+HIKING = ExtractedFact(fact="Ann likes hiking.", category="preference", confidence=0.9)
+
+
+def talk(bench: BackgroundBench, turns: int, first: int = 0, chat: str = "c") -> int:
+    """Add turns to a session of ``work`` and return its id."""
+    with job(bench.db):
+        session = sessions.current(bench.db, "work", chat, NOON)
+        for number in range(first, first + turns):
+            messages: list[Message] = [
+                UserMessage(content=f"Question {number}".ljust(60)),
+                AssistantMessage(content="An answer."),
+            ]
+            sessions.append(bench.db, session, f"{chat}{number}", messages, NOON)
+    return session
+
+
+@asynccontextmanager
+async def maintained(folder: Path, **fields: Any) -> AsyncIterator[BackgroundBench]:
+    """A bench whose jobs run once it is woken."""
+    async with background(folder, **fields) as bench, anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.index.run)
+        tasks.start_soon(bench.maintenance.run)
+        yield bench
+        bench.index.close()
+        bench.maintenance.close()
+
+
+async def test_large_session_is_summarized_and_paid_for(tmp_path: Path) -> None:
+    """Summary and usage are stored together; the newest turns stay as they are."""
+    async with maintained(tmp_path, **LARGE) as bench:
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        session = talk(bench, 8)
+        bench.maintenance.wake()
+        await bench.until(lambda: sessions.summary(bench.db, session) == "They talked.")
+        assert bench.spent() == [(f"compaction/{session}", "settled", 100)]
+        assert len(sessions.window(bench.db, session, 50)) == 10
+
+
+async def test_session_that_was_not_summarized_is_tried_again_when_it_has_grown(
+    tmp_path: Path,
+) -> None:
+    """An unusable answer is paid for, and not asked for at every wake."""
+    answers = iter(("", "They talked."))
+    async with maintained(tmp_path, **LARGE) as bench:
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary=next(answers), **USED))
+        session = talk(bench, 8)
+        bench.maintenance.wake()
+        await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
+        for _ in range(3):
+            bench.maintenance.wake()
+            await bench.idle()
+        assert len(bench.requests) == 1
+        assert sessions.summary(bench.db, session) is None
+        talk(bench, 1, first=8)
+        bench.maintenance.wake()
+        await bench.until(lambda: sessions.summary(bench.db, session) == "They talked.")
+
+
+async def test_facts_are_extracted_once_a_session_is_quiet(tmp_path: Path) -> None:
+    """Not before its time, and not a second time."""
+    async with maintained(tmp_path, **QUIET) as bench:
+        bench.serve(FACTS_EXTRACT, Extract, lambda _: Extracted(facts=(HIKING,), **USED))
+        session = talk(bench, 2)
+        bench.maintenance.wake()
+        await bench.idle()
+        assert bench.requests == []
+        bench.now += 5 * MINUTE
+        bench.maintenance.wake()
+        await bench.until(lambda: bench.spent() == [(f"extraction/{session}", "settled", 100)])
+        assert [fact for _, fact in fact_vectors.lacking(bench.db, "work", 9)] == [HIKING.fact]
+        bench.now += 5 * MINUTE
+        bench.maintenance.wake()
+        await bench.idle()
+        assert len(bench.requests) == 1
+
+
+async def test_extraction_of_a_paused_agent_waits_for_another_quiet_time(tmp_path: Path) -> None:
+    """It costs nothing meanwhile, and the session is not asked about at every wake."""
+    async with maintained(tmp_path, **QUIET) as bench:
+        bench.serve(FACTS_EXTRACT, Extract, lambda _: Extracted(facts=(HIKING,), **USED))
+        session = talk(bench, 2)
+        await bench.gate.order("work", "operator", paused=True)
+        bench.now += 5 * MINUTE
+        bench.maintenance.wake()
+        postponed = "SELECT idle_since FROM session WHERE id = ?"
+        await bench.until(lambda: bench.db.execute(postponed, (session,)).get == bench.now)
+        await bench.gate.order("work", "operator", paused=False)
+        bench.maintenance.wake()
+        await bench.idle()
+        assert (bench.requests, bench.spent()) == ([], [])
+        bench.now += 5 * MINUTE
+        bench.maintenance.wake()
+        await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
+
+
+async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
+    """By the worker that runs already."""
+    model = {"model": "e", "provider": "ollama"}
+    async with maintained(tmp_path, embeddings=model, **QUIET) as bench:
+        bench.serve(TEXTS_EMBED, Embed, embedded([packed([1.0, 0.0])]))
+        with job(bench.db):
+            facts.store(bench.db, "work", HIKING.fact, "preference", "test", NOON)
+        bench.maintenance.wake()
+        await bench.until(lambda: fact_vectors.lacking(bench.db, "work", 1) == [])
+        (request,) = bench.requests
+        assert request == (TEXTS_EMBED, Embed(texts=(HIKING.fact,)))
+
+
+async def test_two_jobs_run_at_a_time(tmp_path: Path) -> None:
+    """The third begins when one has ended; a job is never begun twice."""
+    async with maintained(tmp_path, **LARGE) as bench:
+        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        bench.held = anyio.Event()
+        open_sessions = [talk(bench, 8, chat=chat) for chat in "abc"]
+        bench.maintenance.wake()
+        await bench.until(lambda: len(bench.requests) == 2)
+        bench.maintenance.wake()
+        await bench.idle()
+        assert len(bench.requests) == 2
+        bench.held.set()
+        await bench.until(
+            lambda: all(sessions.summary(bench.db, session) for session in open_sessions)
+        )
+        assert len(bench.requests) == 3
