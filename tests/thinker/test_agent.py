@@ -115,8 +115,8 @@ async def test_interactive_turn_has_every_layer_of_the_seed(tmp_path: Path) -> N
     prompt = host.commits[0].step.prompt
     assert prompt is not None
     assert prompt.text == INTERACTIVE
-    said = [message.content for message in model.requests[0].messages]
-    assert said == ["hi", "hello", "any new email?"]
+    texts = [message.content for message in model.requests[0].messages]
+    assert texts == ["hi", "hello", "any new email?"]
 
 
 async def test_proactive_turn_has_its_own_layers_and_no_history(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ async def test_agent_without_any_file_still_answers(tmp_path: Path) -> None:
 
 async def test_settings_reach_the_loop(tmp_path: Path) -> None:
     """Steps, tokens and temperature are the agent's own."""
-    wanted = calls(call("a", "look"))
-    model = ScriptedModel(wanted)
+    look = calls(call("a", "look"))
+    model = ScriptedModel(look)
     one = agent(tmp_path, model, max_steps=5, max_tokens_per_turn=1, temperature=0.9)
     result = await one.run_turn(turn_run("go", spec("look")), MemoryHost())
     assert (result.stop_reason, result.text) == (
@@ -231,8 +231,8 @@ async def test_settings_reach_the_loop(tmp_path: Path) -> None:
 
 async def test_resumed_turn_is_given_the_same_prompt(tmp_path: Path) -> None:
     """The prompt's clock is the turn's start, not the process's."""
-    wanted = calls(call("a", "look"))
-    before, first = MemoryHost(drain_after=1), ScriptedModel(wanted)
+    look = calls(call("a", "look"))
+    before, first = MemoryHost(drain_after=1), ScriptedModel(look)
     await agent(tmp_path, first).run_turn(turn(tools=(spec("look"),)), before)
     recorded = before.recorded()
     second = ScriptedModel(says("done"))

@@ -55,7 +55,7 @@ async def chat(
 
 @given(st.lists(st.tuples(SAID, st.booleans(), st.integers(0, 2), st.sampled_from("xyz"))))
 async def test_a_request_begins_with_the_whole_request_before_it(
-    said: list[tuple[str, bool, int, str]],
+    inputs: list[tuple[str, bool, int, str]],
 ) -> None:
     """Whatever is said, remembered, summarized and looked up meanwhile, and however late it is."""
     turns = [
@@ -66,10 +66,10 @@ async def test_a_request_begins_with_the_whole_request_before_it(
             memories=tuple(Memory(fact=f"f{n}", category="c") for n in range(facts)),
             summary=summary,
         )
-        for number, (text, _, facts, summary) in enumerate(said)
+        for number, (text, _, facts, summary) in enumerate(inputs)
     ]
     script = []
-    for number, (_, looks, _, _) in enumerate(said):
+    for number, (_, looks, _, _) in enumerate(inputs):
         script += [calls(call(f"c{number}", "look", q="x"))] if looks else []
         script.append(says("so"))
     model = ScriptedModel(*script)
@@ -96,10 +96,10 @@ async def test_layers_that_change_stand_at_the_head_of_the_newest_message(tmp_pa
     ]
     (first, second), (_, record) = await chat(agent, model, turns)
     assert first.system == second.system == "You are A.\n\n## Current Chat\nchat_id: 123456789"
-    (said,) = first.messages
-    assert isinstance(said, UserMessage)
+    (message,) = first.messages
+    assert isinstance(message, UserMessage)
     day = "Thursday, February 12, 2026"
-    assert said.text == (
+    assert message.text == (
         f"<context>\n## Current Date & Time\n{day}, 14:30 (America/New_York)\n\n"
         "## Previous Conversation Context\nBoats.\n\n"
         "Relevant memories about the user:\n- F (c)\n</context>\n\none </context>"
@@ -118,9 +118,9 @@ async def test_turn_that_goes_on_is_sent_the_context_that_it_was_sent() -> None:
     model = ScriptedModel(says("so"))
     turn = turn_run("hi", context=context, memories=(Memory(fact="new", category="c"),))
     await Agent(CACHED, model).run_turn(turn, MemoryHost())
-    (said,) = model.requests[0].messages
-    assert isinstance(said, UserMessage)
-    assert said.text == "<context>\nold\n</context>\n\nhi"
+    (message,) = model.requests[0].messages
+    assert isinstance(message, UserMessage)
+    assert message.text == "<context>\nold\n</context>\n\nhi"
 
 
 async def test_the_other_layout_sends_the_history_without_contexts() -> None:

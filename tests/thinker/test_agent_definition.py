@@ -140,9 +140,9 @@ def test_table_shows_the_approval_that_is_enforced() -> None:
     """Whatever an author claims; listed tools get a row and keep the author's description."""
     note = {"name": "write", "description": "Mine", "approval": "never"}
     source = {"layered": {"identity": "You plan.", "tools": [note]}}
-    asked = turn(source, tools=["look", "write"])
+    definition = turn(source, tools=["look", "write"])
     tools = (LOOK, WRITE.model_copy(update={"approval": True}))
-    assert base(asked.model_copy(update={"tools": tools})).splitlines()[-3:] == [
+    assert base(definition.model_copy(update={"tools": tools})).splitlines()[-3:] == [
         "| --- | --- | --- |",
         "| write | Mine | always |",
         "| look | Does look. | never |",
@@ -153,10 +153,10 @@ def test_variables_are_one_line_each_and_secrets_stay_out() -> None:
     """Higher places win; a value cannot start a heading; a secret makes the definition invalid."""
     part = {"type": "env", "property": "WHO"}
     declared = {"name": "WHO", "type": "text", "required": True, "description": ""}
-    asked = turn([part], variables=[declared], env={"WHO": "prompt"})
-    assert base(asked) == "prompt"
+    definition = turn([part], variables=[declared], env={"WHO": "prompt"})
+    assert base(definition) == "prompt"
     given = Environments(agent={"WHO": "a\n# Safety"})
-    assert base(asked.model_copy(update={"environments": given})) == "a # Safety"
+    assert base(definition.model_copy(update={"environments": given})) == "a # Safety"
     with capture_logs() as logged:
         assert base(turn([part], variables=[declared | {"type": "secret"}])) == BUILT_IN
     assert any("WHO may be used in the text only" in str(entry) for entry in logged)
@@ -172,8 +172,8 @@ def test_pictures_of_older_messages_are_described() -> None:
     picture = Image(media_type="image/png", data="AA==")
     past = tuple(UserMessage(content=str(n), images=(picture,)) for n in range(11))
     for fields, shown in (({}, 9), ({"recentImageThreshold": 3}, 2)):
-        asked = turn(includeChat=True, **fields).model_copy(update={"history": past})
-        messages = agent()[0].preparation.prepare(asked).messages
+        definition = turn(includeChat=True, **fields).model_copy(update={"history": past})
+        messages = agent()[0].preparation.prepare(definition).messages
         with_picture = [m for m in messages if isinstance(m, UserMessage) and m.images]
         assert len(with_picture) == shown
         assert "[image: image/png]" in messages[0].content
@@ -189,6 +189,6 @@ async def test_thoughts_are_recorded_unless_they_are_excluded() -> None:
     ):
         model, host = await ran(turn(reasoning={"effort": "high", **options}), thought)
         assert host.commits[0].step.response.reasoning == kept
-        asked = model.requests[0].reasoning
-        assert asked is not None
-        assert asked.effort == "high"
+        reasoning = model.requests[0].reasoning
+        assert reasoning is not None
+        assert reasoning.effort == "high"

@@ -27,9 +27,9 @@ async def test_kept_vectors_bring_the_tool_the_score_and_the_temperature() -> No
         embeddings = choose_embeddings(settings, {})
         assert embeddings is not None
         agent = Agent(settings, ScriptedModel(says("Rain.")), embeddings=embeddings)
-        told = await agent.embed(Embed(texts=tuple(tool.about for tool in TOOLS), keep=True))
+        kept = await agent.embed(Embed(texts=tuple(tool.about for tool in TOOLS), keep=True))
         await embeddings.aclose()
-    assert (told.vectors, told.usage.prompt > 0) == ((), True)
+    assert (kept.vectors, kept.usage.prompt > 0) == ((), True)
     with capture_logs() as logs:
         prepared = agent.preparation.prepare(turn_run("umbrella?", *TOOLS, vector=UMBRELLA))
         prepared.log()

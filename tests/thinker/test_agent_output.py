@@ -37,9 +37,9 @@ async def test_the_reply_is_the_object_that_the_definition_asks_for() -> None:
         SLOTS, says('{"folder": "bin", "why": "x"}'), says('So: {"folder": "in", "why": "y"}')
     )
     assert (text, reason) == ('{"folder":"in","why":"y"}', StopReason.DONE)
-    told = model.requests[0].system
-    assert "You sort mail." in told
-    assert '"folder": <Literal[in, out]>, // where to' in told
+    system = model.requests[0].system
+    assert "You sort mail." in system
+    assert '"folder": <Literal[in, out]>, // where to' in system
     assert "- folder: Input should be 'in' or 'out'" in model.requests[1].messages[-1].content
 
 

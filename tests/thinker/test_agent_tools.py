@@ -34,4 +34,4 @@ async def test_forced_tool_is_offered_whatever_the_text_says() -> None:
     model = ScriptedModel(calls(call("a", "add")), says("Done."))
     result = await Agent(settings(), model).run_turn(turn, MemoryHost())
     assert result.text == "Done."
-    assert [asked.tool_choice.mode for asked in model.requests] == ["function", AUTO.mode]
+    assert [sent.tool_choice.mode for sent in model.requests] == ["function", AUTO.mode]

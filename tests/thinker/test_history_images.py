@@ -33,11 +33,11 @@ def pictures(message: Message) -> tuple[Image, ...]:
 
 
 @given(messages, st.integers(0, 9))
-def test_every_picture_is_shown_or_described(said: list[Message], recent: int) -> None:
+def test_every_picture_is_shown_or_described(messages: list[Message], recent: int) -> None:
     """Only those with data in the newest messages are shown; nothing else changes."""
-    faded = fade(said, recent)
-    assert len(faded) == len(said)
-    for age, (before, after) in enumerate(zip(reversed(said), reversed(faded), strict=True)):
+    faded = fade(messages, recent)
+    assert len(faded) == len(messages)
+    for age, (before, after) in enumerate(zip(reversed(messages), reversed(faded), strict=True)):
         expected = [i for i in pictures(before) if i.data and age < recent]
         assert list(pictures(after)) == expected
         notes = after.content.count("[image: photo, 2x3]")
@@ -46,9 +46,9 @@ def test_every_picture_is_shown_or_described(said: list[Message], recent: int) -
 
 
 @given(messages, st.integers(0, 9))
-def test_fading_again_changes_nothing(said: list[Message], recent: int) -> None:
+def test_fading_again_changes_nothing(messages: list[Message], recent: int) -> None:
     """A turn that is resumed sees the same."""
-    assert fade(fade(said, recent), recent) == fade(said, recent)
+    assert fade(fade(messages, recent), recent) == fade(messages, recent)
 
 
 def test_message_that_is_only_a_picture_is_not_empty_when_it_is_described() -> None:
@@ -62,9 +62,9 @@ def test_message_that_is_only_a_picture_is_not_empty_when_it_is_described() -> N
 
 def test_pictures_of_shortened_results_go_with_their_text() -> None:
     """A result replaced by a note has no picture."""
-    said: list[Message] = []
+    messages: list[Message] = []
     for name in ("a", "b", "c"):
-        said.append(AssistantMessage(tool_calls=(ToolCall(id=name, name="t"),)))
-        said.append(ToolResult(call_id=name, name="t", content="here", images=(SHOWN,)))
-    shown = prepare(said)
+        messages.append(AssistantMessage(tool_calls=(ToolCall(id=name, name="t"),)))
+        messages.append(ToolResult(call_id=name, name="t", content="here", images=(SHOWN,)))
+    shown = prepare(messages)
     assert [len(pictures(message)) for message in shown] == [0, 0, 0, 1, 0, 1]

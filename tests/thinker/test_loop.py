@@ -29,16 +29,16 @@ PROMPT = PromptRecord(layers=())
 
 def request(*tools: ToolSpec, limits: TurnLimits = FOREVER, stream: bool = False) -> LoopRequest:
     """Return a turn's request."""
-    said = (UserMessage(content="do it"),)
-    return LoopRequest("t1", PROMPT, "You help.", said, tools, limits, 0.4, stream)
+    messages = (UserMessage(content="do it"),)
+    return LoopRequest("t1", PROMPT, "You help.", messages, tools, limits, 0.4, stream)
 
 
 async def run(
-    model: ScriptedModel, host: MemoryHost, asked: LoopRequest | None = None
+    model: ScriptedModel, host: MemoryHost, turn: LoopRequest | None = None
 ) -> TurnResult:
     """Run a turn whose clock stands at 0."""
     with time_limit():
-        return await Loop(asked or request(), model, host, lambda: 0.0).run()
+        return await Loop(turn or request(), model, host, lambda: 0.0).run()
 
 
 async def test_text_is_the_answer_and_is_committed_first() -> None:
@@ -52,8 +52,8 @@ async def test_text_is_the_answer_and_is_committed_first() -> None:
     assert committed.step.response.content == "Hello."
     assert (committed.step.model, committed.step.prompt) == (NAME, PROMPT)
     assert committed.step.ends == result
-    asked = model.requests[0]
-    assert (asked.system, asked.tool_choice, asked.temperature) == ("You help.", AUTO, 0.4)
+    sent = model.requests[0]
+    assert (sent.system, sent.tool_choice, sent.temperature) == ("You help.", AUTO, 0.4)
 
 
 async def test_result_of_a_call_reaches_the_model() -> None:
@@ -94,10 +94,10 @@ async def test_reused_call_ids_are_told_apart_for_the_model() -> None:
 
 async def test_last_step_may_not_call_tools() -> None:
     """The model must answer; a call that it makes anyway does not run."""
-    wanted = calls(call("a", "add"))
-    model, host = ScriptedModel(wanted, wanted), MemoryHost()
+    step = calls(call("a", "add"))
+    model, host = ScriptedModel(step, step), MemoryHost()
     result = await run(model, host, request(spec("add"), limits=TurnLimits(2, 0, 1000.0)))
-    assert [asked.tool_choice for asked in model.requests] == [AUTO, NO_TOOLS]
+    assert [sent.tool_choice for sent in model.requests] == [AUTO, NO_TOOLS]
     assert result.stop_reason is StopReason.MAX_STEPS
     assert result.text == FALLBACK_TEXTS[StopReason.MAX_STEPS]
     assert len(host.ran) == 1
@@ -107,8 +107,8 @@ async def test_last_step_may_not_call_tools() -> None:
 async def test_answer_in_the_last_step_is_given_with_its_reason() -> None:
     """A summary forced by the limit is still the answer."""
     model = ScriptedModel(calls(call("a", "add")), says("So far: 1."))
-    asked = request(spec("add"), limits=TurnLimits(2, 0, 1000.0))
-    result = await run(model, MemoryHost(), asked)
+    limited = request(spec("add"), limits=TurnLimits(2, 0, 1000.0))
+    result = await run(model, MemoryHost(), limited)
     assert (result.text, result.stop_reason) == ("So far: 1.", StopReason.MAX_STEPS)
 
 
@@ -123,8 +123,8 @@ async def test_turn_of_one_step_that_answers_is_done() -> None:
 async def test_token_limit_ends_the_turn_before_the_next_step() -> None:
     """Only used tokens count."""
     model = ScriptedModel(calls(call("a", "add")))
-    asked = request(spec("add"), limits=TurnLimits(8, USAGE.total, 1000.0))
-    result = await run(model, MemoryHost(), asked)
+    limited = request(spec("add"), limits=TurnLimits(8, USAGE.total, 1000.0))
+    result = await run(model, MemoryHost(), limited)
     assert (result.stop_reason, result.usage) == (StopReason.MAX_TOKENS, USAGE)
     assert result.text == FALLBACK_TEXTS[StopReason.MAX_TOKENS]
 
@@ -141,14 +141,14 @@ async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
     """The deadline also bounds the model call; nothing of it is committed."""
     seen: list[ModelRequest] = []
 
-    async def hang(asked: ModelRequest) -> ModelResponse:
-        seen.append(asked)
+    async def hang(sent: ModelRequest) -> ModelResponse:
+        seen.append(sent)
         await anyio.sleep_forever()
         raise AssertionError
 
     host = MemoryHost()
-    asked = request(limits=TurnLimits(8, 0, 0.01))
-    result = await run(ScriptedModel(hang), host, asked)
+    limited = request(limits=TurnLimits(8, 0, 0.01))
+    result = await run(ScriptedModel(hang), host, limited)
     assert (result.text, result.stop_reason) == (
         FALLBACK_TEXTS[StopReason.DEADLINE],
         StopReason.DEADLINE,
@@ -253,9 +253,9 @@ async def test_long_result_is_shortened_for_the_model_alone() -> None:
 async def test_text_is_shown_while_it_grows_when_asked_for(stream: bool) -> None:  # noqa: FBT001 - pytest passes parameters by name
     """The answer does not depend on it."""
 
-    async def words(asked: ModelRequest) -> ModelResponse:
-        if asked.on_text is not None:
-            asked.on_text("Hel")
+    async def words(sent: ModelRequest) -> ModelResponse:
+        if sent.on_text is not None:
+            sent.on_text("Hel")
         return says("Hello")
 
     host = MemoryHost()

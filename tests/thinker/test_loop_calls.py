@@ -23,9 +23,9 @@ async def results(
 ) -> list[ToolResult]:
     """Return what the model sees after the calls of its script."""
     model = ScriptedModel(*script, says("done"))
-    asked = LoopRequest("t1", PromptRecord(layers=()), "", (), tuple(tools), LIMITS)
+    request = LoopRequest("t1", PromptRecord(layers=()), "", (), tuple(tools), LIMITS)
     with time_limit():
-        await Loop(asked, model, host, lambda: 0.0).run()
+        await Loop(request, model, host, lambda: 0.0).run()
     return [m for m in model.requests[-1].messages if isinstance(m, ToolResult)]
 
 
@@ -64,8 +64,8 @@ class Alone:
 async def test_neighboring_pure_calls_run_together_and_keep_the_models_order() -> None:
     """None of the three can return before all have begun."""
     host = MemoryHost({"look": Meeting(3)})
-    asked = calls(*(call(f"c{x}", "look", x=x) for x in range(3)))
-    seen = await results(host, [spec("look", PURE, x="number")], asked)
+    step = calls(*(call(f"c{x}", "look", x=x) for x in range(3)))
+    seen = await results(host, [spec("look", PURE, x="number")], step)
     assert [(r.call_id, r.content) for r in seen] == [("c0", "0"), ("c1", "1"), ("c2", "2")]
 
 
@@ -91,8 +91,8 @@ async def test_results_keep_the_models_order_whichever_ends_first() -> None:
 async def test_calls_with_effects_run_one_after_another(side_effect: SideEffect) -> None:
     """Their order may matter, so nothing overlaps."""
     host = MemoryHost({"write": Alone()})
-    asked = calls(*(call(f"c{x}", "write", x=x) for x in range(3)))
-    seen = await results(host, [spec("write", side_effect, x="number")], asked)
+    step = calls(*(call(f"c{x}", "write", x=x) for x in range(3)))
+    seen = await results(host, [spec("write", side_effect, x="number")], step)
     assert host.ran == [2, 3, 4]
     assert [r.content for r in seen] == ["0", "1", "2"]
 
@@ -112,13 +112,13 @@ async def test_pure_calls_do_not_pass_a_call_with_effects() -> None:
 
     host = MemoryHost({"read": noting("r"), "write": noting("w")})
     tools = [spec("read", PURE, x="number"), spec("write", x="number")]
-    asked = calls(
+    step = calls(
         call("a", "read", x=1),
         call("b", "read", x=2),
         call("c", "write", x=3),
         call("d", "read", x=4),
     )
-    await results(host, tools, asked)
+    await results(host, tools, step)
     assert order[:2] == ["r1 begins", "r2 begins"]
     assert order[4:] == ["w3 begins", "w3 ends", "r4 begins", "r4 ends"]
 
@@ -149,8 +149,8 @@ async def test_call_that_cannot_run_is_committed_as_rejected(bad: ToolCall, prob
 async def test_calls_over_the_limit_are_rejected() -> None:
     """A model that asks for two hundred calls gets the first of them and an explanation."""
     host = MemoryHost()
-    asked = calls(*(call(f"c{x}", "look") for x in range(200)))
-    seen = await results(host, [spec("look", PURE)], asked)
+    step = calls(*(call(f"c{x}", "look") for x in range(200)))
+    seen = await results(host, [spec("look", PURE)], step)
     assert len(seen) == 200
     assert [r.is_error for r in seen] == [False] * MAX_CALLS + [True] * (200 - MAX_CALLS)
     assert len(host.ran) == MAX_CALLS
@@ -164,9 +164,9 @@ async def test_failure_of_the_host_comes_out_as_it_is(side_effect: SideEffect) -
         raise LookupError(str(arguments["x"]))
 
     host = MemoryHost({"look": fenced})
-    asked = calls(call("a", "look", x=1), call("b", "look", x=2))
+    step = calls(call("a", "look", x=1), call("b", "look", x=2))
     with pytest.raises(LookupError, match="1"):
-        await results(host, [spec("look", side_effect, x="number")], asked)
+        await results(host, [spec("look", side_effect, x="number")], step)
 
 
 async def test_words_before_calls_are_shown_before_the_calls_run() -> None:
@@ -180,6 +180,6 @@ async def test_words_before_calls_are_shown_before_the_calls_run() -> None:
     host = MemoryHost({"look": look})
     model = ScriptedModel(calls(call("a", "look", x=1), text="Let me look."), says("done"))
     offered = (spec("look", x="number"),)
-    asked = LoopRequest("t1", PromptRecord(layers=()), "", (), offered, LIMITS, stream=True)
-    await Loop(asked, model, host, lambda: 0.0).run()
+    request = LoopRequest("t1", PromptRecord(layers=()), "", (), offered, LIMITS, stream=True)
+    await Loop(request, model, host, lambda: 0.0).run()
     assert "Let me look." in seen

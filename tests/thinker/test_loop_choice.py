@@ -44,7 +44,7 @@ async def test_choice_holds_until_a_call_ran_and_is_auto_then(choice: ToolChoice
     model = ScriptedModel(calls(call("a", "add")), says("Done."))
     result = await run(model, MemoryHost(), choice, spec("add"))
     assert (result.stop_reason, result.text) == (StopReason.DONE, "Done.")
-    assert [asked.tool_choice for asked in model.requests] == [choice, AUTO]
+    assert [sent.tool_choice for sent in model.requests] == [choice, AUTO]
 
 
 async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None:
@@ -55,9 +55,9 @@ async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None
     assert result.text == FALLBACK_TEXTS[StopReason.TOOL_CHOICE]
     assert result.error
     assert len(model.requests) == 3
-    said = [message.content for message in model.requests[1].messages]
-    assert said[1] == "No."
-    assert "'add'" in said[2]
+    texts = [message.content for message in model.requests[1].messages]
+    assert texts[1] == "No."
+    assert "'add'" in texts[2]
 
 
 async def test_call_that_cannot_run_does_not_meet_the_choice() -> None:
@@ -114,8 +114,8 @@ async def test_loop_is_the_same_with_tools_as_text() -> None:
     host = MemoryHost()
     result = await run(TextTools(inner), host, REQUIRED, spec("add"))
     assert (result.text, result.tools_used) == ("Done.", ("add",))
-    told = ["you MUST emit at least one" in asked.system for asked in inner.requests]
-    assert told == [True, True, False]
+    required = ["you MUST emit at least one" in sent.system for sent in inner.requests]
+    assert required == [True, True, False]
     assert inner.requests[2].messages[-1] == UserMessage(
         content='<tool_result name="add" id="call_1">add</tool_result>'
     )
@@ -132,5 +132,5 @@ async def test_call_that_no_model_made_meets_no_choice_and_is_no_step() -> None:
     recorded = tuple(step.model_copy(update={"asked": False}) for step in before.recorded())
     model = ScriptedModel(calls(call("b", "add")), says("Done."))
     result = await run(model, before.resumed(recorded), REQUIRED, spec("add"), recorded=recorded)
-    assert [asked.tool_choice for asked in model.requests] == [REQUIRED, AUTO]
+    assert [sent.tool_choice for sent in model.requests] == [REQUIRED, AUTO]
     assert (result.text, result.steps) == ("Done.", 2)

@@ -24,8 +24,8 @@ async def run(
 ) -> TurnResult:
     """Run a turn with one tool of the host and one of the client."""
     limits = TurnLimits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
-    said = (UserMessage(content="do it"),)
-    request = LoopRequest("t1", PromptRecord(layers=()), "", said, tools, limits)
+    messages = (UserMessage(content="do it"),)
+    request = LoopRequest("t1", PromptRecord(layers=()), "", messages, tools, limits)
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
 
@@ -33,8 +33,8 @@ async def run(
 async def test_our_calls_run_and_theirs_end_the_turn() -> None:
     """With the text beside them; a turn resumed there ends the same way."""
     host = MemoryHost()
-    asked = calls(call("a", "ours"), call("b", "theirs", x=1), text="One moment.")
-    result = await run(ScriptedModel(asked), host)
+    step = calls(call("a", "ours"), call("b", "theirs", x=1), text="One moment.")
+    result = await run(ScriptedModel(step), host)
     assert (result.stop_reason, result.text) == (StopReason.HANDED_BACK, "One moment.")
     assert [host.planned[seq].name for seq in host.ran] == ["ours"]
     assert await run(ScriptedModel(), host, host.recorded()) == result

@@ -52,7 +52,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_with_its_faults() 
     model = ScriptedModel(says('{"n": "x"}'), says('{"n": 1}'), says('{"n": 1, "items": []}'))
     result = await run(model, MemoryHost())
     assert result.text == '{"n":1,"items":[]}'
-    second, third = ([m.content for m in asked.messages] for asked in model.requests[1:])
+    second, third = ([m.content for m in sent.messages] for sent in model.requests[1:])
     assert second[1] == '{"n": "x"}'
     assert "- n: Input should be a valid integer" in second[2]
     assert "- items[*].id is missing" in third[4]

@@ -38,8 +38,8 @@ STEP = calls(call("a", "add", x=1), call("b", "look"), call("c", "rm"), call("d"
 
 def turn(limits: TurnLimits, past: tuple[Message, ...] = ()) -> LoopRequest:
     """A turn with both tools."""
-    said = (*past, UserMessage(content="do it"))
-    return LoopRequest("t1", PROMPT, "", said, TOOLS, limits)
+    messages = (*past, UserMessage(content="do it"))
+    return LoopRequest("t1", PROMPT, "", messages, TOOLS, limits)
 
 
 async def go_on(
@@ -49,9 +49,9 @@ async def go_on(
     limits: TurnLimits | None = None,
 ) -> TurnResult:
     """Run the rest of a turn."""
-    asked = turn(limits or TurnLimits(8, 0, 1000.0))
+    request = turn(limits or TurnLimits(8, 0, 1000.0))
     with time_limit():
-        return await Loop(asked, model, host, lambda: 0.0).run(recorded)
+        return await Loop(request, model, host, lambda: 0.0).run(recorded)
 
 
 async def stopped(*script: ModelResponse) -> MemoryHost:
@@ -139,8 +139,8 @@ async def test_limits_count_the_steps_of_earlier_processes() -> None:
 async def test_unfinished_call_of_a_tool_that_is_gone_still_runs() -> None:
     """The journal decides what may run; the offer may have changed with the version."""
     before = MemoryHost(drain_after=1)
-    asked = calls(call("a", "add", x=1))
-    await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(asked), before, lambda: 0.0).run()
+    step = calls(call("a", "add", x=1))
+    await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(step), before, lambda: 0.0).run()
     recorded = before.recorded(lambda _: False)
     host = before.resumed(recorded)
     bare = LoopRequest("t1", PROMPT, "", (), (), TurnLimits(8, 0, 1000.0))
@@ -183,19 +183,19 @@ def test_model_always_sees_a_well_formed_transcript(
     """Whatever the model wrote, and wherever the process died, each call has its one result."""
     cut = data.draw(st.integers(0, len(script)), label="steps before the crash")
     survived = data.draw(st.sets(st.integers(1, 200)), label="results that were stored")
-    asked = turn(TurnLimits(8, 0, 1000.0), past)
+    request = turn(TurnLimits(8, 0, 1000.0), past)
 
     async def run() -> None:
         end = says("done")
         first, second = (ScriptedModel(*part, end, end) for part in (script[:cut], script[cut:]))
         before = MemoryHost(drain_after=cut)
         with time_limit():
-            await Loop(asked, first, before, lambda: 0.0).run()
+            await Loop(request, first, before, lambda: 0.0).run()
             recorded = before.recorded(
                 lambda seq: seq in survived or before.planned[seq].rejected is not None
             )
             host = before.resumed(recorded)
-            result = await Loop(asked, second, host, lambda: 0.0).run(recorded)
+            result = await Loop(request, second, host, lambda: 0.0).run(recorded)
         assert all(well_formed(made.messages) for made in (*first.requests, *second.requests))
         assert result.text
         assert result.stop_reason in {StopReason.DONE, StopReason.EMPTY}

@@ -26,9 +26,9 @@ async def run(
     """A turn with one tool."""
     limits = TurnLimits(8, 0, 1000.0)
     tools = (spec("add", x="number"),)
-    asked = LoopRequest("t1", PromptRecord(layers=()), "", (FIRST,), tools, limits, steer=steer)
+    request = LoopRequest("t1", PromptRecord(layers=()), "", (FIRST,), tools, limits, steer=steer)
     with time_limit():
-        return await Loop(asked, model, host, lambda: 0.0).run(recorded)
+        return await Loop(request, model, host, lambda: 0.0).run(recorded)
 
 
 def kinds(messages: tuple[Message, ...]) -> list[type]:
@@ -68,8 +68,8 @@ async def test_resumed_turn_sees_the_message_in_its_place() -> None:
     recorded = host.recorded()
     after, model = host.resumed(recorded), ScriptedModel(says("done"))
     await run(model, after, recorded)
-    (asked,) = model.requests
-    assert kinds(asked.messages) == [
+    (request,) = model.requests
+    assert kinds(request.messages) == [
         UserMessage,
         AssistantMessage,
         ToolResult,
@@ -77,4 +77,4 @@ async def test_resumed_turn_sees_the_message_in_its_place() -> None:
         AssistantMessage,
         ToolResult,
     ]
-    assert asked.messages[3] == SECOND
+    assert request.messages[3] == SECOND

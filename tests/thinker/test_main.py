@@ -81,9 +81,9 @@ async def started(
     """A worker on one end of a socketpair."""
     ours, theirs = socket.socketpair()
     fd = theirs.fileno()
-    told = {**inherited(os.environ), "THINKER_PEER_FD": str(fd), **(env or {})}
+    environ = {**inherited(os.environ), "THINKER_PEER_FD": str(fd), **(env or {})}
     with time_limit():
-        async with await anyio.open_process(argv, env=told, pass_fds=(fd,)) as process:
+        async with await anyio.open_process(argv, env=environ, pass_fds=(fd,)) as process:
             theirs.close()
             try:
                 async with connected(ours) as peer:

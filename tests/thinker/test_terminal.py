@@ -33,8 +33,8 @@ async def test_line_of_text_is_a_turn_and_the_conversation_goes_on() -> None:
     """Blank lines are skipped; earlier lines are history."""
     model = ScriptedModel(says("Hello."), says("You said hi."))
     assert await typed("hi\n\n  \nwhat did I say?", model) == "Hello.\nYou said hi.\n"
-    said = [message.content for message in model.requests[1].messages]
-    assert said == ["hi", "Hello.", "what did I say?"]
+    texts = [message.content for message in model.requests[1].messages]
+    assert texts == ["hi", "Hello.", "what did I say?"]
 
 
 async def test_tool_call_by_hand_is_refused_for_the_model() -> None:

@@ -41,8 +41,8 @@ async def test_answers_and_errors_are_what_the_client_expects() -> None:
             texts = [text async for text in stream.text_stream]
             final: Any = await stream.get_final_message()
         assert "".join(texts) == "Well."
-        thought, said, made = final.content
-        assert (thought.thinking, said.text) == ("Hm.", "Well.")
+        thought, text, made = final.content
+        assert (thought.thinking, text.text) == ("Hm.", "Well.")
         assert (made.name, made.input) == call
         assert (final.stop_reason, final.usage.output_tokens) == ("tool_use", OUTPUT_TOKENS)
         api.script.append(Reply("slow down", status=429, kind="rate_limit_error"))

@@ -33,10 +33,10 @@ def whole(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def test_every_object_is_closed_however_deep_it_is() -> None:
     """In lists, alternatives and definitions; the closed schema only accepts less."""
-    told = STRICT.closed(Outer.model_json_schema())
-    assert told is not None
-    assert told["additionalProperties"] is False
-    assert told["$defs"]["Inner"]["additionalProperties"] is False  # type: ignore[index,call-overload] # JSON
+    closed = STRICT.closed(Outer.model_json_schema())
+    assert closed is not None
+    assert closed["additionalProperties"] is False
+    assert closed["$defs"]["Inner"]["additionalProperties"] is False  # type: ignore[index,call-overload] # JSON
     listed = STRICT.closed(whole({"a": {"type": "array", "items": whole({"b": NAME})}}))
     assert "additionalProperties': False}}}" in str(listed)
 
@@ -79,6 +79,6 @@ def test_what_cannot_be_said_closed_is_not_said(schema: dict[str, Any]) -> None:
 def test_output_grammar_is_said_closed() -> None:
     """Nested objects, lists and choices, as authors write them."""
     model = output_model({"n": (int, "a number"), "items": ([{"id": (str,)}], "all")})
-    told = STRICT.closed(model.model_json_schema())
-    assert told is not None
-    assert str(told).count("'additionalProperties': False") == 2
+    closed = STRICT.closed(model.model_json_schema())
+    assert closed is not None
+    assert str(closed).count("'additionalProperties': False") == 2

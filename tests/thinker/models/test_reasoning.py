@@ -46,13 +46,13 @@ def test_effort_is_named_where_it_has_a_name() -> None:
         "effort": "high",
         "exclude": False,
     }
-    wanted = Reasoning(effort="high", max_tokens=500, exclude=True)
-    assert openai("openrouter", wanted)["reasoning"] == {"max_tokens": 500, "exclude": True}
+    reasoning = Reasoning(effort="high", max_tokens=500, exclude=True)
+    assert openai("openrouter", reasoning)["reasoning"] == {"max_tokens": 500, "exclude": True}
     assert "reasoning" not in openai("openrouter", Reasoning(include=True))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "budget"),
+    ("reasoning", "budget"),
     [
         (Reasoning(effort="low"), 2048),
         (Reasoning(effort="medium"), 8192),
@@ -62,10 +62,10 @@ def test_effort_is_named_where_it_has_a_name() -> None:
     ],
 )
 def test_anthropic_gets_a_number_of_tokens_beside_the_answers(
-    wanted: Reasoning, budget: int
+    reasoning: Reasoning, budget: int
 ) -> None:
     """Thinking excludes a temperature."""
-    body = claude(wanted)
+    body = claude(reasoning)
     assert body["thinking"] == {"type": "enabled", "budget_tokens": budget}
     assert body["max_tokens"] == budget + 8192
     assert "temperature" not in body
@@ -85,8 +85,8 @@ def test_anthropic_is_not_asked_to_think_where_it_would_refuse() -> None:
 
 def test_thoughts_go_back_only_when_history_includes_them() -> None:
     """Only a definition can include earlier reasoning."""
-    told = openai("groq", Reasoning(include=True), *CALLED)["messages"]
-    assert told[1]["reasoning_content"] == "I should look."
-    assert "reasoning_content" not in told[0]
+    messages = openai("groq", Reasoning(include=True), *CALLED)["messages"]
+    assert messages[1]["reasoning_content"] == "I should look."
+    assert "reasoning_content" not in messages[0]
     silent = openai("groq", Reasoning(effort="low"), *CALLED)["messages"]
     assert "reasoning_content" not in silent[1]

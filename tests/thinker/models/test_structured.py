@@ -109,7 +109,7 @@ async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "words"),
     [
         (400, "Invalid schema for response_format 'answer'"),
         (400, "This model does not support response format `json_schema`"),
@@ -120,9 +120,9 @@ async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
         (400, "json mode cannot be combined with tool/function calling"),
     ],
 )
-def test_refusals_are_known_by_their_words(status: int, said: str) -> None:
+def test_refusals_are_known_by_their_words(status: int, words: str) -> None:
     """Those of OpenAI, Groq, Anthropic, llama.cpp and Ollama."""
-    error = failure(OPENAI, status, Complaint(said))
+    error = failure(OPENAI, status, Complaint(words))
     assert isinstance(error, OutputRefusedError)
 
 

@@ -49,9 +49,9 @@ async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None
 
 def test_offered_tool_is_not_forbidden_by_its_name() -> None:
     """The base text forbids tools of the model's host, and an agent's tool may share a name."""
-    told = tool_block((spec("web_search"),), AUTO)
-    assert "directly (shell, apply_patch, view_image)" in told
-    assert "- web_search: {" in told
+    block = tool_block((spec("web_search"),), AUTO)
+    assert "directly (shell, apply_patch, view_image)" in block
+    assert "- web_search: {" in block
 
 
 async def test_without_tools_nothing_is_added() -> None:

@@ -110,8 +110,8 @@ def test_names_are_the_seeds() -> None:
 def test_each_provider_has_its_own_variable_for_the_model(provider: str, variable: str) -> None:
     """Groq, Ollama and LM Studio have variables of their own."""
     assert ThinkerSettings(llm_provider=provider, model="m-1").to_env()[variable] == "m-1"
-    told = {"THINKER_LLM_PROVIDER": provider, variable: "m-1"}
-    assert ThinkerSettings.read(told).model == "m-1"
+    environ = {"THINKER_LLM_PROVIDER": provider, variable: "m-1"}
+    assert ThinkerSettings.read(environ).model == "m-1"
 
 
 def test_unnamed_model_is_the_providers_default() -> None:
@@ -125,7 +125,7 @@ def test_unnamed_model_is_the_providers_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "problem"),
     [
         ("THINKER_MAX_STEPS", "many", "max_steps"),
         ("THINKER_TOOL_CALLS", "magic", "tool_calls"),
@@ -134,9 +134,9 @@ def test_unnamed_model_is_the_providers_default() -> None:
         ("THINKER_HEARTBEAT_SECONDS", "0", "heartbeat_seconds"),
     ],
 )
-def test_value_of_the_wrong_form_is_named(name: str, value: str, said: str) -> None:
+def test_value_of_the_wrong_form_is_named(name: str, value: str, problem: str) -> None:
     """Every mistake raises the same kind of error."""
-    with pytest.raises(ValueError, match=f"(?i){said}"):
+    with pytest.raises(ValueError, match=f"(?i){problem}"):
         ThinkerSettings.read({name: value})
 
 

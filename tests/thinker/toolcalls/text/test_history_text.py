@@ -87,5 +87,5 @@ def test_unreadable_block_goes_back_as_it_was_written() -> None:
 def test_images_of_joined_messages_are_kept() -> None:
     """In order."""
     one, two = (Image(media_type="image/png", data=data) for data in ("1", "2"))
-    said = (UserMessage(content="a", images=(one,)), UserMessage(content="b", images=(two,)))
-    assert as_text(said) == (UserMessage(content="a\nb", images=(one, two)),)
+    messages = (UserMessage(content="a", images=(one,)), UserMessage(content="b", images=(two,)))
+    assert as_text(messages) == (UserMessage(content="a\nb", images=(one, two)),)

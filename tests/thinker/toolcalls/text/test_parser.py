@@ -37,18 +37,18 @@ def test_nothing_of_an_answer_is_lost(answer: str) -> None:
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=30)), max_size=5))
 def test_every_call_that_is_written_right_is_found(calls: list[tuple[str, str]]) -> None:
     """Whatever the arguments contain, including tags and quotes."""
-    wanted = [TextToolCall("search", json.dumps({"q": said})) for _, said in calls]
+    expected = [TextToolCall("search", json.dumps({"q": query})) for _, query in calls]
     answer = "".join(
         between.replace("<", "") + call_text(call.name, call.arguments)
-        for (between, _), call in zip(calls, wanted, strict=True)
+        for (between, _), call in zip(calls, expected, strict=True)
     )
-    assert [event for event in parse(list(answer)) if not isinstance(event, TextDelta)] == wanted
+    assert [event for event in parse(list(answer)) if not isinstance(event, TextDelta)] == expected
 
 
 def test_closing_tag_in_an_argument_does_not_close() -> None:
     """The JSON is scanned, for text arguments and objects."""
-    said = json.dumps({"q": f"a {CLOSE} b"})
-    assert parse([call_text("search", said)]) == [TextToolCall("search", said)]
+    query = json.dumps({"q": f"a {CLOSE} b"})
+    assert parse([call_text("search", query)]) == [TextToolCall("search", query)]
     plain = OPEN + '{"name":"search","arguments":{"q":"' + CLOSE + '"}}' + CLOSE
     coerced, call = parse([plain])
     assert isinstance(coerced, ToolCallProblem)
@@ -96,19 +96,19 @@ def test_slip_is_repaired_and_reported(payload: str, arguments: str) -> None:
 @pytest.mark.parametrize("end", ["", "</tool", " "])
 def test_whole_payload_without_its_closing_tag_counts(end: str) -> None:
     """It is a call, and the missing tag is reported."""
-    told, call = parse([OPEN + '{"name":"search","arguments":"{}"}' + end])
-    assert isinstance(told, ToolCallProblem)
-    assert (told.problem.kind, told.fatal) == ("unclosed_tag_recovered", False)
+    problem, call = parse([OPEN + '{"name":"search","arguments":"{}"}' + end])
+    assert isinstance(problem, ToolCallProblem)
+    assert (problem.problem.kind, problem.fatal) == ("unclosed_tag_recovered", False)
     assert call == TextToolCall("search", "{}")
 
 
 def test_half_a_payload_comes_back_as_it_was_written() -> None:
     """Without a closing tag that the model never wrote."""
     half = OPEN + '{"name":"sea'
-    told, problem = parse(["text ", half])[1:]
-    assert isinstance(told, ToolCallProblem)
+    unclosed, problem = parse(["text ", half])[1:]
+    assert isinstance(unclosed, ToolCallProblem)
     assert isinstance(problem, ToolCallProblem)
-    assert (told.problem.kind, told.shown) == ("unclosed_tag", "")
+    assert (unclosed.problem.kind, unclosed.shown) == ("unclosed_tag", "")
     assert (problem.problem.kind, problem.shown) == ("invalid_json", half)
 
 
@@ -134,8 +134,8 @@ def test_strict_tool_is_held_to_its_whole_schema(arguments: str, problem: str | 
 
 def test_missing_arguments_are_none() -> None:
     """They become an empty object; "parameters" counts as arguments."""
-    told, call = parse([OPEN + '{"name":"search"}' + CLOSE])
-    assert isinstance(told, ToolCallProblem)
+    problem, call = parse([OPEN + '{"name":"search"}' + CLOSE])
+    assert isinstance(problem, ToolCallProblem)
     assert call == TextToolCall("search", "{}")
     other = OPEN + '{"name":"search","parameters":{"q":"x"}}' + CLOSE
     assert parse([other])[1] == TextToolCall("search", '{"q":"x"}')
