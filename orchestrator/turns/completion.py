@@ -1,6 +1,7 @@
 """The end of a turn: T6, or giving its message up."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import apsw
@@ -28,24 +29,18 @@ class Ending(Protocol):
         """Give the turn's message up and say so where it came from."""
 
 
+@dataclass(frozen=True)
 class TurnCompletion:
     """Ends turns and announces it. ``session_grew`` is called after each reply."""
 
-    def __init__(
-        self,
-        store: Store,
-        delivery: Delivery,
-        session_grew: Callable[[], None],
-        clock: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._delivery = delivery
-        self._session_grew = session_grew
-        self._clock = clock
+    store: Store
+    delivery: Delivery
+    session_grew: Callable[[], None]
+    clock: Callable[[], int]
 
     async def complete(self, ending: Ending, result: TurnResult) -> None:
         """Commit T6 in a transaction of its own."""
-        self.announce(ending.turn, result, await self._store.transact(ending.reply, result))
+        self.announce(ending.turn, result, await self.store.transact(ending.reply, result))
 
     def announce(self, turn: Turn, result: TurnResult, reply: Reply | None) -> None:
         """Log a committed reply and wake those who wait for it."""
@@ -55,17 +50,17 @@ class TurnCompletion:
             steps=result.steps,
             tools=list(result.tools_used),
             tokens=result.usage.total,
-            ms=self._clock() - turn.started_at,
+            ms=self.clock() - turn.started_at,
         )
-        self._delivery.replied(reply)
-        self._session_grew()
+        self.delivery.replied(reply)
+        self.session_grew()
 
     async def count_death(self, ending: Ending, problem: str) -> bool:
         """Count a worker that died with the turn; return whether that ended the turn."""
-        deaths = await self._store.transact(turns.process_died, ending.turn.id)
+        deaths = await self.store.transact(turns.process_died, ending.turn.id)
         log.warning("turn_lost_its_worker", deaths=deaths, problem=problem)
         if deaths < MAX_DEATHS:
             return False
-        await self._store.transact(ending.dead_letter, deaths, problem)
-        self._delivery.wake()
+        await self.store.transact(ending.dead_letter, deaths, problem)
+        self.delivery.wake()
         return True

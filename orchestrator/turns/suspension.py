@@ -6,6 +6,7 @@ worker resumes it from its recorded steps.
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import apsw
 import structlog
@@ -26,48 +27,39 @@ from orchestrator.wakeup import Wakeup
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
 class TurnSuspension:
     """Waits for turns. ``turn_ended`` is woken whenever a turn of any chat has ended."""
 
-    def __init__(
-        self,
-        store: Store,
-        supervisor: Supervisor,
-        delivery: Delivery,
-        approvals: ApprovalQueue,
-        guard: SpendingGuard,
-        turn_ended: Wakeup,
-        clock: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._supervisor = supervisor
-        self._delivery = delivery
-        self._approvals = approvals
-        self._guard = guard
-        self._turn_ended = turn_ended
-        self._clock = clock
+    store: Store
+    supervisor: Supervisor
+    delivery: Delivery
+    approvals: ApprovalQueue
+    guard: SpendingGuard
+    turn_ended: Wakeup
+    clock: Callable[[], int]
 
     @property
     def stopping(self) -> bool:
         """Whether the daemon is stopping, so that open turns are left to the next process."""
-        return self._supervisor.stopping
+        return self.supervisor.stopping
 
     async def wait(self, turn: Turn, reason: Reason) -> None:
         """Wait until the reason is over, or the daemon stops."""
         match reason:
             case ApprovalNeeded(approval):
                 async with self._parked(turn, "approval"):
-                    await self._approvals.answered(approval)
+                    await self.approvals.answered(approval)
             case AgentPaused():
                 async with self._parked(turn, "budget"):
-                    await self._guard.resumed(turn.agent_id)
+                    await self.guard.resumed(turn.agent_id)
             case ToolPending(seq):
                 async with self._parked(turn, "child"):
                     await self._subagent_ended(turn, seq)
             case AgentQuarantined(error, again):
                 await self._available(turn, error, notify=not again)
             case Drained():
-                await self._store.transact(usage.release, turn.id)
+                await self.store.transact(usage.release, turn.id)
             case HandoffDone():
                 pass  # another agent goes on at once
 
@@ -79,29 +71,29 @@ class TurnSuspension:
             usage.release(db, turn.id)
             turns.park(db, turn, why)
 
-        await self._store.transact(park)
-        self._delivery.wake()
+        await self.store.transact(park)
+        self.delivery.wake()
         yield
         if not self.stopping:
-            await self._store.transact(turns.unpark, turn, self._clock())
+            await self.store.transact(turns.unpark, turn, self.clock())
 
     async def _subagent_ended(self, turn: Turn, seq: int) -> None:
         """Wait until the subagent that a call of the turn started has ended."""
 
         async def ended() -> bool:
-            run = await self._store.transact(subagents.of_call, turn.id, seq)
+            run = await self.store.transact(subagents.of_call, turn.id, seq)
             return run is None or run.ended
 
-        await self._turn_ended.until(ended)
+        await self.turn_ended.until(ended)
 
     async def _available(self, turn: Turn, error: QuarantinedError, *, notify: bool) -> None:
         """Wait until the agent may be started again."""
         log.warning("turn_waits", problem=str(error))
         if notify:
-            await self._store.transact(self._tell, turn, chat_texts.QUARANTINE)
-            self._delivery.wake()
-        await self._supervisor.available(turn.agent_id)
-        await self._store.transact(turns.extend, turn, self._clock())
+            await self.store.transact(self._tell, turn, chat_texts.QUARANTINE)
+            self.delivery.wake()
+        await self.supervisor.available(turn.agent_id)
+        await self.store.transact(turns.extend, turn, self.clock())
 
     def _tell(self, db: apsw.Connection, turn: Turn, text: str) -> None:
-        outbox.add_notice(db, turns.origin(db, turn.id).address(), text, self._clock())
+        outbox.add_notice(db, turns.origin(db, turn.id).address(), text, self.clock())

@@ -38,22 +38,15 @@ from thinker.protocol.peer import FAILED, FENCED, RpcError
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
 class ToolContexts:
     """Makes what a tool call of a turn may know."""
 
-    def __init__(
-        self,
-        store: Store,
-        delivery: Delivery,
-        embeddings: EmbeddingIndex,
-        settings: Settings,
-        environ: Mapping[str, str],
-    ) -> None:
-        self._store = store
-        self._delivery = delivery
-        self._embeddings = embeddings
-        self._settings = settings
-        self._environ = environ
+    store: Store
+    delivery: Delivery
+    embeddings: EmbeddingIndex
+    settings: Settings
+    environ: Mapping[str, str]
 
     def of(
         self,
@@ -68,13 +61,13 @@ class ToolContexts:
             turn_id=turn.id,
             address=address,
             now=turn.started_at,
-            timezone=definition.timezone or host_timezone(self._environ),
-            skill_directories=self._settings.paths.skill_directories(turn.agent_id),
+            timezone=definition.timezone or host_timezone(self.environ),
+            skill_directories=self.settings.paths.skill_directories(turn.agent_id),
             skills=definition.skills,
-            split=self._delivery.split,
-            mode=self._delivery.mode,
-            store=self._store,
-            meaning=partial(self._embeddings.meaning, definition, turn.agent_id),
+            split=self.delivery.split,
+            mode=self.delivery.mode,
+            store=self.store,
+            meaning=partial(self.embeddings.meaning, definition, turn.agent_id),
             denied_tools=definition.denied_tools,
             environments=environments,
         )

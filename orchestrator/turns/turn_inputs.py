@@ -51,28 +51,18 @@ class TurnInputs:
 Gathered = TurnInputs | Pause | list[Wanted]
 
 
+@dataclass(frozen=True)
 class InputLoader:
     """Loads the inputs of turns. ``clock`` returns milliseconds since the epoch."""
 
-    def __init__(
-        self,
-        store: Store,
-        agents: Callable[[], AgentsFile],
-        prompts: PromptLibrary,
-        tools: ToolExecutor,
-        guard: SpendingGuard,
-        pictures: Pictures,
-        embeddings: EmbeddingIndex,
-        clock: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self.agents = agents
-        self.prompts = prompts
-        self.tools = tools
-        self._guard = guard
-        self._pictures = pictures
-        self._embeddings = embeddings
-        self.clock = clock
+    store: Store
+    agents: Callable[[], AgentsFile]
+    prompts: PromptLibrary
+    tools: ToolExecutor
+    guard: SpendingGuard
+    pictures: Pictures
+    embeddings: EmbeddingIndex
+    clock: Callable[[], int]
 
     def definition(self, agent_id: str) -> AgentDefinition:
         """Return the agent as it is configured now.
@@ -102,8 +92,8 @@ class InputLoader:
         """
         embedding = await self._embed_messages(turn, definition, worker)
         args = (self, turn, definition, embedding)
-        while isinstance(found := await self._store.transact(gather, *args), list):
-            await self._pictures.fetch(found)
+        while isinstance(found := await self.store.transact(gather, *args), list):
+            await self.pictures.fetch(found)
         return found
 
     def reserve_and_gather(
@@ -118,10 +108,10 @@ class InputLoader:
         Returns the pause in which the turn must wait, or the pictures to fetch first, if there are
         any.
         """
-        obstacle = self._guard.holds(db, turn) or attachments.wanted(db, turn.id)
+        obstacle = self.guard.holds(db, turn) or attachments.wanted(db, turn.id)
         if obstacle:
             return obstacle
-        self._guard.reserve(db, turn)
+        self.guard.reserve(db, turn)
         eager = self.prompts.immediate(definition)
         if eager and turn.recipe != "subagent":
             address = turns.origin(db, turn.id).address()
@@ -201,9 +191,9 @@ class InputLoader:
         """Return the embedding of a turn's messages, if the agent has an embeddings model."""
         if definition.embeddings is None:
             return None
-        text = await self._store.transact(_unanswered, turn.id)
+        text = await self.store.transact(_unanswered, turn.id)
         request = EmbedToolsRequest(worker, partial(self.tools.offered, definition))
-        return await self._embeddings.meaning(definition, turn.agent_id, text, request)
+        return await self.embeddings.meaning(definition, turn.agent_id, text, request)
 
 
 def _unanswered(db: apsw.Connection, turn_id: str) -> str:
