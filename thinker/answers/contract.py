@@ -8,7 +8,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
-from thinker.answers.paths import PathStyle, missing
+from thinker.answers.paths import missing
 from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
 from thinker.protocol.messages import JsonObject
 
@@ -27,7 +27,6 @@ class AnswerContract:
 
     model: type[BaseModel]
     ensure_keys: tuple[str, ...] = ()
-    style: PathStyle = "dot"
     max_retries: int = 0
 
     @property
@@ -58,7 +57,7 @@ class AnswerContract:
                 tuple(_problem(detail) for detail in error.errors()[:MAX_PROBLEMS])
             )
         written = checked.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        lacking = missing(written, self.ensure_keys, self.style)
+        lacking = missing(written, self.ensure_keys)
         if lacking:
             return AnswerRejected(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
         value = _OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))

@@ -1,27 +1,21 @@
-"""Paths into an answer, such as ``items[*].name`` or ``/items/*/name``."""
+"""Paths into an answer, such as ``items[*].name``."""
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from collections.abc import Iterable
 
 from pydantic import JsonValue
-
-PathStyle: TypeAlias = Literal["dot", "slash"]
 
 STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")
 EVERY = {"*", ""}
 
 
-def missing(value: JsonValue, paths: Iterable[str], style: PathStyle = "dot") -> tuple[str, ...]:
+def missing(value: JsonValue, paths: Iterable[str]) -> tuple[str, ...]:
     """Return the paths that a value does not have; every item must have what follows ``[*]``."""
-    return tuple(path for path in paths if not _exists(value, list(_steps(path, style))))
+    return tuple(path for path in paths if not _exists(value, _steps(path)))
 
 
-def _steps(path: str, style: PathStyle) -> Iterator[str]:
-    if style == "slash":
-        yield from (part.strip("[]") for part in path.split("/") if part)
-    else:
-        yield from (index or name or "*" for index, name in STEP.findall(path))
+def _steps(path: str) -> list[str]:
+    return [index or name or "*" for index, name in STEP.findall(path)]
 
 
 def _exists(value: JsonValue, steps: list[str]) -> bool:

@@ -22,9 +22,3 @@ def test_path_that_exists_is_not_missing(path: str) -> None:
 def test_path_that_does_not_exist_is_missing(path: str) -> None:
     """Missing paths keep their order."""
     assert missing(DATA, ["a", path]) == (path,)
-
-
-def test_paths_may_have_slashes() -> None:
-    """The other style of Agently."""
-    paths = ["/a/b/*/c", "a/b/0/c", "/a/b/[*]/c", "/a/x", "/e.f"]
-    assert missing(DATA, paths, "slash") == ("/a/x",)

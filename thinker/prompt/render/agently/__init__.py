@@ -1,1 +1,11 @@
-"""The layouts and the output model of Agently 4.0.7, for prompts written for it."""
+"""The layouts and the output model of Agently 4.0.7, for prompts written for it.
+
+``orchestrator prompt show NAME --layout agently_text`` and ``agently_messages`` use the layouts.
+Python programs can also change titles and roles::
+
+    sections = lower(Slots({"instruct": "Answer.", "input": "Hi"}).prompt(), "greeting")
+    agently_text(sections, LayoutStyle(titles={"instruct": "TASK"})).text
+    agently_messages(sections, LayoutStyle(roles={"user": "human"})).messages
+
+with ``lower`` from `slot_sections` and ``Slots`` from `container`.
+"""
