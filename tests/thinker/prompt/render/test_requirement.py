@@ -1,0 +1,35 @@
+"""The output grammar becomes text for the model."""
+
+from pydantic import BaseModel, Field
+
+from thinker.formats.prompts.grammar import read
+from thinker.prompt.render.requirement import requirement
+
+
+class Person(BaseModel):
+    """A person."""
+
+    name: str = Field(description="the\nname")
+    friends: list["Person"] = []
+
+
+def test_keys_and_descriptions_stay_on_one_line() -> None:
+    """Quotes are escaped and line breaks become spaces; in Agently both break the layout."""
+    schema = {'a"b': (str, "one\n  two")}
+    assert requirement(read(schema)) == '{\n  "a\\"b": <str> // one two\n}'
+    assert requirement(read(schema), "4.0.7") == '{\n  "a"b": <str> // one\n  two\n}'
+
+
+def test_content_of_a_tuple_has_normal_indentation() -> None:
+    """Agently indents it one level too deep."""
+    schema = {"a": ({"b": (int,)}, "d")}
+    assert requirement(read(schema)) == '{\n  "a": {\n    "b": <int>\n  } // d\n}'
+    assert requirement(read(schema), "4.0.7") == '{\n  "a": {\n      "b": <int>\n    } // d\n}'
+
+
+def test_recursive_model_is_expanded_once() -> None:
+    """Inside itself, only the name of the model is shown."""
+    assert requirement(read({"people": list[Person]})) == (
+        '{\n  "people": [\n    {\n      "name": <str>, // the name\n      "friends": [\n'
+        "        <Person>,\n        ...\n      ]\n    },\n    ...\n  ]\n}"
+    )

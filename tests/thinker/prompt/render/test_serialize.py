@@ -1,0 +1,27 @@
+"""Slots are written as YAML and JSON."""
+
+from typing import Literal
+
+from thinker.formats.prompts.grammar import read
+from thinker.prompt.render.output_contract import output_model
+from thinker.prompt.render.requirement import requirement
+from thinker.prompt.render.serialize import to_data, to_json, to_yaml
+
+
+def test_files_hold_types_as_text() -> None:
+    """A schema written to a file is read back unchanged."""
+    schema: dict[str, object] = {
+        "a": (str, "d"),
+        "b": ([(int, "n")], "many"),
+        "c": (dict[str, int], "counts", {}),
+        "d": list[str] | None,
+        "e": (Literal["x", "y"], "pick"),
+        "f": {"g": (bool,)},
+    }
+    data = to_data({"input": "x", "output": schema})
+    assert to_yaml(data).startswith("input: x\noutput:\n  a:\n    $type: str\n    $desc: d\n")
+    assert '"$type": "Literal[x, y]"' in to_json(data)
+    again = requirement(read(data["output"]))
+    assert again == requirement(read(schema))
+    answer = {"a": "x", "b": [1], "d": None, "e": "y", "f": {"g": True}}
+    assert output_model(data["output"]).model_validate(answer).model_dump()["c"] == {}
