@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from thinker.protocol.peer import Peer, connected
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
 NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
+ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
 C = TypeVar("C", bound="Child")
 log = structlog.get_logger()
@@ -74,7 +76,8 @@ class Child:
     pid: int
     pidfd: int
     peer: Peer
-    on_heartbeat: Callable[[], None] = field(default=lambda: None)
+    clock: Callable[[], float] = time.monotonic
+    last_heartbeat: float = 0.0
     ready: anyio.Event = field(default_factory=anyio.Event)
     exited: anyio.Event = field(default_factory=anyio.Event)
     code: int = 0
@@ -92,6 +95,22 @@ class Child:
         self.hung = True
         self.signal(signal.SIGABRT)
 
+    def heartbeat(self) -> None:
+        """Record a sign of life."""
+        self.last_heartbeat = self.clock()
+
+    async def hangs(self, silence: float) -> bool:
+        """Return whether the child hangs, after its stack dump.
+
+        It is aborted here after ``silence`` seconds without a heartbeat.
+        """
+        if self.clock() - self.last_heartbeat > silence:
+            self.abort(f"no heartbeat for {silence:.0f} s")
+        if self.hung:
+            with anyio.move_on_after(ABORT_TIMEOUT):
+                await self.exited.wait()
+        return self.hung
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, unless it has ended."""
         if not self.exited.is_set():
@@ -101,7 +120,7 @@ class Child:
         """Handle the child's notifications; subclasses add their own methods."""
         self.peer.notifications |= {
             methods.READY: lambda _: self.ready.set(),
-            methods.HEARTBEAT: lambda _: self.on_heartbeat(),
+            methods.HEARTBEAT: lambda _: self.heartbeat(),
         }
 
 

@@ -29,7 +29,6 @@ from orchestrator.wakeup import Wakeup
 
 HEARTBEATS_MISSED = 3  # after which a worker counts as hung
 HEARTBEAT = 5.0  # seconds; the default of heartbeats in thinker.protocol.env
-ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
 log = structlog.get_logger()
 
 
@@ -243,19 +242,14 @@ class Supervisor:
 
     async def _monitor(self, slot: Slot, worker: Worker) -> None:
         """Watch a worker until it ends, hangs, has to stop or has been idle too long."""
-        beats = [self._clock()]
-        worker.on_heartbeat = lambda: beats.__setitem__(0, self._clock())
+        worker.clock = self._clock
+        worker.heartbeat()
         while not worker.exited.is_set() and not worker.peer.closed.is_set():
-            now = self._clock()
-            idle = not slot.callers and now - slot.idle_since >= slot.idle_seconds
+            idle = not slot.callers and self._clock() - slot.idle_since >= slot.idle_seconds
             if idle or (worker.stop_requested and not worker.users):
                 worker.stop()
                 return
-            if now - beats[0] > HEARTBEAT * HEARTBEATS_MISSED:
-                worker.abort(f"no heartbeat for {HEARTBEAT * HEARTBEATS_MISSED:.0f} s")
-            if worker.hung:
-                with anyio.move_on_after(ABORT_TIMEOUT):
-                    await worker.exited.wait()
+            if await worker.hangs(HEARTBEAT * HEARTBEATS_MISSED):
                 return
             with anyio.move_on_after(HEARTBEAT):
                 await wait_any(slot.changed, worker.exited, worker.peer.closed)

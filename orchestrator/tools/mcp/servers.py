@@ -47,7 +47,6 @@ REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
 MAX_REPEATS = 2  # of a repeatable call whose answer was lost
 SET_TIMEOUT = 10.0  # seconds
 SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
-ABORT_TIMEOUT = 3.0  # seconds for the stack dump before the kill
 log = structlog.get_logger()
 
 
@@ -226,17 +225,14 @@ class McpServers:
 
     async def _monitor(self, child: Child) -> None:
         """Send changes to the tool host; end it when it hangs or there are no servers left."""
-        beats = [self._clock()]
-        child.on_heartbeat = lambda: beats.__setitem__(0, self._clock())
+        child.clock = self._clock
+        child.heartbeat()
         while not child.exited.is_set() and not child.peer.closed.is_set():
             changed = self._changes.changed  # before the first await, so that none is missed
             if not self._servers:
                 child.stop()
                 return
-            if self._clock() - beats[0] > SILENCE:
-                child.abort(f"no heartbeat for {SILENCE:.0f} s")
-                with anyio.move_on_after(ABORT_TIMEOUT):
-                    await child.exited.wait()
+            if await child.hangs(SILENCE):
                 return
             if self._outdated:
                 self._outdated = False

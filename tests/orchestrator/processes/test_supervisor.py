@@ -63,15 +63,15 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
             first = worker.pid
             slot.wake()
         clock.now += 14
-        worker.on_heartbeat()
+        worker.heartbeat()
         clock.now += 14
-        worker.on_heartbeat()
+        worker.heartbeat()
         slot.wake()
         async with supervisor.using("work") as worker:
             assert worker.pid == first
         for _ in range(5):
             clock.now += 12
-            worker.on_heartbeat()
+            worker.heartbeat()
         slot.wake()
         await gone(supervisor)
         assert not alive(first)
