@@ -1,7 +1,6 @@
 """A running worker process: the turns given to it, and the requests that it makes for them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -11,8 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.failpoints import failpoint
-from orchestrator.processes import child_process
-from orchestrator.processes.child_process import Child, Program, Spawn, execute
+from orchestrator.processes.child_process import Child, Program, Spawn, execute, running_child
 from orchestrator.processes.launch import LaunchSpec
 from thinker.protocol import methods
 from thinker.protocol.background import ASK_SECONDS
@@ -163,8 +161,7 @@ class Worker(Child):
         self.peer.notifications |= {methods.TURN_DELTA: self._delta}
 
 
-@asynccontextmanager
-async def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncIterator[Worker]:
+def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AbstractAsyncContextManager[Worker]:
     """Start a worker and wait until it is ready; end it when the block ends.
 
     Raises:
@@ -173,5 +170,4 @@ async def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AsyncItera
     program = Program(
         f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
     )
-    async with child_process.running_child(program, partial(Worker, spec=spec), spawn) as worker:
-        yield worker
+    return running_child(program, partial(Worker, spec=spec), spawn)

@@ -14,7 +14,13 @@ from pydantic import JsonValue
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import Spec
-from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure, text
+from orchestrator.tools.builtin.host_tool import (
+    DelegatingTool,
+    ToolContext,
+    ToolFailure,
+    spec,
+    text,
+)
 from orchestrator.tools.builtin.spawn_subagent import begun, require_capacity, subagent_outcome
 from thinker.formats.prompts.subprompt import as_text, first_message, with_attached
 from thinker.formats.prompts.tooluse import (
@@ -25,7 +31,7 @@ from thinker.formats.prompts.tooluse import (
     Resumable,
     SubagentUse,
 )
-from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
+from thinker.protocol.messages import JsonObject, SideEffect
 
 INITIATED = "Subagent {name!r} is at work; its result will come as a message. Reference: {id}"
 PATHS: JsonObject = {"type": "array", "items": {"type": "string"}}
@@ -56,8 +62,16 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
     """Return a tool whose every call starts a new subagent."""
     key = helper.use.init_user_message_property or "task"
     use = helper.use.model_copy(update={"init_user_message_property": key})
-    task: JsonObject = {"type": "string", "description": "The complete task."}
-    schema: JsonObject = {"type": "object", "properties": {key: task}, "required": [key]}
+    about = spec(
+        use.name,
+        helper.description,
+        {key: "The complete task."},
+        [key],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    )
+    if helper.schema:
+        about = about.model_copy(update={"parameters": helper.schema})
 
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         if begun(db, call):
@@ -65,9 +79,7 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
         name = text(call.arguments, use.init_agent_name_property or "", use.name)
         return _create(db, context, call, helper, name, first_message(use, call.arguments))
 
-    return DelegatingTool(
-        _tool(use.name, helper.description, helper.schema or schema), begun, outcome
-    )
+    return DelegatingTool(about, begun, outcome)
 
 
 def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
@@ -88,21 +100,26 @@ def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
         message = message if not inputs else f"{message}\n\n{as_text(inputs)}"
         return _create(db, context, call, helper, name, message)
 
-    properties: dict[str, JsonValue] = {
+    properties: dict[str, str | JsonObject] = {
         "agent": {"type": "string", "enum": [*sorted(helpers)]},
-        "message": {"type": "string", "description": "Its first task, complete."},
+        "message": "Its first task, complete.",
         "attachments": ATTACHMENTS,
-        "name": {"type": "string", "description": "A name for the subagent."},
+        "name": "A name for the subagent.",
     }
     schemas = [helper.schema for helper in helpers.values() if helper.schema]
     if schemas:
         inputs = schemas[0] if len(schemas) == 1 else {"anyOf": cast("JsonValue", schemas)}
         properties["arguments"] = inputs
     every = " ".join(f"{name}: {helper.description}" for name, helper in sorted(helpers.items()))
-    about = f"Start a subagent that stays available for {SUBAGENT_MESSAGE}. {every}"
-    required: list[JsonValue] = ["agent", "message", "attachments", "name"]
-    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-    return DelegatingTool(_tool(SUBAGENT_CREATE, about, schema), begun, outcome)
+    about = spec(
+        SUBAGENT_CREATE,
+        f"Start a subagent that stays available for {SUBAGENT_MESSAGE}. {every}",
+        properties,
+        ["agent", "message", "attachments", "name"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    )
+    return DelegatingTool(about, begun, outcome)
 
 
 def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
@@ -113,24 +130,28 @@ def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
             return _with_reference(db, call)
         reference = text(call.arguments, "referenceId")
         known = subagents.living(db, context.agent_id, context.address.chat_key)
-        spec = known.get(reference)
-        helper = None if spec is None else helpers.get(spec.agent or "")
-        if spec is None or helper is None:
+        found = known.get(reference)
+        helper = None if found is None else helpers.get(found.agent or "")
+        if found is None or helper is None:
             names = ", ".join(known) or "none"
             raise ToolFailure(f"there is no subagent {reference!r} here; there are: {names}")
         message = _message(call.arguments)
         require_capacity(db, context.agent_id)
-        return _begin(db, context, call, helper, reference, spec.name, message)
+        return _begin(db, context, call, helper, reference, found.name, message)
 
-    properties: JsonObject = {
-        "referenceId": {"type": "string", "description": "The reference of the subagent."},
-        "message": {"type": "string", "description": "Its next task, complete."},
-        "attachments": ATTACHMENTS,
-    }
-    required: list[JsonValue] = ["referenceId", "message", "attachments"]
-    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-    about = "Give a subagent that you have created more work; it remembers its earlier work."
-    return DelegatingTool(_tool(SUBAGENT_MESSAGE, about, schema), begun, outcome)
+    about = spec(
+        SUBAGENT_MESSAGE,
+        "Give a subagent that you have created more work; it remembers its earlier work.",
+        {
+            "referenceId": "The reference of the subagent.",
+            "message": "Its next task, complete.",
+            "attachments": ATTACHMENTS,
+        },
+        ["referenceId", "message", "attachments"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
+    )
+    return DelegatingTool(about, begun, outcome)
 
 
 def _create(
@@ -142,18 +163,18 @@ def _create(
     message: str,
 ) -> str | None:
     require_capacity(db, context.agent_id)  # first: a refusal must write nothing
-    lives = helper.resumable
-    spec = Spec(
+    resumable = helper.resumable
+    subagent_spec = Spec(
         agent=helper.use.name,
         name=name,
-        keeps=lives is not None,
-        explicit=lives is not None and lives.parent_communication == "explicit",
+        keeps=resumable is not None,
+        explicit=resumable is not None and resumable.parent_communication == "explicit",
         denied_tools=context.denied_tools,
         timeout_minutes=helper.minutes,
         scoped_env=helper.immediate.scoped_env,
     )
     chat = context.address.chat_key
-    subagent_id = subagents.create(db, call, context.agent_id, spec, context.now, chat)
+    subagent_id = subagents.create(db, call, context.agent_id, subagent_spec, context.now, chat)
     return _begin(db, context, call, helper, subagent_id, name, message)
 
 
@@ -202,15 +223,6 @@ def _with_reference(db: apsw.Connection, call: Call) -> str | None:
     return result if run is None or result is None else f"{result}\n\nReference: {run.subagent_id}"
 
 
-def _tool(name: str, description: str, parameters: JsonObject) -> ToolSpec:
-    return ToolSpec(
-        name=name,
-        description=description,
-        parameters=parameters,
-        side_effect=SideEffect.LOCAL_TX,
-    )
-
-
 def _notify(db: apsw.Connection, context: ToolContext, call: Call) -> str:
     message = text(call.arguments, "message")
     run = subagents.by_turn(db, call.turn_id)
@@ -224,16 +236,13 @@ def _notify(db: apsw.Connection, context: ToolContext, call: Call) -> str:
 
 
 NOTIFY = DelegatingTool(
-    _tool(
+    spec(
         NOTIFY_PARENT,
         "Send a message to the agent that you work for. It sees nothing else of your work.",
-        {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string", "description": "What the agent has to know."}
-            },
-            "required": ["message"],
-        },
+        {"message": "What the agent has to know."},
+        ["message"],
+        side_effect=SideEffect.LOCAL_TX,
+        always=False,
     ),
     lambda _db, _call: False,
     _notify,
