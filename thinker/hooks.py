@@ -87,7 +87,10 @@ class HookFiles:
         seen = identity(path)
         if hook not in self._loaded or self._loaded[hook][0] != seen:
             try:
-                self._loaded[hook] = seen, (run_path(str(path)) if seen else _from_package(hook))
+                self._loaded[hook] = (
+                    seen,
+                    (run_path(str(path)) if seen else _load_entry_point(hook)),
+                )
             except Exception as error:  # noqa: BLE001 - a hook is foreign code
                 log.error("hook_not_loaded", hook=hook, problem=repr(error))
                 self._loaded[hook] = seen, {}
@@ -114,7 +117,7 @@ class Hooks:
     async def prompt(self, record: PromptRecord) -> PromptRecord:
         """Return the prompt after ``after_system_message``; a changed one is a single layer."""
         name = "after_system_message"
-        text = await self._chain(name, record.text, str)
+        text = await self._filter(name, record.text, str)
         if text == record.text:
             return record
         first = LayerRecord(name=name, text=text)
@@ -123,7 +126,7 @@ class Hooks:
 
     async def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return the conversation after ``filter_messages``, with calls and results paired."""
-        found = await self._chain("filter_messages", messages, MESSAGES.validate_python)
+        found = await self._filter("filter_messages", messages, MESSAGES.validate_python)
         return messages if found == messages else history.repair(found)
 
     async def request(self, request: ModelRequest) -> ModelRequest:
@@ -133,12 +136,12 @@ class Hooks:
             FatalModelError: a hook stopped the step.
         """
         before = request.messages
-        found = await self._chain("prefilter_llm_history", before, MESSAGES.validate_python)
+        found = await self._filter("prefilter_llm_history", before, MESSAGES.validate_python)
         return request if found == before else replace(request, messages=history.repair(found))
 
     async def answer(self, message: AssistantMessage) -> AssistantMessage:
         """Return the model's answer after ``before_create_message``."""
-        return await self._chain("before_create_message", message, AssistantMessage.model_validate)
+        return await self._filter("before_create_message", message, AssistantMessage.model_validate)
 
     @property
     def changes_answers(self) -> bool:
@@ -148,7 +151,7 @@ class Hooks:
     async def result(self, call: PlannedCall, result: ToolResult) -> ToolResult:
         """Return a call's result for the model; the journal keeps the original."""
         name = "after_tool_call_failure" if result.is_error else "after_tool_call_success"
-        changed = await self._chain(name, result, ToolResult.model_validate, call)
+        changed = await self._filter(name, result, ToolResult.model_validate, call)
         await self.tell("tool_call_done", call, changed)
         return changed.model_copy(update={"call_id": result.call_id, "name": result.name})
 
@@ -156,17 +159,17 @@ class Hooks:
         """Call every hook of this point, ignoring what it returns."""
         for hook, function in self._at(point):
             try:
-                await _called(function, self.state, *values)
+                await _call_hook(function, self.state, *values)
             except Exception:
                 log.exception("hook_failed", hook=hook, point=point)
 
-    async def _chain(
+    async def _filter(
         self, point: str, value: T, read: Callable[[Any], T], *before: PlannedCall
     ) -> T:
         """Pass a value through every hook of this point."""
         for hook, function in self._at(point):
             try:
-                found = await _called(function, self.state, *before, value)
+                found = await _call_hook(function, self.state, *before, value)
                 value = value if found is None else read(found)
             except Exception as error:
                 if point == "prefilter_llm_history" and getattr(error, "block", False) is True:
@@ -255,7 +258,7 @@ def _call_of(result: ToolResult) -> PlannedCall:
     return PlannedCall(id=result.call_id, name=result.name, arguments={})
 
 
-async def _called(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - a hook's
+async def _call_hook(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - a hook's
     """Return what a hook returns; a hook that is not async runs in a thread.
 
     Raises:
@@ -267,7 +270,7 @@ async def _called(function: Callable[..., Any], *arguments: object) -> Any:  # n
         return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
 
 
-def _from_package(hook: str) -> Mapping[str, Any]:
+def _load_entry_point(hook: str) -> Mapping[str, Any]:
     (found,) = entry_points(group=GROUP, name=hook) or (None,)
     if found is None:
         raise LookupError(f"no file hooks/{hook}.py and no entry point {hook} of {GROUP}")

@@ -139,12 +139,12 @@ class Loop:
         if impossible is not None:
             return self._unmet(impossible)
         for step in recorded:
-            calls = self._planned(step.response)
+            calls = self._plan_calls(step.response)
             if step.asked:
                 self._count(step.usage, calls)
             seqs = [call.seq for call in step.calls]
             known = {call.seq: call.result for call in step.calls if call.result is not None}
-            ended = await self._take(step.response, calls, seqs, known, step.finish)
+            ended = await self._apply(step.response, calls, seqs, known, step.finish)
             if ended is not None:
                 return ended
             self._transcript += step.entered
@@ -176,14 +176,14 @@ class Loop:
             return self._unanswered(StopReason.DEADLINE)
         message = recovered(response.message, self._tools, self._spent.steps)
         message = first_call(message) if self._request.one_call else message
-        calls = self._planned(message)
+        calls = self._plan_calls(message)
         usage = budget.charged(
             response.usage, lambda: (request.characters, len(message.model_dump_json()))
         )
         if request.reasoning is not None and not request.reasoning.recorded:
             message = message.model_copy(update={"reasoning": None})
         self._count(usage, calls)
-        last = self._final(message, response.finish)
+        last = self._final_result(message, response.finish)
         committed = await self._host.commit(
             StepCommit(
                 turn_id=self._request.turn_id,
@@ -205,7 +205,7 @@ class Loop:
             for seq, call in zip(committed.call_seqs, calls, strict=True)
             if call.rejected is not None
         }
-        return await self._take(message, calls, committed.call_seqs, known, response.finish)
+        return await self._apply(message, calls, committed.call_seqs, known, response.finish)
 
     def _model_request(self) -> ModelRequest:
         last = budget.is_last(self._request.limits, self._spent) and not self._handed_back
@@ -223,7 +223,7 @@ class Loop:
             on_text=self._host.show if self._request.stream else None,
         )
 
-    def _planned(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
+    def _plan_calls(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
         last = budget.is_last(self._request.limits, self._spent)
         return plan(message.tool_calls, self._tools, self._tool_choice.choice, last=last)
 
@@ -232,7 +232,7 @@ class Loop:
         self._spent = self._spent.plus(usage)
         self._tool_choice = self._tool_choice.after(calls)
 
-    async def _take(
+    async def _apply(
         self,
         message: AssistantMessage,
         calls: Sequence[PlannedCall],
@@ -242,19 +242,19 @@ class Loop:
     ) -> TurnResult | None:
         """Add a committed response to the transcript; run its calls or end with its text."""
         if message.tool_calls:
-            return await self._called(message, calls, seqs, known)
-        last = self._final(message, finish)
+            return await self._run_calls(message, calls, seqs, known)
+        last = self._final_result(message, finish)
         if last is not None:
             return last
         if self._tool_choice.choice.demands:
             self._transcript += [message, UserMessage(content=self._tool_choice.reminder)]
             return self._unmet() if self._tool_choice.failed else None
         if self._request.contract is not None and leaked.clean(message.content):
-            return self._judged(message, self._request.contract, finish)
+            return self._check_answer(message, self._request.contract, finish)
         self._empty += 1
         return self._unanswered(StopReason.EMPTY) if self._empty > EMPTY_RETRIES else None
 
-    async def _called(
+    async def _run_calls(
         self,
         message: AssistantMessage,
         calls: Sequence[PlannedCall],
@@ -278,7 +278,7 @@ class Loop:
         self._transcript += [message, *map(history.capped, results)]
         return self._unmet() if self._tool_choice.failed else None
 
-    def _final(self, message: AssistantMessage, finish: str) -> TurnResult | None:
+    def _final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
         """Return the turn's result if the response alone decides it, to be committed with it."""
         text = leaked.clean(message.content)
         if finish == "refused" and not message.tool_calls:
@@ -290,7 +290,7 @@ class Loop:
         reason = StopReason.LENGTH if cut else self._reason()
         return self._result(reason, text + (CUT_NOTE if cut else ""))
 
-    def _judged(
+    def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End with an answer that meets its contract; otherwise ask the model again."""

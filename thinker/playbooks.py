@@ -45,7 +45,7 @@ def from_skill(skill: SkillFile) -> Playbook:
     )
 
 
-def _texts(value: object) -> object:
+def _only_texts(value: object) -> object:
     """Drop list items other than text, as for a SKILL.md."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else value
 
@@ -55,7 +55,7 @@ def _number_or_zero(value: object) -> object:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_only_texts)]
 
 
 class _Trigger(BaseModel):

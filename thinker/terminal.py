@@ -53,7 +53,7 @@ class StandaloneHost:
         return False
 
 
-class _Lines:
+class _LineWriter:
     """Standard output as a peer's writer."""
 
     def __init__(self, out: TextIO) -> None:
@@ -77,7 +77,7 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
     history: list[Message] = []
     server = WorkerServer(agent)
     async with anyio.create_task_group() as tasks:
-        peer = Peer(_Lines(out), tasks, server.requests, server.notifications)
+        peer = Peer(_LineWriter(out), tasks, server.requests, server.notifications)
         server.peer = peer
         while line := await to_thread.run_sync(source.readline, abandon_on_cancel=True):
             if line.lstrip().startswith("{"):

@@ -47,7 +47,7 @@ STANDARD = 3  # descriptors: stdin, stdout, stderr
 PATIENCE = 0.5  # seconds for a preforked worker to confirm
 REQUESTS = 65536  # bytes read at once
 ARG_START, ARG_END = 45, 46  # index after the name in proc_pid_stat(5), fields 48 and 49
-_filling: list[bytes] = []
+_gap_fillers: list[bytes] = []
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Zygote:
 
     def __init__(self, descriptors: socket.socket) -> None:
         self._descriptors = descriptors
-        self._title = _title_place()
+        self._title = _command_line()
         self._pid = os.getpid()
         self._preforked: PreforkedWorker | None = None
 
@@ -96,14 +96,14 @@ class Zygote:
         """Answer requests until the wire ends."""
         rest = b""
         self._prefork_next()
-        while received := self._received(wire):
+        while received := self._receive(wire):
             *lines, rest = (rest + received).split(b"\n")
             for line in lines:
                 wire.sendall(self.answer(line))
             if not _readable(0, wire):  # requests come first
                 self._prefork_next()
 
-    def _received(self, wire: socket.socket) -> bytes:
+    def _receive(self, wire: socket.socket) -> bytes:
         """Read from the wire; meanwhile reap a preforked worker that is killed."""
         while self._preforked is not None:
             if wire.fileno() in _readable(None, wire, self._preforked.socket):
@@ -220,7 +220,7 @@ def _fill_gaps() -> None:
     for every 16 bytes of object size up to 512 (Objects/obmalloc.c); a bytes object has 33 bytes of
     header.
     """
-    _filling.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
+    _gap_fillers.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
 
 
 def _keep_open(fd: int) -> None:
@@ -232,7 +232,7 @@ def _keep_open(fd: int) -> None:
     os.close(null)
 
 
-def _title_place() -> tuple[int, int]:
+def _command_line() -> tuple[int, int]:
     """Return the address and size of this process's command line."""
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     start, end = int(fields[ARG_START]), int(fields[ARG_END])

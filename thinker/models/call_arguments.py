@@ -36,7 +36,7 @@ def tool_call(call_id: str, name: str, text: str, *, whole: bool = True) -> Tool
     ``whole`` is false if the provider cut the answer at its output limit: arguments cut in half
     must not be repaired into valid ones and run.
     """
-    arguments = _parsed(text) if text.strip() else {}
+    arguments = _parse(text) if text.strip() else {}
     if arguments is None and whole:
         arguments = repaired(text)
     if arguments is None or too_deep(arguments):
@@ -62,7 +62,7 @@ def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
     return unique
 
 
-def _parsed(text: str) -> JsonObject | None:
+def _parse(text: str) -> JsonObject | None:
     try:
         value = orjson.loads(text)
         if isinstance(value, str):  # some models encode the object twice

@@ -132,7 +132,7 @@ class ModelEndpoint:
         start = anyio.current_time()
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
-        with self._within(first, lambda: collector.finished) as scope:
+        with self._deadline(first, lambda: collector.finished) as scope:
             response = await self.poster.post(orjson.dumps(body))
             async with aclosing(response):
                 if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
@@ -167,7 +167,7 @@ class ModelEndpoint:
         async for chunk in response.aiter_bytes():
             if ended:
                 continue  # only a connection read to its end can be reused
-            size = self._checked(size + len(chunk))
+            size = self._check_size(size + len(chunk))
             events = reader.feed(chunk)
             ended = self._events(collector, events)
             wait = AFTER_FINISH if collector.finished else self.timeouts.idle
@@ -188,12 +188,12 @@ class ModelEndpoint:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
-            self._checked(len(body))
+            self._check_size(len(body))
         return bytes(body)
 
     async def _failure(self, response: StreamedResponse, deadline: float) -> Exception:
         try:
-            with self._within(deadline):
+            with self._deadline(deadline):
                 body = await self._read(response)
         except RetryableModelError:
             body = b""
@@ -216,14 +216,14 @@ class ModelEndpoint:
             f"{name} sent an unreadable answer: {self.account.excerpt(data)}"
         )
 
-    def _checked(self, size: int) -> int:
+    def _check_size(self, size: int) -> int:
         if size > MAX_RESPONSE:
             name = self.account.provider.name
             raise RetryableModelError(f"{name} sent more than {MAX_RESPONSE} bytes")
         return size
 
     @contextmanager
-    def _within(
+    def _deadline(
         self, deadline: float, enough: Callable[[], bool] = lambda: False
     ) -> Iterator[anyio.CancelScope]:
         """Apply a deadline (event-loop time, which the scope may move) and translate HTTP errors.
@@ -275,10 +275,10 @@ class ProviderModel(ABC):
         """
         body: dict[str, object] = {**self._body(request)}
         if request.tools:
-            body["tools"] = self._written(request.tools, body["tools"])
+            body["tools"] = self._encode_tools(request.tools, body["tools"])
         return await self._endpoint.ask(body, self._collector, request.on_text)
 
-    def _written(self, tools: Sequence[ToolSpec], wire: object) -> orjson.Fragment:
+    def _encode_tools(self, tools: Sequence[ToolSpec], wire: object) -> orjson.Fragment:
         """Return the tools as JSON, cached, since they are most of a request and rarely change."""
         if tools is not self._tools:
             self._tools, self._tools_json = tools, orjson.Fragment(orjson.dumps(wire))

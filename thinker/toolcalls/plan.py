@@ -42,12 +42,12 @@ def plan(
     result.
     """
     return tuple(
-        _planned(call, tools.get(call.name), number, choice, last=last)
+        _plan_call(call, tools.get(call.name), number, choice, last=last)
         for number, call in enumerate(calls)
     )
 
 
-def _planned(
+def _plan_call(
     call: ToolCall, tool: ToolSpec | None, number: int, choice: ToolChoice, *, last: bool
 ) -> PlannedCall:
     last = last and not (tool is not None and tool.handed_back)

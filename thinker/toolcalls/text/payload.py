@@ -79,7 +79,7 @@ class Payload:
 
 def read_payload(raw: str, limits: ParserRules) -> Payload:
     """Read the text between the tags; problems are part of the result."""
-    value, repaired = _parsed(raw.strip())
+    value, repaired = _parse(raw.strip())
     if not isinstance(value, dict | list):
         return Payload(
             problem=PayloadProblem(
@@ -112,7 +112,7 @@ def _broken_rule(name: str, arguments: str | None, limits: ParserRules) -> Paylo
     return None if mismatch is None else PayloadProblem("schema_mismatch", mismatch, strict)
 
 
-def _parsed(text: str) -> tuple[JsonValue, bool]:
+def _parse(text: str) -> tuple[JsonValue, bool]:
     """Return the value of JSON, after known repairs if needed, and whether they were."""
     for attempt, candidate in enumerate(_candidates(text)):
         try:
