@@ -8,7 +8,7 @@ from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.prompt.render.container import Slots
 from thinker.prompt.render.output_contract import answer_contract
-from thinker.prompt.render.slot_sections import lower
+from thinker.prompt.render.slot_sections import lower_slot_prompt
 from thinker.protocol.messages import AUTO, NO_TOOLS, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
@@ -33,7 +33,7 @@ async def run(
         (UserMessage(content="do it"),),
         (spec("add"),),
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
-        contract=answer_contract(lower(SLOTS.prompt(), "test")),
+        contract=answer_contract(lower_slot_prompt(SLOTS.prompt(), "test")),
     )
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)

@@ -16,7 +16,7 @@ from thinker.prompt.render.agently.text_layout import agently_text
 from thinker.prompt.render.container import Slots, substitute
 from thinker.prompt.render.output_contract import output_model
 from thinker.prompt.render.serialize import to_data, to_json, to_yaml
-from thinker.prompt.render.slot_sections import lower
+from thinker.prompt.render.slot_sections import lower_slot_prompt
 
 SEED: Compat = "4.0.7"  # the release that the vectors were recorded from
 
@@ -85,7 +85,7 @@ def _reported(prompt: SlotPrompt, given: dict[str, Any]) -> Any:
 
 
 def _text(given: dict[str, Any], compat: Compat | None) -> str:
-    sections = lower(container(given, compat).prompt(), "case")
+    sections = lower_slot_prompt(container(given, compat).prompt(), "case")
     return agently_text(sections, _style(given, compat)).text
 
 
@@ -94,7 +94,7 @@ def _text_twice(given: dict[str, Any], compat: Compat | None) -> list[str]:
 
 
 def _messages(given: dict[str, Any], compat: Compat | None) -> Any:
-    sections = lower(container(given, compat).prompt(), "case")
+    sections = lower_slot_prompt(container(given, compat).prompt(), "case")
     options = {k: v for k, v in given.get("kwargs", {}).items() if k != "role_mapping"}
     return list(agently_messages(sections, _style(given, compat), **options).messages)
 

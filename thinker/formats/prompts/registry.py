@@ -121,7 +121,7 @@ class Registry:
         seen: set[str] = set()
         for number, entry in enumerate(entries):
             place: tuple[str | int, ...] = ("tools", number)
-            named = place if entry.bare else (*place, "name")
+            name_place = place if entry.bare else (*place, "name")
             if entry.name in seen:
                 message = f"{entry.name!r} is listed twice; remove one"
                 yield DefinitionProblem((*place, "name"), "unique_tool_name", message)
@@ -129,11 +129,13 @@ class Registry:
             kind = self._kind(entry)
             if kind is None:
                 yield DefinitionProblem(
-                    named, "known_tool", f"there is no tool, prompt or agent {entry.name!r}"
+                    name_place, "known_tool", f"there is no tool, prompt or agent {entry.name!r}"
                 )
             else:
                 if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
-                    yield DefinitionProblem(named, "tool_name", _UNCALLABLE.format(name=entry.name))
+                    yield DefinitionProblem(
+                        name_place, "tool_name", _UNCALLABLE.format(name=entry.name)
+                    )
                 yield from self._agent(entry, kind, (*place, "name"))
                 yield from _inapplicable_options(entry, kind, place)
 

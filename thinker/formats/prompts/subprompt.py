@@ -15,7 +15,7 @@ from thinker.formats.prompts.tooluse import DelegatedUse, SubpromptUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
 NO_INPUTS: JsonObject = {"type": "object", "properties": {}}
-NOTHING = "The prompt has run; there is nothing of it to show."
+NOTHING = "The prompt ran; its result is empty."
 FAILED = "The prompt failed."
 
 

@@ -39,7 +39,7 @@ def lower_slots(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple
         DefinitionError: A parent is not written as slots, or does not fit its child.
     """
     try:
-        return lower(_collected(name, sources).prompt(), name, sizes)
+        return lower_slot_prompt(_collected(name, sources).prompt(), name, sizes)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -48,7 +48,9 @@ def lower_slots(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple
         ) from error
 
 
-def lower(prompt: SlotPrompt, source: str, sizes: Sizes | None = None) -> tuple[Section, ...]:
+def lower_slot_prompt(
+    prompt: SlotPrompt, source: str, sizes: Sizes | None = None
+) -> tuple[Section, ...]:
     """Return a section for every slot that is set; extra slots come between info and instruct.
 
     A slot set to 0 or False has a section too, although layouts show nothing for it.

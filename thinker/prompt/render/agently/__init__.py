@@ -3,9 +3,9 @@
 ``orchestrator prompt show NAME --layout agently_text`` and ``agently_messages`` use the layouts.
 Python programs can also change titles and roles::
 
-    sections = lower(Slots({"instruct": "Answer.", "input": "Hi"}).prompt(), "greeting")
+    sections = lower_slot_prompt(Slots({"instruct": "Answer.", "input": "Hi"}).prompt(), "greeting")
     agently_text(sections, LayoutStyle(titles={"instruct": "TASK"})).text
     agently_messages(sections, LayoutStyle(roles={"user": "human"})).messages
 
-with ``lower`` from `slot_sections` and ``Slots`` from `container`.
+with ``lower_slot_prompt`` from `slot_sections` and ``Slots`` from `container`.
 """

@@ -7,13 +7,13 @@ from thinker.prompt.render.agently.message_layout import agently_messages
 from thinker.prompt.render.agently.text_layout import agently_text
 from thinker.prompt.render.container import Slots
 from thinker.prompt.render.sections import Section
-from thinker.prompt.render.slot_sections import lower
+from thinker.prompt.render.slot_sections import lower_slot_prompt
 from thinker.protocol.messages import JsonObject
 
 
 def sections(**slots: object) -> tuple[Section, ...]:
     """Return the sections of these slots."""
-    return lower(Slots(slots).prompt(), "test")
+    return lower_slot_prompt(Slots(slots).prompt(), "test")
 
 
 def test_examples_are_shown_beside_an_input_alone() -> None:
