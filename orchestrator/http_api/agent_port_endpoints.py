@@ -57,7 +57,7 @@ class AgentPortApi:
     async def served(self, port: int) -> AsyncIterator[int]:
         """Serve on a port of 127.0.0.1, 0 for a free one, and yield its number.
 
-        When the block ends, clients that wait are told to send their message again.
+        When the block ends, clients that wait get status 202.
 
         Raises:
             OSError: the port is taken.

@@ -29,12 +29,12 @@ class ApiService(Wakeup):
             tasks.start_soon(self._watch)
             while not self._closed:
                 changed = self.changed
-                wanted = self._wanted()
-                if wanted is None:
+                target = self._target()
+                if target is None:
                     self._report("ok", OFF)
-                elif (listener := self._listen(wanted[1])) is not None:
+                elif (listener := self._listen(target[1])) is not None:
                     with listener:
-                        await self._serve(listener, wanted)
+                        await self._serve(listener, target)
                     continue
                 await changed.wait()
             tasks.cancel_scope.cancel()
@@ -64,7 +64,7 @@ class ApiService(Wakeup):
         self._report("ok", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
         return listener
 
-    async def _serve(self, listener: socket.socket, wanted: tuple[str, int]) -> None:
+    async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
         """Serve until the token or the port changes."""
         from orchestrator.http_api.endpoints import serve_api  # noqa: PLC0415 - as in `_listen`
 
@@ -73,14 +73,14 @@ class ApiService(Wakeup):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
                 changed = self.changed
-                if self._wanted() != wanted:
+                if self._target() != target:
                     break
                 await changed.wait()
             channel.interrupt(closing=True)
         channel.interrupt(closing=self._closed)
         log.info("api_closed", port=port)
 
-    def _wanted(self) -> tuple[str, int] | None:
+    def _target(self) -> tuple[str, int] | None:
         """Return the token's digest and the port; None when there is nothing to serve."""
         digest, port = self._token.digest(), self._settings.api_port
         api = self._context.agents().channels.api

@@ -76,7 +76,7 @@ class ResponsesFields(RequestFields):
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """The fields of a request as the client sent them, and what the agent is asked to do."""
+    """The fields of a request as the client sent them, and its translation for the agent."""
 
     fields: ChatFields | ResponsesFields
     body: Body

@@ -64,7 +64,7 @@ async def test_agent_that_is_configured_and_chat_that_is_answered_are_refused(
     async with held_daemon(tmp_path) as (bot, model, daemon):
         with pytest.raises(RpcError, match="remove it there first"):
             await daemon.ask(protocol.FORGET, ErasureTarget(agent="work"), Ack)
-        with pytest.raises(RpcError, match="nothing of chat telegram:123"):
+        with pytest.raises(RpcError, match="no data of chat telegram:123"):
             await forgotten(daemon)
         go_on = model.hold("take your time")
         bot.user_says(123, "take your time")

@@ -1,7 +1,7 @@
 """Telegram: long polling in, messages and edits out.
 
-An update is confirmed to Telegram by the next poll's offset alone, and that offset moves only
-after the journal has stored the update. Every failure waits and is tried again.
+Telegram takes an update as confirmed when the next poll has a higher offset. The offset rises only
+after the journal has stored the update. After a failure the adapter waits and polls again.
 """
 
 import random
@@ -32,18 +32,18 @@ from thinker.protocol.messages import JsonObject
 log = structlog.get_logger()
 
 MAX_BACKOFF = 60.0  # seconds
-CONFLICT_BACKOFF = 10.0  # seconds; the poll of a stopped daemon lingers for about 30
-CONFLICT_PATIENCE = 180.0  # seconds of conflict after which it is not a restart any more
+CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
+CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a restart
 
 
 class Telegram:
-    """The adapter of one bot; keep ``api`` open for as long as it is used.
+    """The adapter of one bot; ``api`` must stay open while it is used.
 
     Args:
         api: the bot's calls.
-        clock: seconds since the epoch.
-        sleep: waits so many seconds.
-        chance: a number in [0, 1), for jitter.
+        clock: returns seconds since the epoch.
+        sleep: waits for a number of seconds.
+        chance: returns a number in [0, 1), for jitter.
     """
 
     name = updates.CHANNEL
@@ -67,31 +67,31 @@ class Telegram:
         self._offset: int | None = None
         self._failures = 0
         self._conflict_since: float | None = None
-        self._pacer = RateLimiter(clock, sleep)
+        self._limiter = RateLimiter(clock, sleep)
 
     @property
     def bot_id(self) -> str:
-        """The bot's number, known from its token before it ever answered."""
+        """The bot's number, which its token begins with."""
         return self._api.bot_id
 
     async def run(self, intake: Intake) -> None:
-        """Listen until cancelled; survives every failure of Telegram and of the journal."""
+        """Receive messages until cancelled, whatever fails at Telegram or in the journal."""
         try:
             while True:
                 try:
                     await self._round(intake)
-                except Exception as error:  # noqa: BLE001 - a deaf channel must not end the others
+                except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
                     await self._sleep(self._failed(error))
         finally:
             self.status.state = "stopped"
 
     async def _round(self, intake: Intake) -> None:
-        """One poll, stored."""
+        """Poll once and store the updates."""
         bot = self._bot = self._bot or await self._introduce()
         if self._offset is None:
             self._offset = await intake.offset(self.name, self.bot_id)
         began, first = self._clock(), self.status.state == "starting"
-        # The first poll comes back at once, so that a quiet bot is known to be ready.
+        # The first poll returns at once, so that a quiet bot is soon known to be ready.
         wait = 0 if first else POLL_WAIT
         failpoint("poll:before")
         received = await self._api.poll(self._offset, updates.KINDS, wait)
@@ -100,7 +100,7 @@ class Telegram:
             await self._store(received, bot, intake)
         self._succeeded()
         if not received and not first and self._clock() - began < 1:
-            await self._sleep(1)  # a server that does not hold polls open
+            await self._sleep(1)  # this server does not hold polls open
 
     async def _introduce(self) -> Bot:
         """Learn the bot's name and make sure that updates can be polled."""
@@ -108,7 +108,7 @@ class Telegram:
         try:
             webhook = await self._api.call("getWebhookInfo", {}, WebhookInfo)
             if webhook.url:
-                # Never with drop_pending_updates: those are people's messages.
+                # Never with drop_pending_updates, which would lose messages.
                 await self._api.call("deleteWebhook", {}, object)
         except BotApiError as error:
             if not error.unsupported:
@@ -116,7 +116,7 @@ class Telegram:
         return Bot(self.bot_id, me.username)
 
     async def _store(self, received: list[JsonValue], bot: Bot, intake: Intake) -> None:
-        """Hand updates to the journal and move the offset behind the last of them."""
+        """Store updates and move the offset past the last of them."""
         numbered = [
             (number, update)
             for update in received
@@ -126,10 +126,10 @@ class Telegram:
             log.warning("telegram_update_without_number", count=len(received) - len(numbered))
         if not numbered:
             raise SendError(
-                "telegram getUpdates: updates without update_id; check TELEGRAM_API_URL",
+                "telegram getUpdates: the updates have no update_id; check TELEGRAM_API_URL",
                 SendOutcome.UNKNOWN,
             )
-        # Not compared with the old offset: after a quiet week Telegram's numbers start anywhere.
+        # It may fall: after a quiet week Telegram's numbers start anywhere.
         offset = max(number for number, _ in numbered) + 1
         messages = [updates.inbound(update, number, bot) for number, update in numbered]
         await intake.accept(messages, offset)
@@ -161,15 +161,15 @@ class Telegram:
         return min(MAX_BACKOFF, delay * (1 + self._chance() / 2))
 
     def _conflicted(self) -> tuple[str, str]:
-        """State and detail while another poll answers for this bot; never a reason to end."""
+        """Return the channel's state and detail while another program polls this bot."""
         now = self._clock()
         if self._conflict_since is None:
             self._conflict_since = now
-        self._bot = None  # the other one may be a webhook: look again, and remove it
+        self._bot = None  # it may be a webhook: check again, and remove it
         lasting = now - self._conflict_since >= CONFLICT_PATIENCE
         return (
             "degraded" if lasting else self.status.state,
-            "another program polls this bot; stop it, or use a bot of its own for this host",
+            "another program polls this bot; stop it, or use another bot on this machine",
         )
 
     def split(self, text: str) -> tuple[str, ...]:
@@ -205,26 +205,26 @@ class Telegram:
                 raise
 
     async def download(self, handle: str, limit: int) -> bytes:
-        """The file of this id.
+        """Download the file with this id.
 
         Raises:
-            SendError: it cannot be had, now or at all.
+            SendError: the download failed for now, or for good.
         """
         return await self._api.download(handle, limit)
 
     def view(self, chat_id: str, text: str) -> None:
-        """Nothing: replies are streamed by editing a message."""
+        """Do nothing: answers are streamed by editing a message."""
 
     def delivered_when_stored(self, chat_id: str) -> bool:
-        """It has to be sent."""
+        """Return false: a reply must be sent."""
         del chat_id
         return False
 
     def replied(self, chat_id: str) -> None:
-        """Nothing: people read what is sent."""
+        """Do nothing: replies are sent."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        """Show that an answer is being made, for about five seconds; failures are ignored."""
+        """Show for about five seconds that an answer is being written; ignore failures."""
         params: JsonObject = {"chat_id": _number(chat_id), "action": "typing"}
         if thread_id:
             params["message_thread_id"] = _number(thread_id)
@@ -234,8 +234,8 @@ class Telegram:
     async def _write(
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
     ) -> Result:
-        """Send or edit with formatting, or without it where Telegram refuses the formatting."""
-        await self._pacer.wait(part.chat_id, group=part.chat_id.startswith("-"))
+        """Send or edit a message, without formatting if Telegram refuses the formatting."""
+        await self._limiter.wait(part.chat_id, group=part.chat_id.startswith("-"))
         body: JsonObject = {
             "chat_id": _number(part.chat_id),
             "link_preview_options": {"is_disabled": True},
@@ -254,5 +254,5 @@ class Telegram:
 
 
 def _number(name: str) -> int | str:
-    """An id as Telegram's number; a name such as ``@channel`` stays."""
+    """Return an id as a number; a name such as ``@channel`` stays a string."""
     return int(name) if name.removeprefix("-").isdecimal() else name

@@ -1,6 +1,6 @@
-"""The Bot API of Telegram over HTTP: calls, and what each failure means for a message.
+"""Call Telegram's Bot API over HTTP.
 
-The token stands in every address, so no address may reach an error, a log or a repr.
+Every URL contains the token, so no URL may appear in an error, a log or a repr.
 """
 
 import json
@@ -28,8 +28,8 @@ from thinker.protocol.messages import JsonObject
 
 API_URL = "https://api.telegram.org"
 POLL_WAIT = 30  # seconds that the server holds a poll open
-POLL_DEADLINE = 50.0  # seconds after which a poll is taken for hung
-SEND_DEADLINE = 40.0  # seconds for any other call, whatever it does meanwhile
+POLL_TIMEOUT = 50.0  # seconds after which a poll is considered hung
+SEND_TIMEOUT = 40.0  # seconds for the whole of any other call
 
 Result = TypeVar("Result")
 
@@ -47,13 +47,13 @@ class User(Answered):
 
 
 class WebhookInfo(Answered):
-    """Where updates are pushed to; empty while they can be polled."""
+    """The address that updates are pushed to; empty if they can be polled."""
 
     url: str = ""
 
 
 class File(Answered):
-    """Where a file can be fetched, for an hour; empty when it is too large for bots."""
+    """The path of a file, valid for an hour; empty if the file is too large for bots."""
 
     file_path: str = ""
 
@@ -73,13 +73,13 @@ class _Answer(Answered):
 
 
 class BotApi:
-    """One bot's calls, with one client for polling and one for everything else.
+    """The calls of one bot, with one HTTP client for polling and one for everything else.
 
     Use as an async context manager, or call `aclose`. ``bot_id`` is the number that the token
-    begins with. Deadlines are seconds for a whole call.
+    begins with. Timeouts are in seconds and limit whole calls.
 
     Raises:
-        ConfigError: the token or the address has no usable form.
+        ConfigError: the token or the address is malformed.
     """
 
     def __init__(
@@ -88,21 +88,21 @@ class BotApi:
         base_url: str = API_URL,
         *,
         transport: HttpTransport | None = None,
-        poll_deadline: float = POLL_DEADLINE,
-        send_deadline: float = SEND_DEADLINE,
+        poll_timeout: float = POLL_TIMEOUT,
+        send_timeout: float = SEND_TIMEOUT,
     ) -> None:
         match = _TOKEN.fullmatch(token.strip())
         if not match:
             raise ConfigError(
-                "TELEGRAM_BOT_TOKEN is not a bot token; copy it from @BotFather, it looks like"
-                " 123456:ABC-DEF"
+                "TELEGRAM_BOT_TOKEN is not a bot token; copy the token from @BotFather, which looks"
+                " like 123456:ABC-DEF"
             )
-        # The client logs the address of every request at info level.
+        # The client logs the URL of every request at info level.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         self.bot_id = match[1]
         self._token = match[0]
-        self._poll_deadline = poll_deadline
-        self._send_deadline = send_deadline
+        self._poll_timeout = poll_timeout
+        self._send_timeout = send_timeout
         self._files = f"{base_url.rstrip('/')}/file/bot{self._token}"
         self._polling = self._open(base_url, transport)
         self._sending = self._open(base_url, transport)
@@ -111,12 +111,12 @@ class BotApi:
         try:
             return open_client(
                 f"{base_url.rstrip('/')}/bot{self._token}/",
-                read=self._poll_deadline,
+                read=self._poll_timeout,
                 transport=transport,
             )
         except NOT_SENT:
             raise ConfigError(
-                "TELEGRAM_API_URL is not a web address; unset it or write https://host"
+                "TELEGRAM_API_URL is not a URL; unset it, or set it to https://HOST"
             ) from None
 
     async def __aenter__(self) -> Self:
@@ -138,62 +138,64 @@ class BotApi:
     async def poll(
         self, offset: int, kinds: tuple[str, ...], wait: int = POLL_WAIT
     ) -> list[JsonValue]:
-        """Updates from ``offset`` on, waited for at most ``wait`` seconds.
+        """Return the updates from ``offset`` on; wait at most ``wait`` seconds for one.
 
-        Each is returned unread, since one may be broken.
+        They are not validated, so that a malformed one does not hide the others.
 
         Raises:
-            BotApiError: nothing was confirmed by this call.
+            BotApiError: the call failed; it confirmed no update.
         """
-        wanted: JsonObject = {
+        params: JsonObject = {
             "offset": offset,
             "timeout": wait,
             "limit": 100,
-            # Sent every time: the server remembers the last list (reliability.md §5).
+            # Sent every time, since the server remembers the last list.
             "allowed_updates": list(kinds),
         }
-        result = await self._post(self._polling, "getUpdates", wanted, self._poll_deadline)
+        result = await self._post(self._polling, "getUpdates", params, self._poll_timeout)
         return self._read("getUpdates", result, list[JsonValue])
 
     async def call(self, method: str, params: JsonObject, expected: type[Result]) -> Result:
-        """Call any other method; a group that became a supergroup is followed once.
+        """Call any other method; repeat it once if the group has become a supergroup.
 
         Raises:
             BotApiError: with what is known about the message.
         """
         try:
-            result = await self._post(self._sending, method, params, self._send_deadline)
+            result = await self._post(self._sending, method, params, self._send_timeout)
         except BotApiError as error:
             if error.new_chat_id is None:
                 raise
             moved: JsonObject = {**params, "chat_id": error.new_chat_id}
-            result = await self._post(self._sending, method, moved, self._send_deadline)
+            result = await self._post(self._sending, method, moved, self._send_timeout)
         return self._read(method, result, expected)
 
     async def download(self, file_id: str, limit: int) -> bytes:
-        """A file that was sent to the bot.
+        """Download a file of at most ``limit`` bytes that was sent to the bot.
 
         Raises:
-            BotApiError: it is gone, or larger than ``limit`` bytes, or cannot be had now.
+            BotApiError: the file is gone or too large, or the download failed for now.
         """
         file = await self.call("getFile", {"file_id": file_id}, File)
         if not file.file_path:
-            raise BotApiError("telegram getFile: there is no file", SendOutcome.PERMANENT)
+            raise BotApiError("telegram getFile: the file is not available", SendOutcome.PERMANENT)
         data = bytearray()
-        address = f"{self._files}/{quote(file.file_path)}"
+        url = f"{self._files}/{quote(file.file_path)}"
         try:
-            with anyio.fail_after(self._send_deadline):
-                async with self._sending.stream("GET", address) as response:
+            with anyio.fail_after(self._send_timeout):
+                async with self._sending.stream("GET", url) as response:
                     if not response.is_success:
                         code = response.status_code
                         raise BotApiError(
-                            f"telegram file: {code}", outcome_of("file", code, None), code
+                            f"telegram file: HTTP status {code}",
+                            outcome_of("file", code, None),
+                            code,
                         )
                     async for chunk in response.aiter_bytes():
                         data += chunk
                         if len(data) > limit:
                             raise BotApiError(
-                                f"telegram file: over {limit} bytes", SendOutcome.PERMANENT
+                                f"telegram file: larger than {limit} bytes", SendOutcome.PERMANENT
                             )
         except (HttpError, TimeoutError) as error:
             raise BotApiError(
@@ -208,7 +210,7 @@ class BotApi:
             with anyio.fail_after(deadline):
                 response = await client.post(method, json=params)
         except NOT_SENT as error:
-            # Not chained: the cause holds the request and so its address.
+            # Not chained: the cause holds the request, and with it the URL.
             raise BotApiError(
                 f"telegram {method}: cannot connect ({type(error).__name__});"
                 " check the network and TELEGRAM_API_URL",
@@ -228,7 +230,11 @@ class BotApi:
         if answer and answer.ok and response.is_success:
             return answer.result
         if answer is None:
-            code, description, parameters = response.status_code, "no Bot API answer", Parameters()
+            code, description, parameters = (
+                response.status_code,
+                "not an answer of the Bot API",
+                Parameters(),
+            )
         else:
             code = answer.error_code or response.status_code
             description, parameters = answer.description, answer.parameters
@@ -244,15 +250,15 @@ class BotApi:
             return TypeAdapter(expected).validate_python(result)
         except ValidationError:
             raise BotApiError(
-                f"telegram {method}: the answer has another form than the Bot API's",
+                f"telegram {method}: the answer does not follow the Bot API",
                 SendOutcome.UNKNOWN,
             ) from None
 
 
 def _decode(body: bytes) -> JsonValue:
-    """The body's JSON; what UTF-8 cannot hold becomes ``?``, since it could never be stored.
+    """Decode a JSON body; what UTF-8 cannot hold becomes ``?``, since it could never be stored.
 
-    JSON can write half of a surrogate pair, and a foreign server may send broken bytes.
+    JSON can express half of a surrogate pair, and other servers may send invalid bytes.
     """
     text = json.dumps(json.loads(body.decode("utf-8", "replace")), ensure_ascii=False)
     decoded: JsonValue = json.loads(text.encode("utf-8", "replace"))

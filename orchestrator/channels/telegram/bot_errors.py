@@ -1,4 +1,4 @@
-"""What a failed call of the Bot API means for a message."""
+"""Errors of the Bot API, and what they mean for a message."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -6,29 +6,29 @@ from orchestrator.channel_api import SendError, SendOutcome
 
 _NOT_FOUND = 404
 _CONFLICT = 409
-_REFUSED_TOKEN = (401, _NOT_FOUND)  # an unknown and a malformed token
-_UNSUPPORTED = (400, _NOT_FOUND, 405, 501)  # how servers answer a method that they lack
-_NOT_DONE = (401, _NOT_FOUND, _CONFLICT, 429)  # never the message's fault
+_TOKEN_REFUSED = (401, _NOT_FOUND)  # an unknown token, a malformed one
+_UNSUPPORTED = (400, _NOT_FOUND, 405, 501)  # answers to an unknown method
+_NOT_SENT = (401, _NOT_FOUND, _CONFLICT, 429)  # never caused by the message
 _GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
 _UNCHANGED = ("message is not modified", "message_not_modified")
 _BAD_FORMAT = ("can't parse entities", "message is too long")
 
 
 class Answered(BaseModel):
-    """Base of what Telegram answers; fields that we do not read are ignored."""
+    """The base of what Telegram answers; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Parameters(Answered):
-    """What goes with an error."""
+    """Additional fields of an error."""
 
     retry_after: float | None = Field(None, ge=0)
     migrate_to_chat_id: int | None = None
 
 
 class BotApiError(SendError):
-    """A call failed; ``code`` is Telegram's error code, 0 when none came."""
+    """A failed call; ``code`` is Telegram's error code, 0 if there was no answer."""
 
     def __init__(
         self,
@@ -44,37 +44,37 @@ class BotApiError(SendError):
 
     @property
     def token_refused(self) -> bool:
-        """Whether the server does not know the token (of a call that needs nothing else)."""
-        return self.code in _REFUSED_TOKEN
+        """Whether the token is unknown; valid for calls without parameters."""
+        return self.code in _TOKEN_REFUSED
 
     @property
     def unsupported(self) -> bool:
-        """Whether the server lacks the method (of a call that cannot be wrong otherwise)."""
+        """Whether the method is unknown; valid for calls without parameters."""
         return self.code in _UNSUPPORTED
 
     @property
     def conflict(self) -> bool:
-        """Whether somebody else receives this bot's updates."""
+        """Whether another program receives the updates of this bot."""
         return self.code == _CONFLICT
 
     @property
     def unchanged(self) -> bool:
-        """Whether an edit was refused because the message says that already."""
+        """Whether an edit was refused because the message has that text already."""
         return any(words in str(self).lower() for words in _UNCHANGED)
 
     @property
     def bad_format(self) -> bool:
-        """Whether the text may be accepted without formatting."""
+        """Whether the text might be accepted without formatting."""
         return any(words in str(self).lower() for words in _BAD_FORMAT)
 
 
 def outcome_of(method: str, code: int, description: str | None) -> SendOutcome:
-    """What an error answer means; ``description`` is None when it is not the Bot API's."""
+    """Return what an error means; ``description`` is None if the Bot API did not send it."""
     words = (description or "").lower()
     if any(gone in words for gone in _GONE) or (code == _NOT_FOUND and method == "editMessageText"):
         return SendOutcome.GONE
     if code < 300 or code >= 500:  # noqa: PLR2004 - the bounds of HTTP's classes
         return SendOutcome.UNKNOWN
-    if code in _NOT_DONE or description is None:
-        return SendOutcome.NOT_SENT  # a refusal on the way, by a proxy for one, is no decision
+    if code in _NOT_SENT or description is None:
+        return SendOutcome.NOT_SENT  # a proxy may have refused it, which decides nothing
     return SendOutcome.PERMANENT

@@ -1,7 +1,7 @@
-"""Markdown as Telegram shows it, cut into messages that Telegram accepts.
+"""Render Markdown for Telegram, and cut it into messages that Telegram accepts.
 
-Telegram's own Markdown refuses a message for one stray sign, so Markdown is parsed here and its
-tree written as the HTML subset of the Bot API, in which everything can be escaped.
+Telegram's own Markdown refuses a message for one stray character. So Markdown is parsed here and
+rendered as the HTML subset of the Bot API, in which everything can be escaped.
 """
 
 import html
@@ -15,8 +15,8 @@ from markdown_it.tree import SyntaxTreeNode
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
 
-_MAX_NESTING = 100  # beyond it the parser drops text, so such text is not formatted at all
-_TABLE_WIDTH = 80  # characters; a wider table is not aligned, a telephone would wrap it anyway
+_MAX_NESTING = 100  # the parser drops text nested deeper, so such text is not formatted
+_TABLE_WIDTH = 80  # characters; a wider table would wrap on a phone, so it is not aligned
 _SCHEMES = ("http://", "https://", "tg://", "mailto:")
 _TAGS = {"strong": "b", "em": "i", "s": "s"}
 _LANGUAGE = re.compile(r"[\w+#.-]+")
@@ -26,7 +26,7 @@ _QUOTE_TAG = re.compile(r"</?blockquote>")
 _FENCE = re.compile(
     r"(?P<prefix>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)"
 )
-# Without "reference", since a definition `[a]: b` would vanish from what the reader sees.
+# Without "reference", which would hide a definition `[a]: b` from the reader.
 _PARSER = (
     MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING})
     .enable(["table", "strikethrough"])
@@ -35,7 +35,7 @@ _PARSER = (
 
 
 def to_html(markdown: str) -> str:
-    """``markdown`` in Telegram's HTML; may be empty when only marks were written (``#``)."""
+    """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``)."""
     text = clean(markdown)
     try:
         tokens = _PARSER.parse(text)
@@ -43,34 +43,34 @@ def to_html(markdown: str) -> str:
             return _escape(text)
         return _blocks(SyntaxTreeNode(tokens).children)
     except RecursionError:
-        # Only absurd nesting comes here, and it is as readable unformatted.
+        # Extreme nesting is as readable unformatted.
         return _escape(text)
 
 
 def visible(rendered: str) -> str:
-    """The text that a reader sees of Telegram HTML."""
+    """Return the text that a reader sees of Telegram HTML."""
     return html.unescape(_TAG.sub("", rendered))
 
 
 def units(text: str) -> int:
-    """Length in UTF-16 code units, which is how Telegram counts."""
+    """Return the length in UTF-16 code units, which is how Telegram counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def clean(text: str) -> str:
-    r"""``text`` with ``\n`` line ends and without halves of surrogate pairs, which UTF-8 lacks."""
+    r"""Return text with ``\n`` line ends and without unpaired surrogates, which UTF-8 lacks."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def split(text: str, limit: int = LIMIT) -> tuple[str, ...]:
-    """Cut Markdown into messages, at a paragraph's, line's or word's end where there is one.
+    """Cut Markdown into messages, at the end of a paragraph, line or word if possible.
 
-    A code fence that is cut is closed and opened again. Nothing is lost but whitespace at cuts.
+    A code fence that is cut is closed and opened again. Only whitespace at cuts is lost.
 
     Args:
         text: Markdown; blank text gives no part.
-        limit: the most UTF-16 code units of a part, in its source and as rendered; at least 32.
+        limit: the most UTF-16 code units of a part, in its source and rendered; at least 32.
     """
     parts: list[str] = []
     rest, fence = clean(text).lstrip("\n"), None
@@ -82,7 +82,7 @@ def split(text: str, limit: int = LIMIT) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Fence:
-    """An open code fence: what stands before its marks, the marks, the language."""
+    """An open code fence: the prefix of its line, its marks, its language."""
 
     prefix: str
     marks: str
@@ -100,7 +100,7 @@ class _Fence:
 
 
 def _take(rest: str, fence: _Fence | None, limit: int) -> tuple[str, str, _Fence | None]:
-    """The next part of ``rest`` (empty if blank), what remains, and the fence that was cut."""
+    """Return the next part of ``rest`` (empty if blank), the remainder, and the open fence."""
     opening = fence.opening if fence else ""
     budget = limit
     while True:
@@ -109,19 +109,19 @@ def _take(rest: str, fence: _Fence | None, limit: int) -> tuple[str, str, _Fence
         part = opening + head.rstrip() + (still_open.closing if still_open else "")
         over = max(units(part), units(visible(to_html(part)))) - limit
         if over <= 0 or budget == 2:  # noqa: PLR2004 - one character may take two units
-            kept = part if _says_something(head) else ""
+            kept = part if _has_text(head) else ""
             return kept, rest[len(head) :].lstrip("\n"), still_open
         budget = max(budget - over, budget // 2, 2)
 
 
-def _says_something(head: str) -> bool:
-    """Whether there is more than blank lines and the marks of a fence."""
+def _has_text(head: str) -> bool:
+    """Return whether there is more than blank lines and the marks of a fence."""
     lines = ((line, _FENCE.fullmatch(line)) for line in head.split("\n"))
     return any(fence["info"].strip() if fence else line.strip() for line, fence in lines)
 
 
 def _head(rest: str, budget: int) -> str:
-    """The longest beginning within ``budget`` units that ends well."""
+    """Return the longest beginning within ``budget`` units that ends at a good place."""
     window = rest[:budget].encode("utf-16-le")[: 2 * budget].decode("utf-16-le", "ignore")
     if len(window) == len(rest):
         return rest
@@ -133,11 +133,11 @@ def _head(rest: str, budget: int) -> str:
 
 
 def _open_fence(head: str, fence: _Fence | None, limit: int) -> _Fence | None:
-    """The fence that is open at the end of ``head``; ``fence`` is the one open at its start."""
+    """Return the fence open at the end of ``head``; ``fence`` is the one open at its start."""
     for line in head.split("\n"):
         if fence is None:
             found = _FENCE.fullmatch(line)
-            # A language as long as a message is no language, and repeating it would never end.
+            # A very long info string would fill every part in which the fence is opened again.
             if found and units(line) <= limit // 4:
                 prefix = re.sub(r"[^\s>]", " ", found["prefix"])
                 fence = _Fence(prefix, found["marks"], found["info"])
@@ -235,7 +235,7 @@ def _span(node: SyntaxTreeNode) -> str:
 
 
 def _link(address: str, label: str) -> str:
-    label = _LINK_TAG.sub("", label) or _escape(address)  # an image may stand inside a link
+    label = _LINK_TAG.sub("", label) or _escape(address)  # an image may be inside a link
     if address.lower().startswith(_SCHEMES):
         return f'<a href="{html.escape(address)}">{label}</a>'
     return label if visible(label) == address else f"{label} ({_escape(address)})"

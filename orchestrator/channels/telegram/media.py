@@ -1,6 +1,6 @@
-"""What a Telegram message holds beside its text: pictures to fetch, and words for the rest. Pure.
+"""Read the media of a Telegram message: pictures to fetch, and a description of the rest. Pure.
 
-Nothing is lost: a kind that no model is given becomes a line of text that says what it was.
+Media that no model can receive become a line of text, so that the agent knows of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +11,12 @@ from orchestrator.channel_api import Attachment
 from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES
 from thinker.protocol.messages import JsonObject
 
-PLAIN = ("contact", "dice", "location", "poll", "venue")  # their words say all
-MAX_WORDS = 200  # characters of a name or question
+PLAIN = ("contact", "dice", "location", "poll", "venue")  # fully described by their text
+MAX_DESCRIPTION = 200  # characters of a name or question
 
 
 class _Part(BaseModel):
-    """The fields that kinds of media share; absent ones keep their defaults."""
+    """The fields of all kinds of media; absent ones have their defaults."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -45,15 +45,13 @@ class _Sizes(BaseModel):
 
 
 def contents(message: JsonObject) -> tuple[str, tuple[Attachment, ...]]:
-    """Lines for what cannot be shown to a model, and the pictures that can."""
+    """Return a line that describes the media, or else the pictures to fetch."""
     pictures = tuple(_pictures(message))
-    kinds = (kind for kind in KINDS if kind in message)
-    # An animation comes as a document as well.
-    kind = next(kinds, None)
+    kind = next((kind for kind in KINDS if kind in message), None)
     if pictures or kind is None:
         return "", pictures
     hidden = "" if kind in PLAIN else "; what is in it is not known"
-    return f"[{_words(kind, message[kind])}{hidden}]", ()
+    return f"[{_description(kind, message[kind])}{hidden}]", ()
 
 
 def _pictures(message: JsonObject) -> Iterator[Attachment]:
@@ -71,10 +69,10 @@ def _pictures(message: JsonObject) -> Iterator[Attachment]:
         yield Attachment(document.file_id, _named(document, document.mime_type))
 
 
-def _words(kind: str, value: JsonValue) -> str:
+def _description(kind: str, value: JsonValue) -> str:
     part = _part(value)
-    said = KINDS[kind](part)
-    return " ".join(f"{kind.replace('_', ' ')}{': ' if said else ''}{said}".split())
+    details = KINDS[kind](part)
+    return " ".join(f"{kind.replace('_', ' ')}{': ' if details else ''}{details}".split())
 
 
 def _part(value: JsonValue) -> _Part:
@@ -85,13 +83,13 @@ def _part(value: JsonValue) -> _Part:
 
 
 def _named(part: _Part, kind: str = "") -> str:
-    return ", ".join(word for word in (part.file_name[:MAX_WORDS], kind) if word)
+    return ", ".join(word for word in (part.file_name[:MAX_DESCRIPTION], kind) if word)
 
 
-def _lasting(part: _Part) -> str:
+def _recording(part: _Part) -> str:
     name = part.title or part.file_name
     length = f"{part.duration} seconds" if part.duration else ""
-    return ", ".join(word for word in (part.performer, name[:MAX_WORDS], length) if word)
+    return ", ".join(word for word in (part.performer, name[:MAX_DESCRIPTION], length) if word)
 
 
 def _nothing(part: _Part) -> str:
@@ -101,25 +99,27 @@ def _nothing(part: _Part) -> str:
 
 def _place(part: _Part) -> str:
     where = f"{part.latitude:.5f}, {part.longitude:.5f}" if part.latitude or part.longitude else ""
-    return " ".join(word for word in (part.title, part.address, where) if word)[:MAX_WORDS]
+    return " ".join(word for word in (part.title, part.address, where) if word)[:MAX_DESCRIPTION]
 
 
-# In this order: a venue has a location, and an animation a document, of its own.
+# The order matters: a venue comes with a location, and an animation with a document.
 KINDS: dict[str, Callable[[_Part], str]] = {
-    "animation": _lasting,
-    "audio": _lasting,
-    "contact": lambda part: f"{part.first_name} {part.last_name} {part.phone_number}"[:MAX_WORDS],
+    "animation": _recording,
+    "audio": _recording,
+    "contact": lambda part: f"{part.first_name} {part.last_name} {part.phone_number}"[
+        :MAX_DESCRIPTION
+    ],
     "dice": lambda part: f"{part.emoji} {part.value}",
     "document": lambda part: _named(part, part.mime_type),
-    "game": lambda part: part.title[:MAX_WORDS],
+    "game": lambda part: part.title[:MAX_DESCRIPTION],
     "venue": _place,
     "location": _place,
     "paid_media": _nothing,
     "photo": _nothing,
-    "poll": lambda part: part.question[:MAX_WORDS],
+    "poll": lambda part: part.question[:MAX_DESCRIPTION],
     "sticker": lambda part: part.emoji,
     "story": _nothing,
-    "video": _lasting,
-    "video_note": _lasting,
-    "voice": _lasting,
+    "video": _recording,
+    "video_note": _recording,
+    "voice": _recording,
 }

@@ -1,7 +1,7 @@
-"""How fast a platform may be written to: token buckets, pure but for the waiting.
+"""Limit the rate of calls with token buckets.
 
-Telegram names about one message a second in a chat, 20 a minute in a group and 30 a second for a
-bot, and publishes no exact limits (reference/reliability.md §5); short bursts are tolerated.
+Telegram's FAQ for bots gives approximate limits: one message a second in a chat, 20 a minute in a
+group and 30 a second for a bot. Short bursts are tolerated.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ IDLE = 120.0  # seconds after which a chat's bucket is full again whatever its r
 
 @dataclass(frozen=True)
 class Rate:
-    """``burst`` calls at once, then ``per_second``."""
+    """A rate of ``burst`` calls at once, then ``per_second``."""
 
     per_second: float
     burst: int
@@ -22,7 +22,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Bucket:
-    """``tokens`` were left at ``at`` (seconds); below zero, calls have been promised ahead."""
+    """A bucket with ``tokens`` left at the time ``at``, in seconds.
+
+    A negative number means that later calls were admitted in advance.
+    """
 
     tokens: float
     at: float
@@ -34,17 +37,17 @@ BOT = Rate(30.0, 30)
 
 
 def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
-    """Use one token; the bucket afterwards and the seconds to wait before the call."""
+    """Take a token; return the bucket afterwards, and the seconds to wait before the call."""
     left = float(rate.burst)
     if bucket is not None:
-        passed = max(0.0, now - bucket.at)  # the clock may have been set back (F29)
+        passed = max(0.0, now - bucket.at)  # the clock may have been set back
         left = min(left, bucket.tokens + passed * rate.per_second)
     left -= 1
     return Bucket(left, now), max(0.0, -left / rate.per_second)
 
 
 class RateLimiter:
-    """Delays calls so that neither a chat nor the bot goes over its rate."""
+    """Delays calls so that neither a chat nor the bot exceeds its rate."""
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class RateLimiter:
         self._chats: dict[str, Bucket] = {}
 
     async def wait(self, chat_id: str, *, group: bool) -> None:
-        """Wait until one more call to the chat is in order."""
+        """Wait until another call to the chat is allowed."""
         now = self._clock()
         rate = GROUP if group else CHAT
         self._bot, bot_wait = take(BOT, self._bot, now)

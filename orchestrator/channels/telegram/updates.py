@@ -1,4 +1,4 @@
-"""An update of Telegram as an `InboundMessage`. Pure; whatever comes in, one message comes out."""
+"""Translate updates of Telegram into `InboundMessage`s. Pure; every update becomes one message."""
 
 import re
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from orchestrator.channels.telegram.bot_api import User
 
 CHANNEL = "telegram"
 KINDS = ("message", "edited_message")
-MAX_TEXT = 100_000  # characters; Telegram itself allows 4096, other servers anything
+MAX_TEXT = 100_000  # characters; Telegram allows 4096, other servers have no limit
 TOO_LONG = f"Your message is too long for me: I read up to {MAX_TEXT:,} characters."
 
-_NAME_LENGTH = 64  # Telegram's own limit of a first name
-# What the journal's integers hold; the number after an update's is stored too.
+_NAME_LENGTH = 64  # characters; Telegram's limit for a first name
+# What an integer of the journal holds; the number after the last update is stored too.
 _Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
 
 
@@ -58,14 +58,14 @@ class _Message(_Received):
 
 @dataclass(frozen=True)
 class Bot:
-    """Who we are on Telegram; ``username`` is without ``@``."""
+    """The bot's own account; ``username`` is without ``@``."""
 
     id: str
     username: str
 
 
 def update_number(update: JsonValue) -> int | None:
-    """The update's number; None when it has none that could be stored or confirmed."""
+    """Return the number of an update; None if it has no valid one."""
     try:
         return TypeAdapter(_Id).validate_python(
             update.get("update_id") if isinstance(update, dict) else None
@@ -75,7 +75,7 @@ def update_number(update: JsonValue) -> int | None:
 
 
 def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
-    """The message in ``update``; ``skip`` says why no agent should see it."""
+    """Return the message in ``update``; ``skip`` says why no agent should see it."""
     fields = update if isinstance(update, dict) else {}
     unseen = InboundMessage(CHANNEL, bot.id, "", f"u{number}", "", update_id=number)
     kind = next((name for name in KINDS if name in fields), None)
@@ -92,25 +92,25 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
         chat_id=str(message.chat.id),
         message_id=str(message.message_id),
         sender_id=str(message.sender_chat.id if message.sender_chat else sender.id),
-        # Groups without topics number their reply threads too, and refuse to be answered there.
+        # Groups without topics number their reply threads too, but refuse answers in them.
         thread_id=str(message.message_thread_id) if message.is_topic_message else None,
         edit_date=message.edit_date if kind == "edited_message" else 0,
         kind="edit" if kind == "edited_message" else "message",
         private=message.chat.type == "private",
         sender_name=" ".join(f"{sender.first_name} {sender.last_name}".split())[:_NAME_LENGTH],
     )
-    words, pictures = media.contents(raw if isinstance(raw, dict) else {})
-    return _judged(replace(found, text=words, attachments=pictures), message, bot)
+    description, pictures = media.contents(raw if isinstance(raw, dict) else {})
+    return _filtered(replace(found, text=description, attachments=pictures), message, bot)
 
 
-def _judged(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessage:
-    """``found`` with its whole text, or with the reason why there is none for an agent."""
+def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessage:
+    """Add the text to ``found``, or the reason why no agent should see the message."""
     if message.author and message.author.is_bot and not message.sender_chat:
         return replace(found, skip="from a bot")  # two bots would answer each other for ever
     if not found.private and not _addressed(message, bot):
         return replace(found, skip="not addressed")
-    own = _without_mention(message.text or message.caption, bot)
-    text = "\n".join(part for part in (own, found.text) if part.strip())
+    written = _without_mention(message.text or message.caption, bot)
+    text = "\n".join(part for part in (written, found.text) if part.strip())
     if not text and not found.attachments:
         return replace(found, skip="no text")
     if len(text) > MAX_TEXT:
@@ -119,20 +119,23 @@ def _judged(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessag
 
 
 def _addressed(message: _Message, bot: Bot) -> bool:
-    """Whether a message in a group is meant for the bot."""
+    """Return whether a message in a group is meant for the bot."""
     replied = message.reply_to_message
-    # Every message of a topic "replies" to the topic's creation, which may have been ours.
-    if replied and replied.author and replied.forum_topic_created is None:
-        ours = str(replied.author.id) == bot.id
-    else:
-        ours = False
+    # Every message of a topic "replies" to the topic's creation, which may be by the bot.
+    if (
+        replied
+        and replied.author
+        and replied.forum_topic_created is None
+        and str(replied.author.id) == bot.id
+    ):
+        return True
     entities = message.entities if message.text else message.caption_entities
     text = (message.text or message.caption).encode("utf-16-le")
-    return ours or any(_names_bot(entity, text, bot) for entity in entities)
+    return any(_names_bot(entity, text, bot) for entity in entities)
 
 
 def _names_bot(entity: _Entity, text: bytes, bot: Bot) -> bool:
-    """Whether an entity mentions the bot; ``text`` is in UTF-16, in which offsets count."""
+    """Return whether an entity mentions the bot; its offsets count in ``text``, which is UTF-16."""
     if entity.user:
         return entity.type == "text_mention" and str(entity.user.id) == bot.id
     end = 2 * (entity.offset + entity.length)
@@ -144,7 +147,7 @@ def _names_bot(entity: _Entity, text: bytes, bot: Bot) -> bool:
 
 
 def _without_mention(text: str, bot: Bot) -> str:
-    """``text`` without the bot's name at its head: ``@bot hi`` and ``/help@bot`` (in groups)."""
+    """Remove the bot's name from the beginning: ``@bot hi``, ``/help@bot``."""
     if not bot.username:
         return text
     name = re.escape(bot.username)

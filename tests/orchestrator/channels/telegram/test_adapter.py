@@ -89,7 +89,7 @@ def adapter(api: BotApi, clock: Clock) -> Telegram:
 async def running(server: BotApiServer, inbox: Inbox, clock: Clock) -> AsyncIterator[Telegram]:
     """A listening adapter."""
     async with (
-        BotApi(TOKEN, server.url, poll_deadline=LIMIT) as api,
+        BotApi(TOKEN, server.url, poll_timeout=LIMIT) as api,
         anyio.create_task_group() as tasks,
     ):
         telegram = adapter(api, clock)
@@ -173,7 +173,7 @@ async def test_numbers_that_jump_down_are_read_all_the_same() -> None:
         tasks.start_soon(telegram.run, inbox)
         with time_limit():
             await clock.twice.wait()
-        assert "without update_id" in telegram.status.detail
+        assert "have no update_id" in telegram.status.detail
         tasks.cancel_scope.cancel()
     assert inbox.next_offset == 6
     assert b'"offset":6' in offsets[1].replace(b" ", b"")
@@ -267,7 +267,7 @@ async def test_polling_waits_as_long_as_telegram_asks() -> None:
 async def test_a_poll_that_hangs_is_given_up_and_repeated() -> None:
     """A long poll can be dead without an error (F55)."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url, poll_deadline=0.5) as api:
+    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url, poll_timeout=0.5) as api:
         server.break_next("getUpdates", HANG, LOST_ANSWER)
         server.user_says(7, "hi")
         async with anyio.create_task_group() as tasks:

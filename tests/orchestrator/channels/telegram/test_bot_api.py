@@ -171,7 +171,7 @@ async def test_a_call_that_hangs_ends_at_its_deadline() -> None:
     """Sending and polling are both bounded, whatever the connection does."""
     async with (
         BotApiServer(TOKEN) as server,
-        BotApi(TOKEN, server.url, poll_deadline=0.05, send_deadline=0.05) as api,
+        BotApi(TOKEN, server.url, poll_timeout=0.05, send_timeout=0.05) as api,
     ):
         server.break_next("sendMessage", HANG)
         server.break_next("getUpdates", HANG)
