@@ -82,7 +82,7 @@ class ScriptedWorker:
 
     script: Script
     runs: list[TurnRun] = field(default_factory=list)
-    asked: bool = False
+    stop_requested: bool = False
     hung: bool = False
     embedded: set[str] = field(default_factory=set)
 
