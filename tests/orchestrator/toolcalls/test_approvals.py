@@ -14,7 +14,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import steps
+from orchestrator.journal.turns import outbox, steps, turns
 from orchestrator.journal.turns.approvals import LIFETIME, REPEAT_WINDOW, Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
@@ -83,11 +83,30 @@ def test_chat_is_asked_once_about_a_call(bench: Bench) -> None:
     assert "approvals grant code1" in notice
 
 
-def test_question_is_sent_again_while_its_delivery_is_uncertain(bench: Bench) -> None:
-    """An operator must see it; showing a code twice does no harm."""
+def test_question_whose_receipt_is_lost_is_sent_again(bench: Bench) -> None:
+    """At once, and `REPEATS` times at most; showing a code twice does no harm."""
     (call,) = planned(bench.db, "t1", "pay")
     bench.asked(call)
-    assert bench.db.execute("SELECT again FROM outbox").get == REPEATS
+    sent = 0
+    while rows := outbox.due(bench.db, "telegram"):
+        with job(bench.db):
+            outbox.sending(bench.db, rows[0].id, "sending", 5)
+            outbox.mark_unconfirmed(bench.db, rows[0].id, "the connection broke", 5, 5)
+        sent += 1
+    assert sent == 1 + REPEATS
+    assert len(bench.notices()) == 1
+
+
+def test_question_is_sent_again_after_a_death_during_sending(bench: Bench) -> None:
+    """The next start cannot know whether the chat has seen it."""
+    (call,) = planned(bench.db, "t1", "pay")
+    bench.asked(call)
+    (row,) = outbox.due(bench.db, "telegram")
+    with job(bench.db):
+        outbox.sending(bench.db, row.id, "sending", 5)
+        turns.boot(bench.db, 6)
+    (again,) = outbox.due(bench.db, "telegram")
+    assert (again.id, again.body) == (row.id, row.body)
 
 
 def test_question_shows_the_beginning_of_long_arguments(bench: Bench) -> None:
