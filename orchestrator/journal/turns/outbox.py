@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import apsw
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
-STORED = "stored"  # the mode of channels that read their replies from the journal
+STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 CLOSE = (  # T9, when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"

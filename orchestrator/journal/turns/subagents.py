@@ -38,8 +38,8 @@ class Spec(Frozen):
         timeout_minutes: its limit of wall-clock time.
         model: the model (default: the parent's).
         prompt: its prompt definition (default: the one for subagents).
-        agent: the agent that works in its place, with that agent's tools.
-        name: the name under which a call of the parent uses ``agent``.
+        agent: another agent that does the work, with its own definition and tools.
+        name: the name that the parent gave to this use of ``agent``.
         keeps: whether it keeps its session, and so remembers earlier work.
         explicit: whether it reports to its parent itself; then only a failure is reported for it.
         scoped_env: environment variables that it shares with its parent.
@@ -89,7 +89,7 @@ def create(
 ) -> str:
     """Create a subagent for a call and return its id, which is made from the call's.
 
-    With ``chat_key`` it takes more work until that chat's conversation ends.
+    ``chat_key`` is the chat whose conversation it belongs to, and ends with.
     """
     subagent_id = f"{agent_id}-sub-{call.turn_id[-12:]}-{call.seq}"
     db.execute(
