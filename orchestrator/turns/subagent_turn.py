@@ -16,7 +16,7 @@ from orchestrator.errors import QuarantinedError, UnknownAgentError
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import inbox, sessions, steps, subagents, transcript, turns
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.launch import prepare, resolve
 from orchestrator.processes.worker import Worker
@@ -160,7 +160,7 @@ class SubagentRecipe(Recipe):
 
 
 def derive(
-    parent: AgentDefinition, subagent_id: str, spec: Spec, offered: tuple[str, ...]
+    parent: AgentDefinition, subagent_id: str, spec: SubagentSpec, offered: tuple[str, ...]
 ) -> AgentDefinition:
     """Return a subagent's definition; ``offered`` are the tools that its parent has now."""
     denied = (*spec.denied_tools, *WITHHELD)

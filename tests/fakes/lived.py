@@ -33,7 +33,7 @@ from orchestrator.journal.turns.api_requests import NewRequest
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.journal.turns.prompt_records import PromptSources
-from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import compaction
 from orchestrator.journal.upkeep.compaction import CompactionInput, MessageRange
@@ -174,7 +174,7 @@ class Life:
         (seq,) = steps.plan(self.db, commit, {}, 1, 6).call_seqs
         made = call(self.db, turn.id, seq)
         steps.intend(self.db, turn.id, seq, 1, 6)
-        name = subagents.create(self.db, made, self.agent, Spec(), 6)
+        name = subagents.create(self.db, made, self.agent, SubagentSpec(), 6)
         subagents.begin(self.db, made, name, self.address, self.mark, 6, wait=True)
         work = self._admitted(subagents.QUEUE + name, "work", "subagent")
         self._end(work)

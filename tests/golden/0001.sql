@@ -456,7 +456,7 @@ CREATE INDEX step_unknown ON step(args_hash) WHERE state = 'unknown';
 DROP TABLE IF EXISTS subagent;
 CREATE TABLE subagent(
   id TEXT PRIMARY KEY, agent_id TEXT NOT NULL,  -- the agent that created it
-  spec TEXT NOT NULL,  -- orchestrator.journal.turns.subagents.Spec
+  spec TEXT NOT NULL,  -- orchestrator.journal.turns.subagents.SubagentSpec
   created_at INTEGER NOT NULL,
   chat_key TEXT NOT NULL DEFAULT '',  -- the chat whose conversation it belongs to
   ended_at INTEGER) STRICT;

@@ -43,7 +43,7 @@ COLUMNS = ", ".join(Fact.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFact:
     """The result of storing a fact; ``similar`` are nearly equal facts of its category."""
 
     id: int
@@ -59,7 +59,7 @@ def store(
     source: str,
     now: int,
     confidence: float = 1.0,
-) -> Stored:
+) -> StoredFact:
     """Store a fact; for a known one only the time of its update changes.
 
     Raises:
@@ -69,7 +69,7 @@ def store(
     known = _id_of(db, agent_id, fact)
     if known is not None:
         db.execute("UPDATE fact SET updated_at = ? WHERE id = ?", (now, known))
-        return Stored(known, new=False)
+        return StoredFact(known, new=False)
     about = fulltext.keywords(fact)
     similar = tuple(
         other
@@ -82,7 +82,7 @@ def store(
         " VALUES(?,?,?,?,?,?,?)",
         (agent_id, fact, category, source, confidence, now, now),
     )
-    return Stored(db.last_insert_rowid(), new=True, similar=similar)
+    return StoredFact(db.last_insert_rowid(), new=True, similar=similar)
 
 
 def update(db: apsw.Connection, agent_id: str, fact: Fact, now: int) -> bool:

@@ -173,7 +173,7 @@ CREATE INDEX approval_open ON approval(state) WHERE state IN('pending','granted'
 
 CREATE TABLE subagent(
   id TEXT PRIMARY KEY, agent_id TEXT NOT NULL,  -- the agent that created it
-  spec TEXT NOT NULL,  -- orchestrator.journal.turns.subagents.Spec
+  spec TEXT NOT NULL,  -- orchestrator.journal.turns.subagents.SubagentSpec
   created_at INTEGER NOT NULL,
   chat_key TEXT NOT NULL DEFAULT '',  -- the chat whose conversation it belongs to
   ended_at INTEGER) STRICT;

@@ -29,7 +29,7 @@ COLUMNS = (
 JOINED = "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON inbox.id = inbox_id"
 
 
-class Spec(Frozen):
+class SubagentSpec(Frozen):
     """The settings of a subagent.
 
     Attributes:
@@ -63,7 +63,7 @@ class SubagentRun:
 
     subagent_id: str
     agent_id: str
-    spec: Spec
+    spec: SubagentSpec
     turn_id: str
     seq: int
     wait: bool
@@ -85,7 +85,7 @@ class SubagentRun:
 
 
 def create(
-    db: apsw.Connection, call: Call, agent_id: str, spec: Spec, now: int, chat_key: str = ""
+    db: apsw.Connection, call: Call, agent_id: str, spec: SubagentSpec, now: int, chat_key: str = ""
 ) -> str:
     """Create a subagent for a call and return its id, which is made from the call's.
 
@@ -144,14 +144,14 @@ def tell(db: apsw.Connection, run: SubagentRun, message_id: str, text: str, now:
     internal_messages.post(db, inbox.load(db, run.inbox_id).address(), report, now)
 
 
-def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, Spec]:
+def living(db: apsw.Connection, agent_id: str, chat_key: str) -> dict[str, SubagentSpec]:
     """Return the subagents of an agent in a chat that take more work, by id, oldest first."""
     rows = db.execute(
         "SELECT id, spec FROM subagent WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL"
         " AND json_extract(spec, '$.keeps') ORDER BY created_at, id",
         (agent_id, chat_key),
     )
-    return {str(name): Spec.model_validate_json(spec) for name, spec in list(rows)}
+    return {str(name): SubagentSpec.model_validate_json(spec) for name, spec in list(rows)}
 
 
 def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
@@ -229,7 +229,7 @@ def _select(db: apsw.Connection, where: str, *values: object) -> list[SubagentRu
         SubagentRun(
             subagent_id=name,
             agent_id=agent_id,
-            spec=Spec.model_validate_json(spec),
+            spec=SubagentSpec.model_validate_json(spec),
             turn_id=turn_id,
             seq=seq,
             wait=bool(wait),

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     ToolContext,
@@ -164,7 +164,7 @@ def _create(
 ) -> str | None:
     require_capacity(db, context.agent_id)  # first: a refusal must write nothing
     resumable = helper.resumable
-    subagent_spec = Spec(
+    subagent_spec = SubagentSpec(
         agent=helper.use.name,
         name=name,
         keeps=resumable is not None,

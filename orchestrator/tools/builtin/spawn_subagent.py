@@ -6,7 +6,7 @@ from pydantic.alias_generators import to_camel
 
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     ToolContext,
@@ -70,7 +70,7 @@ def require_capacity(db: apsw.Connection, agent_id: str) -> None:
         )
 
 
-def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> Spec:
+def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> SubagentSpec:
     """Return the subagent of a call; tools denied to the calling turn are denied to it, too."""
     fields = {
         "allowed_tools": arguments.get("allowedTools") or (),
@@ -79,7 +79,7 @@ def _spec(arguments: JsonObject, denied: tuple[str, ...]) -> Spec:
         "model": arguments.get("model") or None,
     }
     try:
-        subagent = Spec.model_validate(fields)
+        subagent = SubagentSpec.model_validate(fields)
     except ValidationError as error:
         (first, *_) = error.errors()
         raise ToolFailure(f"{to_camel(str(first['loc'][0]))}: {first['msg']}") from error

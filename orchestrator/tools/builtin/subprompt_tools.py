@@ -7,7 +7,7 @@ import orjson
 
 from orchestrator.journal.turns import subagents, transcript
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Spec, SubagentRun
+from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
 from orchestrator.tools.builtin.spawn_subagent import begun, require_capacity
 from thinker.formats.prompts.definition import PromptDefinition
@@ -48,7 +48,7 @@ def _begin(
     use: SubpromptUse,
 ) -> None:
     require_capacity(db, context.agent_id)
-    subagent = Spec(prompt=definition.name, denied_tools=context.denied_tools)
+    subagent = SubagentSpec(prompt=definition.name, denied_tools=context.denied_tools)
     arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
     subagent_id = subagents.create(db, call, context.agent_id, subagent, context.now)
     message = first_message(use, arguments)

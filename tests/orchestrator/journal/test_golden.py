@@ -1,5 +1,6 @@
 """Journals of released versions: opened, migrated, and what is open in them finished."""
 
+import re
 from pathlib import Path
 
 import apsw
@@ -18,6 +19,7 @@ from thinker.protocol.messages import ToolResult
 
 NOW = 1_800_000_000_000
 ENDED = {"closed", "dead"}
+NOISE = re.compile(r"[\"'\s]|--[^\n]*")  # quotes, white space and comments of SQL
 goldens = pytest.mark.parametrize("golden", FILES, ids=lambda path: str(path.stem))
 
 
@@ -72,6 +74,19 @@ def test_journal_of_every_release_is_finished_by_this_version(golden: Path, tmp_
     assert {state for (state,) in db.execute("SELECT state FROM turn")} == ENDED
     assert recent.counts(db) == {"new": 0, "claimed": 0, "done": 10, "dead": 1, "cancelled": 1}
     db.close()
+
+
+@goldens
+def test_migrated_journal_has_the_schema_of_a_new_one(golden: Path, tmp_path: Path) -> None:
+    """So no released migration was changed, and every change has its own."""
+    restore(tmp_path / "old.db", golden)
+    schemas = []
+    for name in ("old.db", "new.db"):
+        db = open_database(tmp_path / name)
+        rows = db.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+        schemas.append([(kind, name, NOISE.sub("", sql or "")) for kind, name, sql in rows])
+        db.close()
+    assert schemas[0] == schemas[1]
 
 
 def test_interrupted_calls_of_the_first_release_are_settled_by_class(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from fakes.agents_file import WORK, parsed
 
 from orchestrator.agentsfile import AgentDefinition
-from orchestrator.journal.turns.subagents import Spec
+from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.builtin import catalog
 from orchestrator.turns.subagent_turn import WITHHELD, derive
 
@@ -28,7 +28,7 @@ def tools(agent: AgentDefinition) -> set[str]:
 def child(agent: AgentDefinition, **asked: Any) -> AgentDefinition:
     """A subagent of an agent that has all tools of its server."""
     offered = (*sorted(tools(agent)), *MCP)
-    return derive(agent, "work-sub-t1-2", Spec.model_validate(asked), offered)
+    return derive(agent, "work-sub-t1-2", SubagentSpec.model_validate(asked), offered)
 
 
 def test_subagent_has_its_parents_tools_but_those_that_nobody_passes_on() -> None:

@@ -19,7 +19,7 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import Spec, SubagentRun
+from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import retention
 from thinker.protocol.messages import ToolResult
@@ -40,7 +40,7 @@ def begun(db: apsw.Connection, *, wait: bool = True, turn: str = "t1") -> Call:
     (call,) = planned(db, turn, "note")
     with job(db):
         steps.intend(db, turn, call.seq, 1, NOW)
-        name = subagents.create(db, call, "work", Spec(), NOW)
+        name = subagents.create(db, call, "work", SubagentSpec(), NOW)
         address = turns.origin(db, turn).address()
         subagents.begin(db, call, name, address, "count", NOW, wait=wait)
     return call
@@ -89,7 +89,7 @@ def test_call_can_begin_its_work_once(db: apsw.Connection) -> None:
     """The journal itself refuses a second time, and keeps nothing of it."""
     call = begun(db)
     with pytest.raises(apsw.ConstraintError), job(db):
-        subagents.create(db, call, "work", Spec(), NOW)
+        subagents.create(db, call, "work", SubagentSpec(), NOW)
     address, name = turns.origin(db, "t1").address(), run(db, call).subagent_id
     with pytest.raises(apsw.ConstraintError), job(db):
         subagents.begin(db, call, name, address, "x", NOW, wait=True)

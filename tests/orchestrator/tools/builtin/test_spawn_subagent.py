@@ -90,7 +90,7 @@ def test_defaults_are_the_seeds(db: apsw.Connection, context: ToolContext) -> No
     call = wanted(db, task="count")
     assert outcome(db, context, call) is None
     run = work(db, call)
-    assert run.spec == subagents.Spec(timeout_minutes=5)
+    assert run.spec == subagents.SubagentSpec(timeout_minutes=5)
     assert run.wait
 
 
