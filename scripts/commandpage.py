@@ -43,7 +43,7 @@ def commands() -> Iterator[str]:
 
 
 def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's click
-    """A command, and those below it."""
+    """Return a command, and those below it."""
     below = getattr(command, "commands", None) or {}
     for paragraph in (command.help or "").split("\n\n"):
         yield " ".join(paragraph.split())
@@ -60,7 +60,7 @@ def described(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer
 
 
 def usage(path: str, command: Any) -> str:  # noqa: ANN401 - typer's click
-    """A command line with the arguments in their order."""
+    """Return a command line with the arguments in their order."""
     words = [path]
     for option in command.params:
         if not option.opts[0].startswith("-"):
@@ -78,7 +78,7 @@ def spelling(option: Any) -> str:  # noqa: ANN401 - typer's click
 
 
 def preset(option: Any) -> str:  # noqa: ANN401 - typer's click
-    """What counts when it is left out."""
+    """Return what counts when it is left out."""
     if option.required:
         return "required"
     silent = option.default in (None, False, (), [])

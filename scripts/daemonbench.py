@@ -47,7 +47,7 @@ class Running:
 
 @asynccontextmanager
 async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
-    """The address of a bench's model, which answers at once, in a process of its own."""
+    """Start a bench's model, which answers at once, in its own process; yield its address."""
     command = (sys.executable, str(Path(__file__).with_name(bench)), "--stub")
     async with await anyio.open_process(command, stderr=None) as stub:
         if stub.stdout is None:
@@ -62,7 +62,7 @@ async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
 async def daemon(
     home: Path, url: str, agents: Sequence[str], **fields: object
 ) -> AsyncIterator[Running]:
-    """A daemon on this home, whose agents ask the model of their name at ``url``.
+    """Run a daemon on this home, whose agents ask the model of their name at ``url``.
 
     ``fields`` are settings of all agents. The log is in the home.
     """

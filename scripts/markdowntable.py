@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A Markdown table."""
+    """Return a Markdown table."""
     if rows:
         yield f"| {' | '.join(head)} |"
         yield "|---" * len(head) + "|"

@@ -58,7 +58,7 @@ def nanobot(place: Place) -> Launch:
 
 
 def hermes(place: Place) -> Launch:
-    """The gateway with no platform but its API; told the context's size, it need not ask for it."""
+    """Return the gateway without platforms; told the context size, it need not ask for it."""
     model = {"default": "stub", "provider": "custom", "base_url": place.model, "api_key": "none"}
     config = {
         "model": {**model, "context_length": 131072},
@@ -75,7 +75,7 @@ def hermes(place: Place) -> Launch:
 
 
 def openclaw(place: Place) -> Launch:
-    """The gateway with one agent and no channel."""
+    """Return the gateway with one agent and no channel."""
     model = {
         "id": "stub",
         "name": "stub",
@@ -178,7 +178,7 @@ def install(peer: Peer, folder: Path) -> str:
 
 
 def installation(peer: Peer, folder: Path) -> Iterator[list[str]]:
-    """The commands, by uv where it is there, as scripts/install does it."""
+    """Return the commands, by uv if it is installed, as scripts/install does it."""
     python = folder / "bin" / "python"
     if shutil.which("uv"):
         yield ["uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)]
@@ -195,13 +195,13 @@ def installation(peer: Peer, folder: Path) -> Iterator[list[str]]:
 
 
 def surroundings(folder: Path, inherited: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which the folder's programs come first, without any keys."""
+    """Return an environment in which the folder's programs come first, without any keys."""
     path = inherited.get("PATH", os.defpath)
     return {**inherited, "PATH": f"{folder / 'bin'}{os.pathsep}{path}"}
 
 
 def run(command: Sequence[str], env: Mapping[str, str]) -> str:
-    """What a command prints. Raises `PeerError` when it fails or takes too long."""
+    """Return what a command prints. Raises `PeerError` if it fails or takes too long."""
     try:
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, check=True, timeout=INSTALL_WITHIN
@@ -214,7 +214,7 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line that says anything."""
+    """Return the last line that says anything."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no word")
 
 

@@ -20,7 +20,7 @@ GONE = (FileNotFoundError, ProcessLookupError)  # reading of a process that has 
 async def running(
     command: Sequence[str], env: Mapping[str, str], folder: Path
 ) -> AsyncIterator[Process]:
-    """A process that works in a folder and writes its log there; in the end none of it is left."""
+    """Run a process that works in a folder and writes its log there; end all of it afterwards."""
     with (folder / "log").open("w") as log:
         process = await anyio.open_process(
             command,

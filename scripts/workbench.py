@@ -32,7 +32,7 @@ class Host:
         self._seq = 0
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """Number the step."""
+        """Give the step a number."""
         del commit
         self._seq += 1
         return StepCommitted(seq=self._seq)
@@ -58,7 +58,7 @@ class Workbench:
         self._spec = spec
 
     def define(self, supervisor: Supervisor, number: int) -> str:
-        """An agent that is never idle for too long; its name."""
+        """Add an agent that is never idle for too long; return its name."""
         name = f"agent-{number}"
         env = {**self._spec.env, "THINKER_AGENT_ID": name}
         supervisor.define(replace(self._spec, agent_id=name, env=env), 24 * 60)
@@ -92,7 +92,7 @@ async def stopped(supervisor: Supervisor, name: str) -> None:
 
 @asynccontextmanager
 async def workbench() -> AsyncIterator[Workbench]:
-    """A zygote that is ready, and a stub model in a process of its own."""
+    """Start a zygote and a stub model in a process of its own."""
     logs.configure("error")
     async with await anyio.open_process(STUB, stderr=None) as stub:
         if stub.stdout is None:
