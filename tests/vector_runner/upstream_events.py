@@ -27,7 +27,7 @@ USAGE = ("input_tokens", "output_tokens", "total_tokens")
 
 
 def upstream(events: Iterable[ServerEvent]) -> list[dict[str, Any]]:
-    """Return the events that upstream sends in place of ours."""
+    """Return the events that upstream sends in place of our events."""
     sent: list[dict[str, Any]] = []
     ids: dict[str, str] = {}
     response_id = ""

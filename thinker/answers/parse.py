@@ -18,8 +18,8 @@ MAX_REPAIRS = 4  # structures of one answer that the slow lenient parser sees
 MAX_LEVELS = 8  # unclosed brackets of prose that are searched for inner structures
 MAX_CANDIDATES = 64  # structures of one answer that are parsed, counted from its end
 FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
-WIDE = re.compile(r'"(?:[^"\\]|\\.)*+"|[：，“”]', re.DOTALL)  # noqa: RUF001 - as models write
-NARROW = {"：": ":", "，": ",", "“": '"', "”": '"'}  # noqa: RUF001 - outside strings in quotes
+STRING_OR_WIDE = re.compile(r'"(?:[^"\\]|\\.)*+(?P<closed>")?|[：，“”]', re.DOTALL)  # noqa: RUF001 - as models write
+NARROW = str.maketrans("：，“”", ':,""')  # noqa: RUF001 - outside strings in quotes
 THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
@@ -102,7 +102,9 @@ def _read(text: str) -> ParsedAnswer:
 
 def _repaired(text: str) -> ParsedAnswer:
     """Parse a structure with a lenient parser that guesses what broken JSON means."""
-    text = WIDE.sub(lambda match: NARROW.get(match[0], match[0]), text)
+    text = STRING_OR_WIDE.sub(
+        lambda match: match[0] if match["closed"] else match[0].translate(NARROW), text
+    )
     return ParsedAnswer(text, complete(text), repaired(text), "syntax")
 
 

@@ -1,6 +1,6 @@
 """Image formats and the size limit that every model provider accepts."""
 
-MAX_PICTURE = 3_900_000  # bytes; 5 MiB in base64 is the lowest limit of a provider
+MAX_PICTURE = 3_900_000  # bytes; in base64 this is below 5 MiB, the lowest limit of a provider
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 STARTS = {
     b"\x89PNG\r\n\x1a\n": "image/png",

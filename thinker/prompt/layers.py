@@ -72,7 +72,7 @@ def zone(name: str) -> tuple[ZoneInfo, str | None]:
     """Return the time zone of this name, or UTC and a warning for an unknown name."""
     try:
         return ZoneInfo(name), None
-    except (KeyError, ValueError, OSError):  # OSError: the name of a directory, as "America"
+    except (KeyError, ValueError, OSError):  # OSError: a directory such as "America"
         return ZoneInfo("UTC"), f"unknown time zone {name!r}; set one such as Europe/Berlin"
 
 
