@@ -182,7 +182,7 @@ class Configuration:
     def _read_prompts(self) -> None:
         before = self.prompts.problems
         self.prompts.read(self.file)
-        self.prompts.keep()
+        self.prompts.store_last_good()
         for problem in self.prompts.problems:
             if problem not in before:
                 log.warning("prompt_problem", problem=str(problem))

@@ -31,7 +31,7 @@ NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
-C = TypeVar("C", bound="Child")
+C = TypeVar("C", bound="ChildProcess")
 log = structlog.get_logger()
 
 
@@ -69,7 +69,7 @@ Spawn = Callable[[Program], Awaitable[Spawned]]
 
 
 @dataclass
-class Child:
+class ChildProcess:
     """A running child process."""
 
     name: str
@@ -218,7 +218,7 @@ def cannot_start(program: Program, error: Exception) -> WorkerError:
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
-async def _reap_on_exit(child: Child, reap: Callable[[], Awaitable[int]]) -> None:
+async def _reap_on_exit(child: ChildProcess, reap: Callable[[], Awaitable[int]]) -> None:
     """Reap the child as soon as it ends, and kill the rest of its session.
 
     The session goes first: until the child is reaped, its number cannot be reused.
@@ -249,7 +249,7 @@ async def wait_any(*events: anyio.Event) -> None:
             tasks.start_soon(wait, event)
 
 
-async def _wait_ready(child: Child) -> None:
+async def _wait_ready(child: ChildProcess) -> None:
     with anyio.move_on_after(READY_TIMEOUT):
         await wait_any(child.ready, child.exited)
     if child.exited.is_set():
@@ -264,7 +264,7 @@ async def _wait_ready(child: Child) -> None:
         raise WorkerError(f"{child.name} was not ready in {READY_TIMEOUT:.0f} s")
 
 
-async def _terminate(child: Child) -> None:
+async def _terminate(child: ChildProcess) -> None:
     """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child at once."""
     child.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -10,7 +10,13 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.failpoints import failpoint
-from orchestrator.processes.child_process import Child, Program, Spawn, execute, running_child
+from orchestrator.processes.child_process import (
+    ChildProcess,
+    Program,
+    Spawn,
+    execute,
+    running_child,
+)
 from orchestrator.processes.launch import LaunchSpec
 from thinker.protocol import methods
 from thinker.protocol.background import ASK_SECONDS
@@ -51,7 +57,7 @@ class WorkerHost(Protocol):
 
 
 @dataclass
-class Worker(Child):
+class Worker(ChildProcess):
     """A running worker. Its requests about turns that it does not run are refused."""
 
     spec: LaunchSpec = field(kw_only=True)

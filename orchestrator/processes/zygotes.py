@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from orchestrator.errors import WorkerError
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
-    Child,
+    ChildProcess,
     Program,
     Spawned,
     cannot_start,
@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 
 @dataclass
-class ZygoteClient(Child):
+class ZygoteClient(ChildProcess):
     """A running zygote. ``descriptors`` is the socket that takes descriptors for new workers."""
 
     descriptors: socket.socket = field(kw_only=True)

@@ -17,7 +17,7 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
 from orchestrator.files import write_private
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts import prompt_checks
-from orchestrator.prompts.prompt_tools import Configured, prompt_tools, registry, switched_on
+from orchestrator.prompts.prompt_tools import EntrySettings, prompt_tools, registry, switched_on
 from orchestrator.routing import Place, match
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
@@ -112,7 +112,7 @@ class PromptLibrary:
         named = (entry.name for entry in chain.from_iterable(entries))
         return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
 
-    def keep(self) -> None:
+    def store_last_good(self) -> None:
         """Store the definitions in force, for a restart with broken files."""
         data = _STORED.dump_json(self.definitions, by_alias=True, exclude_none=True)
         try:
@@ -121,7 +121,7 @@ class PromptLibrary:
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
 
-    def of(self, agent: AgentDefinition) -> JsonObject | None:
+    def bundle_json(self, agent: AgentDefinition) -> JsonObject | None:
         """Return the agent's definition as a `PromptBundle` in JSON; None if it has none."""
         found = self._bundles.get(agent.prompt or "")
         return None if found is None else found.as_json()
@@ -163,7 +163,7 @@ class PromptLibrary:
         entry = next((entry for entry in entries if entry.name == call.name), None)
         if found is None or entry is None or not (entry.env or entry.options):
             return call, tool
-        configured = Configured.of(entry, found, known)
+        configured = EntrySettings.from_entry(entry, found, known)
         call = replace(call, arguments=configured.arguments(call.arguments))
         return call, replace(tool, env=configured.env) if isinstance(tool, McpTool) else tool
 

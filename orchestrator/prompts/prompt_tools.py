@@ -42,7 +42,7 @@ class KnownTools:
 
 
 @dataclass(frozen=True)
-class Configured:
+class EntrySettings:
     """The variables and fixed options that a prompt's entry sets for the calls of a tool.
 
     ``values`` has every variable that the options may name.
@@ -53,7 +53,9 @@ class Configured:
     values: Env
 
     @classmethod
-    def of(cls, entry: ToolEntry, bundle: PromptBundle, known: Environments) -> "Configured":
+    def from_entry(
+        cls, entry: ToolEntry, bundle: PromptBundle, known: Environments
+    ) -> "EntrySettings":
         """Return the entry's settings with the values that its variables have in a chat."""
         env, root = entry.env or {}, bundle.root
         merged = known.model_copy(update={"tool": env, "prompt": root.env}).merged()

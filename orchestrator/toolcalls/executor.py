@@ -178,7 +178,7 @@ class ToolExecutor:
             await self._servers.wait_ready()  # its server may be starting
             begun = await self._store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall):
-            return await self._outside(begun, caller)
+            return await self._run_outside_journal(begun, caller)
         if isinstance(begun, ToolResult):
             self.report_results({seq: begun})
             if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
@@ -190,7 +190,7 @@ class ToolExecutor:
         log.info("approval_needed", seq=seq, tool=begun.tool)
         return ApprovalNeeded(begun)
 
-    async def _outside(self, begun: StartedCall, caller: CallContext) -> ToolResult:
+    async def _run_outside_journal(self, begun: StartedCall, caller: CallContext) -> ToolResult:
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
         if tool is None:
@@ -201,7 +201,7 @@ class ToolExecutor:
         result = (
             await self._servers.result(tool, call)
             if isinstance(tool, McpTool)
-            else await _outcome(tool, call, caller.context)
+            else await _run_plain_tool(tool, call, caller.context)
         )
         failpoint("effect:after")
         if result is not None:
@@ -210,7 +210,7 @@ class ToolExecutor:
         return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
 
 
-async def _outcome(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:
+async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:
     try:
         with anyio.fail_after(TOOL_TIMEOUT):
             text = await tool.run(context, call.arguments)

@@ -85,19 +85,19 @@ class McpSession:
         self._report(self._state)
         while True:
             began = time.monotonic()
-            link = ConnectionEnd()
+            end = ConnectionEnd()
             try:
-                await self._session(link)
+                await self._session(end)
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
-                problem = _reason(error, link)
+                problem = _reason(error, end)
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
             log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
             self._set_state("failed", error=problem)
             await anyio.sleep(delay(failures) * self._jitter())
 
-    async def _session(self, link: ConnectionEnd) -> None:
+    async def _session(self, end: ConnectionEnd) -> None:
         """Run one connection; its end is always an exception."""
-        transport = stdio(self.spec, link) if self.spec.command else http(self.spec)
+        transport = stdio(self.spec, end) if self.spec.command else http(self.spec)
         with anyio.fail_after(CONNECT_TIMEOUT) as bound:
             async with Client(
                 transport,
@@ -112,14 +112,14 @@ class McpSession:
                 tools = len(self._state.tools)
                 log.info("mcp_server_connected", server=self.spec.name, tools=tools)
                 try:
-                    await self._follow(client, link)
+                    await self._follow(client, end)
                 finally:  # closing the client takes a while
                     self._client, self._connected = None, anyio.Event()
 
-    async def _follow(self, client: Client, link: ConnectionEnd) -> None:
+    async def _follow(self, client: Client, end: ConnectionEnd) -> None:
         """Read the list when it has changed, and to check that an idle server still answers."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_ended, link)
+            tasks.start_soon(_until_ended, end)
             tasks.start_soon(self._listen, client)
             while True:
                 with anyio.move_on_after(PULSE):
@@ -205,9 +205,9 @@ class McpSession:
             return ToolAnswer(content=text, is_error=True)
 
 
-async def _until_ended(link: ConnectionEnd) -> None:
-    await link.ended.wait()
-    raise ServerUnusable(link.problem)
+async def _until_ended(end: ConnectionEnd) -> None:
+    await end.ended.wait()
+    raise ServerUnusable(end.problem)
 
 
 def _tool(tool: Tool) -> ServerTool:
@@ -231,10 +231,10 @@ def _digest(tool: Tool) -> str:
     return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _reason(error: BaseException, link: ConnectionEnd) -> str:
+def _reason(error: BaseException, end: ConnectionEnd) -> str:
     """Return why a connection ended: a finding of this module, or its end, or its cause."""
     found = (str(cause) for cause in _causes(error) if isinstance(cause, ServerUnusable))
-    problem = next(found, link.problem)  # a connection that is left ends, too: findings first
+    problem = next(found, end.problem)  # a connection that is left ends, too: findings first
     if problem:
         return problem
     first = next(_causes(error))

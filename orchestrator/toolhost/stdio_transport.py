@@ -43,14 +43,14 @@ class ConnectionEnd:
     problem: str = ""
     last_line: str = ""  # the last line on stderr
 
-    def end(self, problem: str) -> None:
+    def set(self, problem: str) -> None:
         """Keep the first reason; later ones are its consequences."""
         self.problem = self.problem or problem
         self.ended.set()
 
 
 @asynccontextmanager
-async def stdio(spec: ServerSpec, link: ConnectionEnd) -> AsyncIterator[TransportStreams]:
+async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[TransportStreams]:
     """Start the server; its whole process group is gone when the block ends.
 
     Raises:
@@ -63,9 +63,9 @@ async def stdio(spec: ServerSpec, link: ConnectionEnd) -> AsyncIterator[Transpor
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read, spec.name, process, received, link)
-        tasks.start_soon(_write, process, to_send, link)
-        tasks.start_soon(_log, spec.name, process, link)
+        tasks.start_soon(_read, spec.name, process, received, end)
+        tasks.start_soon(_write, process, to_send, end)
+        tasks.start_soon(_log, spec.name, process, end)
         try:
             yield incoming, outgoing
         finally:
@@ -80,7 +80,7 @@ async def _read(
     name: str,
     process: Process,
     received: MemoryObjectSendStream[SessionMessage | Exception],
-    link: ConnectionEnd,
+    end: ConnectionEnd,
 ) -> None:
     """Pass each message on, and close the stream when the server ends or is broken."""
     lines = BufferedByteReceiveStream(_pipe(process.stdout))
@@ -95,23 +95,23 @@ async def _read(
                 log.debug("mcp_line_is_no_message", server=name)
                 continue
             await received.send(SessionMessage(message))
-        link.end(f"wrote {MAX_STRAY_LINES} lines that are no JSON-RPC message")
+        end.set(f"wrote {MAX_STRAY_LINES} lines that are no JSON-RPC message")
     except anyio.DelimiterNotFound:
-        link.end(f"sent a message of more than {MAX_MESSAGE // 1024**2} MiB")
+        end.set(f"sent a message of more than {MAX_MESSAGE // 1024**2} MiB")
     except (*CLOSED, anyio.IncompleteRead):
-        link.end(await _exit_problem(process, link))
+        end.set(await _exit_problem(process, end))
     received.close()
 
 
-async def _exit_problem(process: Process, link: ConnectionEnd) -> str:
+async def _exit_problem(process: Process, end: ConnectionEnd) -> str:
     with anyio.move_on_after(GRACE):
         code = await process.wait()
-        return f"ended with exit code {code}" + (link.last_line and f": {link.last_line}")
+        return f"ended with exit code {code}" + (end.last_line and f": {end.last_line}")
     return "closed its output"
 
 
 async def _write(
-    process: Process, to_send: MemoryObjectReceiveStream[SessionMessage], link: ConnectionEnd
+    process: Process, to_send: MemoryObjectReceiveStream[SessionMessage], end: ConnectionEnd
 ) -> None:
     pipe = process.stdin
     try:
@@ -120,19 +120,19 @@ async def _write(
             if pipe is not None:
                 await pipe.send(text.encode() + b"\n")
     except CLOSED:
-        link.end(await _exit_problem(process, link))
+        end.set(await _exit_problem(process, end))
     finally:
         to_send.close()  # otherwise senders would wait
 
 
-async def _log(name: str, process: Process, link: ConnectionEnd) -> None:
+async def _log(name: str, process: Process, end: ConnectionEnd) -> None:
     """Log the server's stderr at debug level, and keep its last line for the error message."""
     pipe = _pipe(process.stderr)
     with suppress(*CLOSED):
         while True:
             text = (await pipe.receive(MAX_LOG)).decode("utf-8", "replace").strip()
             if text:
-                link.last_line = text.splitlines()[-1].strip()[:MAX_LAST_LINE]
+                end.last_line = text.splitlines()[-1].strip()[:MAX_LAST_LINE]
                 log.debug("mcp_stderr", server=name, text=text)
             await anyio.sleep(LOG_PAUSE)  # endless output must not take the whole CPU
 

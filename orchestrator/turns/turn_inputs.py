@@ -168,7 +168,7 @@ class InputLoader:
             history=context.history,
             summary=context.summary,
             profile_prompt=recalled.profile_prompt,
-            prompt=self.prompts.of(definition),
+            prompt=self.prompts.bundle_json(definition),
             environments=self.prompts.text_environments(definition, environments),
             memories=recalled.memories,
             playbooks=recalled.playbooks,

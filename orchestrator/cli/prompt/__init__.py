@@ -80,7 +80,7 @@ def show(
         raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or correct the name")
     chat_ref = ChatRef(channel=channel, chat_id=chat or name)
     stored = load_context(settings.paths.journal, agent, chat_ref, message, now)
-    prompt = listing.library(settings, file).of(agent)
+    prompt = listing.library(settings, file).bundle_json(agent)
     turn = preview_turn(agent, prompt, chat_ref, message, stored, now)
     with TemporaryDirectory(prefix="orchestrator-") as folder:
         record = anyio.run(preview, agent, settings, os.environ, turn, Path(folder))

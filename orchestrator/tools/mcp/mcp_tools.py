@@ -38,14 +38,14 @@ class McpTool:
         return {**arguments, KEY: key} if self.keyed else arguments
 
 
-def catalogue(
+def build_catalog(
     listed: Mapping[str, tuple[ServerTool, ...]],
     servers: Mapping[str, McpServer],
     reserved: Collection[str],
 ) -> tuple[dict[str, McpTool], tuple[str, ...]]:
     """Return every usable tool by its name for models, and a message about each other tool.
 
-    ``listed`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
+    ``set_tools`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
     """
     tools: dict[str, McpTool] = {}
     problems: list[str] = []

@@ -44,11 +44,11 @@ class ToolPins:
         self._unread: set[str] = set()  # servers whose newest list has not been compared yet
         self._accepted: dict[str, frozenset[str]] = {}  # digests of usable tools by server
 
-    def follow(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
+    def set_servers(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
         """Set the servers with pins, and the tools that each of them lists."""
         self._lists, self._unread = dict(lists), set(lists)
 
-    def listed(self, server: str, tools: tuple[ServerTool, ...]) -> None:
+    def set_tools(self, server: str, tools: tuple[ServerTool, ...]) -> None:
         """Set the tools that one server lists now."""
         self._lists[server] = tools
         self._unread.add(server)
@@ -76,7 +76,7 @@ class ToolPins:
         """Compare withheld tools again: the operator may have approved them."""
         self._unread |= {name.partition("/")[0] for name in self.withheld().values()}
 
-    async def read(self) -> bool:
+    async def compare_new(self) -> bool:
         """Compare new lists with the pins; return whether there were any."""
         compared = False
         while self._unread:

@@ -19,7 +19,7 @@ from orchestrator.agentsfile import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
 from orchestrator.journal.turns.steps import Call
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import Child, Program, running_child, wait_any
+from orchestrator.processes.child_process import ChildProcess, Program, running_child, wait_any
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
@@ -32,7 +32,7 @@ from orchestrator.toolhost.wire import (
     ToolAnswer,
     ToolRequest,
 )
-from orchestrator.tools.mcp.mcp_tools import McpTool, catalogue
+from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import inherited
@@ -75,7 +75,7 @@ class McpServers:
         self._servers: dict[str, McpServer] = {}
         self._states: dict[str, ServerState] = {}
         self._problems: tuple[str, ...] = ()
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._history = History()
         self._changes = Wakeup()
         self._set_at = 0.0
@@ -96,7 +96,7 @@ class McpServers:
             for name in new
         }
         self._servers = new
-        self.pins.follow({n: self._states[n].tools for n in new if new[n].pin})
+        self.pins.set_servers({n: self._states[n].tools for n in new if new[n].pin})
         self._history = restarts.forgiven(self._history)
         self._set_at = self._clock()
         self._outdated = True
@@ -202,7 +202,7 @@ class McpServers:
         self._history = restarts.starting(self._history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
         try:
-            async with running_child(self._program, Child) as child:
+            async with running_child(self._program, ChildProcess) as child:
                 self._history = restarts.ready(self._history)
                 child.peer.notifications |= {wire.SERVER_STATE: self._on_server_state}
                 self._outdated = True
@@ -223,7 +223,7 @@ class McpServers:
                 self._states[name] = state.model_copy(update={"state": "failed", "error": reason})
         self._changes.wake()
 
-    async def _monitor(self, child: Child) -> None:
+    async def _monitor(self, child: ChildProcess) -> None:
         """Send changes to the tool host; end it when it hangs or there are no servers left."""
         child.clock = self._clock
         child.heartbeat()
@@ -243,7 +243,7 @@ class McpServers:
                 )
                 self._child = child
                 self._changes.wake()
-            if await self.pins.read():
+            if await self.pins.compare_new():
                 self._refresh()
             with anyio.move_on_after(wire.HEARTBEAT):
                 await wait_any(changed, child.exited, child.peer.closed)
@@ -256,12 +256,12 @@ class McpServers:
         tools = state.tools if state.state == "connected" else known.tools
         self._states[state.name] = state.model_copy(update={"tools": tools})
         if self._servers[state.name].pin:
-            self.pins.listed(state.name, tools)
+            self.pins.set_tools(state.name, tools)
         self._refresh()
 
     def _refresh(self) -> None:
         listed = {name: self._usable(state) for name, state in self._states.items()}
-        self.tools, problems = catalogue(listed, self._servers, self._reserved)
+        self.tools, problems = build_catalog(listed, self._servers, self._reserved)
         for problem in set(problems) - set(self._problems):
             log.warning("mcp_tool_left_out", problem=problem)
         self._problems = problems

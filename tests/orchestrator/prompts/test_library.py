@@ -15,7 +15,7 @@ CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
 
 def text(found: PromptLibrary) -> Any:
     """The words of the definition that the agent uses."""
-    bundle: Any = found.of(agents().agents[0])
+    bundle: Any = found.bundle_json(agents().agents[0])
     return None if bundle is None else bundle["definitions"]["p"]["prompt"]
 
 
@@ -28,7 +28,7 @@ def test_good_definition_is_in_force_with_what_it_needs(tmp_path: Path) -> None:
     write(tmp_path, "other")
     found = library(tmp_path, parsed(WORK | {"prompt": "p"}, mcpServers=MCP).file)
     assert problems(found) == []
-    bundle: Any = found.of(agents().agents[0])
+    bundle: Any = found.bundle_json(agents().agents[0])
     assert bundle["name"] == "p"
     assert bundle["definitions"].keys() == {"p", "rules", "helper"}
 
@@ -37,7 +37,7 @@ def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path:
     """In form or in what it names: the agent does not notice, the operator does."""
     write(tmp_path)
     found = library(tmp_path)
-    found.keep()
+    found.store_last_good()
     for broken in (
         {"prompt": 3},
         {"model": "none"},
@@ -160,7 +160,7 @@ def test_damaged_copy_of_the_last_good_ones_is_no_obstacle(
     else:
         store.write_bytes(damage)
     found = library(tmp_path)
-    found.keep()
+    found.store_last_good()
     assert text(found) == "Be kind."
 
 

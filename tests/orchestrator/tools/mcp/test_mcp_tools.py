@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.agentsfile import McpServer
 from orchestrator.toolhost.wire import ServerTool
-from orchestrator.tools.mcp.mcp_tools import KEY, McpTool, catalogue, name_for
+from orchestrator.tools.mcp.mcp_tools import KEY, McpTool, build_catalog, name_for
 from thinker.protocol.messages import JsonObject, SideEffect
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "$defs": {}}
@@ -28,7 +28,7 @@ def tool(name: str, schema: JsonObject = SCHEMA, **hints: bool) -> ServerTool:
 
 def only(server: McpServer, listed: ServerTool) -> McpTool:
     """The one tool of one server."""
-    tools, problems = catalogue({"s": (listed,)}, {"s": server}, ())
+    tools, problems = build_catalog({"s": (listed,)}, {"s": server}, ())
     assert problems == ()
     (found,) = tools.values()
     return found
@@ -46,7 +46,7 @@ def test_tool_has_its_servers_name_and_an_unchanged_schema() -> None:
 def test_internal_tools_are_left_out() -> None:
     """Those that begin with an underscore, and health."""
     listed = (tool("_secret"), tool("health"), tool("healthy"))
-    tools, problems = catalogue({"s": listed}, {"s": PLAIN}, ())
+    tools, problems = build_catalog({"s": listed}, {"s": PLAIN}, ())
     assert set(tools) == {"s_healthy"}
     assert problems == ()
 
@@ -66,7 +66,7 @@ def test_long_names_stay_different() -> None:
 
 def test_builtin_tool_wins() -> None:
     """A server must not be able to listen in on memories."""
-    tools, problems = catalogue({"store": (tool("fact"),)}, {"store": PLAIN}, {"store_fact"})
+    tools, problems = build_catalog({"store": (tool("fact"),)}, {"store": PLAIN}, {"store_fact"})
     assert tools == {}
     assert "store_fact: a built-in tool has this name" in problems[0]
 
@@ -76,19 +76,19 @@ def test_server_cannot_take_a_name_of_another(order: tuple[str, str]) -> None:
     """The longest server name owns it, in any order and whether or not it is connected."""
     servers = dict.fromkeys(order, PLAIN)
     listed = {"git": (tool("hub_push"), tool("log")), "git_hub": (tool("push"),)}
-    tools, problems = catalogue(listed, servers, ())
+    tools, problems = build_catalog(listed, servers, ())
     assert {name: found.server for name, found in tools.items()} == {
         "git_log": "git",
         "git_hub_push": "git_hub",
     }
     assert "the tool 'hub_push' of the MCP server 'git' has a name of 'git_hub'" in problems[0]
-    alone, _ = catalogue({"git": listed["git"]}, servers, ())
+    alone, _ = build_catalog({"git": listed["git"]}, servers, ())
     assert set(alone) == {"git_log"}
 
 
 def test_second_tool_of_the_same_name_is_left_out() -> None:
     """Also when the names are the same only after unsafe letters were replaced."""
-    tools, problems = catalogue({"s": (tool("a.b"), tool("a b"))}, {"s": PLAIN}, ())
+    tools, problems = build_catalog({"s": (tool("a.b"), tool("a b"))}, {"s": PLAIN}, ())
     assert tools["s_a_b"].tool == "a.b"
     assert len(problems) == 1
 

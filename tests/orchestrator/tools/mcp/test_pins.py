@@ -48,15 +48,15 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
     pins = ToolPins(store, agents, lambda: 0, lambda: told.append("told"))
     hello = InboundMessage("telegram", "b", "1", "1", "1", "hello")
     await store.transact(inbox.ingest, [Arrival(hello)], None, 0)  # so that the bot is known
-    pins.follow({"files": (tool("a"),)})
+    pins.set_servers({"files": (tool("a"),)})
     assert not pins.compared("files")
     assert pins.usable("files") == ()
-    assert await pins.read()
+    assert await pins.compare_new()
     assert pins.usable("files") == (tool("a"),)
-    pins.listed("files", (tool("x"), tool("b", "write")))
+    pins.set_tools("files", (tool("x"), tool("b", "write")))
     assert pins.withheld() == {}
-    assert await pins.read()
-    assert not await pins.read()
+    assert await pins.compare_new()
+    assert not await pins.compare_new()
     assert pins.usable("files") == (tool("b", "write"),)
     assert pins.withheld() == {"files_read": "files/read"}
     assert told == ["told"]
@@ -66,7 +66,7 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
 
     await store.transact(tool_pins.approve, "files/read", "operator", 0)
     pins.recheck()
-    assert await pins.read()
+    assert await pins.compare_new()
     assert pins.usable("files") == (tool("x"), tool("b", "write"))
     assert told == ["told"]
 
@@ -74,9 +74,9 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
 async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store) -> None:
     """The catalogue takes the first, so the first is compared."""
     pins = silent_pins(store)
-    pins.follow({"files": (tool("a"),)})
-    await pins.read()
-    pins.listed("files", (tool("x"), tool("a")))
-    await pins.read()
+    pins.set_servers({"files": (tool("a"),)})
+    await pins.compare_new()
+    pins.set_tools("files", (tool("x"), tool("a")))
+    await pins.compare_new()
     assert pins.usable("files") == ()
     assert pins.withheld() == {"files_read": "files/read"}

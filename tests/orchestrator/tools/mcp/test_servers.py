@@ -188,14 +188,14 @@ async def test_change_while_pins_are_compared_is_told_at_once(
     monkeypatch.setattr(wire, "HEARTBEAT", 3600.0)
     both = {name: McpServer.model_validate(entry(tmp_path, name)) for name in "st"}
     async with running(tmp_path, Clock()) as servers:
-        compare = servers.pins.read
+        compare = servers.pins.compare_new
 
         async def compared() -> bool:
             found = await compare()
             servers.define(both)
             return found
 
-        monkeypatch.setattr(servers.pins, "read", compared)
+        monkeypatch.setattr(servers.pins, "compare_new", compared)
         servers._changes.wake()
         await until(servers, lambda: "t_echo" in servers.tools)
 
