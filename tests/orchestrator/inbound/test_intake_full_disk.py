@@ -1,4 +1,4 @@
-"""A full disk as a chat and an operator see it: nothing is confirmed, everybody is told once."""
+"""A full disk as a chat sees it: nothing is confirmed, and each chat is told once."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import apsw
 import pytest
+from fakes.channel import FakeChannel
 from fakes.commands import NoQueues, command_desk
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart
-from orchestrator.control import status
+from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.intake import NO_SPACE, JournalIntake
 from orchestrator.journal.db.store import StorageFullError, Store
 from orchestrator.journal.inspect import recent
@@ -21,50 +21,6 @@ AGENTS = AgentsFile.model_validate(
         "bindings": [{"channel": "telegram", "chatId": "7", "agentId": "work"}],
     }
 )
-
-
-class Chats:
-    """A channel that keeps what it is told to send."""
-
-    name, bot_id, edits = "telegram", "1", True
-    from_journal = False
-
-    def __init__(self) -> None:
-        self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)
-        self.sent: list[OutboundPart] = []
-
-    async def run(self, intake: Intake) -> None:
-        """Hears nothing."""
-
-    def split(self, text: str) -> tuple[str, ...]:
-        """One part."""
-        return (text,)
-
-    async def send(self, part: OutboundPart) -> str:
-        """Keep it."""
-        self.sent.append(part)
-        return str(len(self.sent))
-
-    async def edit(self, part: OutboundPart, message_id: str) -> None:
-        """Nothing is edited here."""
-
-    def view(self, chat_id: str, text: str) -> None:
-        """Nothing is streamed here."""
-
-    async def download(self, handle: str, limit: int) -> bytes:
-        """Nothing is attached here."""
-        raise NotImplementedError(handle, limit)
-
-    def delivered_when_stored(self, chat_id: str) -> bool:
-        """It has to be sent."""
-        del chat_id
-        return False
-
-    def replied(self, chat_id: str) -> None:
-        """Nothing is read here."""
-
-    async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        """Nothing is answered here."""
 
 
 def says(number: int, chat_id: str, text: str = "x" * 1_000_000) -> InboundMessage:
@@ -86,9 +42,9 @@ def limit(db: apsw.Connection, pages: int) -> None:
 
 
 @asynccontextmanager
-async def full(folder: Path) -> AsyncIterator[tuple[Store, Chats, JournalIntake]]:
+async def full(folder: Path) -> AsyncIterator[tuple[Store, FakeChannel, JournalIntake]]:
     """A store that can take no more, and what hands messages to it."""
-    store, chats = Store(folder / "journal.db", retry=0.01), Chats()
+    store, chats = Store(folder / "journal.db", retry=0.01), FakeChannel()
     try:
         await store.attempt(limit, 1)
         commands = command_desk(store, lambda: AGENTS)
@@ -115,33 +71,3 @@ async def test_each_admitted_chat_is_told_once_and_nothing_is_confirmed(tmp_path
         with pytest.raises(StorageFullError):
             await intake.accept([says(4, "7")], 5)
         assert [part.chat_id for part in chats.sent] == ["7", "7"]
-
-
-async def test_health_names_everything_that_keeps_messages_from_being_answered(
-    tmp_path: Path,
-) -> None:
-    """A stopping daemon, a deaf channel, a journal that takes no write; the last one is tried."""
-    store, chats = Store(tmp_path / "journal.db"), Chats()
-    ready = await status.health(store, [chats], 1100.0, admitting=True)
-    assert (ready.ready, ready.reasons) == (True, ())
-    chats.status.detail = "token refused"
-    broken = await status.health(store, [chats], 1120.0, admitting=False)
-    store.close()
-    assert not broken.ready
-    assert broken.reasons == (
-        "the daemon is stopping",
-        "channel telegram has not heard from its platform for 120 seconds (token refused)",
-    )
-    closed = await status.health(store, [], 1100.0, admitting=True)
-    assert closed.reasons == ("the journal cannot be written: the journal is closed",)
-
-
-@pytest.mark.parametrize(("state", "ready"), [("ok", True), ("starting", False)])
-async def test_channel_that_never_polled_is_judged_by_its_state(
-    tmp_path: Path, state: str, *, ready: bool
-) -> None:
-    """The console has nothing to poll; a Telegram that is still starting is not ready."""
-    store, chats = Store(tmp_path / "journal.db"), Chats()
-    chats.status = ChannelStatus("telegram", state)
-    assert (await status.health(store, [chats], 0.0, admitting=True)).ready is ready
-    store.close()

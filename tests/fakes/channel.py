@@ -1,0 +1,70 @@
+"""A chat platform in memory, whose calls a test lets fail or wait."""
+
+from collections import deque
+
+import anyio
+
+from orchestrator.channel_api import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
+
+
+class FakeChannel:
+    """The `Adapter` of a platform that keeps what is sent to it."""
+
+    name, bot_id, edits, from_journal = "telegram", "1", True, False
+
+    def __init__(self) -> None:
+        self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)
+        self.sent: list[OutboundPart] = []
+        self.texts: dict[str, str] = {}  # by message id, as a chat shows them
+        self.pictures: dict[str, bytes] = {}
+        self.outcomes: deque[SendOutcome | None] = deque()  # of the next calls; None succeeds
+        self.calls: list[str] = []
+        self.held: dict[str, anyio.Event] = {}  # chats whose messages wait
+
+    async def run(self, intake: Intake) -> None:
+        """Receive nothing."""
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """Return one part."""
+        return (text,)
+
+    async def send(self, part: OutboundPart) -> str:
+        """Show a new message."""
+        if part.chat_id in self.held:
+            await self.held[part.chat_id].wait()
+        self._call("send")
+        self.sent.append(part)
+        message_id = str(len(self.sent))
+        self.texts[message_id] = part.text
+        return message_id
+
+    async def edit(self, part: OutboundPart, message_id: str) -> None:
+        """Replace the text of a message."""
+        self._call("edit")
+        self.texts[message_id] = part.text
+
+    def view(self, chat_id: str, text: str) -> None:
+        """Show nothing."""
+
+    async def download(self, handle: str, limit: int) -> bytes:
+        """Return a picture."""
+        del limit
+        self._call("download")
+        return self.pictures[handle]
+
+    def delivered_when_stored(self, chat_id: str) -> bool:
+        """Return false: a reply must be sent."""
+        del chat_id
+        return False
+
+    def replied(self, chat_id: str) -> None:
+        """Do nothing: replies are sent."""
+
+    async def typing(self, chat_id: str, thread_id: str | None) -> None:
+        """Show nothing."""
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        outcome = self.outcomes.popleft() if self.outcomes else None
+        if outcome is not None:
+            raise SendError(f"{name} failed", outcome, 0.001 if name == "download" else None)

@@ -1,0 +1,40 @@
+"""What keeps the daemon from being ready."""
+
+from pathlib import Path
+
+import pytest
+from fakes.channel import FakeChannel
+
+from orchestrator.channel_api import ChannelStatus
+from orchestrator.control import status
+from orchestrator.journal.db.store import Store
+
+
+async def test_health_names_everything_that_keeps_messages_from_being_answered(
+    tmp_path: Path,
+) -> None:
+    """A stopping daemon, a deaf channel, a journal that takes no write; the last one is tried."""
+    store, chats = Store(tmp_path / "journal.db"), FakeChannel()
+    ready = await status.health(store, [chats], 1100.0, admitting=True)
+    assert (ready.ready, ready.reasons) == (True, ())
+    chats.status.detail = "token refused"
+    broken = await status.health(store, [chats], 1120.0, admitting=False)
+    store.close()
+    assert not broken.ready
+    assert broken.reasons == (
+        "the daemon is stopping",
+        "channel telegram has not heard from its platform for 120 seconds (token refused)",
+    )
+    closed = await status.health(store, [], 1100.0, admitting=True)
+    assert closed.reasons == ("the journal cannot be written: the journal is closed",)
+
+
+@pytest.mark.parametrize(("state", "ready"), [("ok", True), ("starting", False)])
+async def test_channel_that_never_polled_is_judged_by_its_state(
+    tmp_path: Path, state: str, *, ready: bool
+) -> None:
+    """The console has nothing to poll; a Telegram that is still starting is not ready."""
+    store, chats = Store(tmp_path / "journal.db"), FakeChannel()
+    chats.status = ChannelStatus("telegram", state)
+    assert (await status.health(store, [chats], 0.0, admitting=True)).ready is ready
+    store.close()

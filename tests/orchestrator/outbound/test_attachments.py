@@ -1,0 +1,54 @@
+"""Pictures are fetched before a model sees their message, or recorded as missing."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.channel import FakeChannel
+from fakes.journal import opened, receive, update
+
+from orchestrator.channel_api import Attachment, SendOutcome
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import attachments
+from orchestrator.outbound.attachments import TRIES, Pictures
+
+PNG = b"\x89PNG\r\n\x1a\n1"
+FETCHED, MISSING = "a photo", "a photo, could not be fetched"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "calls", "about"),
+    [
+        ((), 1, FETCHED),
+        ((SendOutcome.NOT_SENT,), 2, FETCHED),
+        ((SendOutcome.NOT_SENT,) * TRIES, TRIES, MISSING),
+        ((SendOutcome.PERMANENT,), 1, MISSING),
+    ],
+)
+async def test_picture_is_tried_a_few_times(
+    tmp_path: Path, outcomes: tuple[SendOutcome, ...], calls: int, about: str
+) -> None:
+    """But not again when it is gone for good."""
+    with opened(tmp_path) as db:
+        picture = Attachment("handle", "a photo")
+        (row,) = receive(db, replace(update(1, "look"), attachments=(picture,)))
+        wanted = attachments.wanted(db, "", "telegram/1/7/")
+    channel = FakeChannel()
+    channel.pictures["handle"] = PNG
+    channel.outcomes.extend(outcomes)
+    store = Store(tmp_path / "journal.db")
+    await Pictures(store, {"telegram": channel}, lambda: 1).fetch(wanted)
+    (image,) = store.read(attachments.said, row, "look").images
+    store.close()
+    assert (channel.calls, image.about) == (["download"] * calls, about)
+
+
+async def test_picture_of_a_channel_that_is_gone_is_missing(tmp_path: Path) -> None:
+    """Its adapter was there when the message arrived, and is not any more."""
+    with opened(tmp_path) as db:
+        receive(db, replace(update(1, "look"), attachments=(Attachment("handle", "a photo"),)))
+        wanted = attachments.wanted(db, "", "telegram/1/7/")
+    store = Store(tmp_path / "journal.db")
+    await Pictures(store, {}, lambda: 1).fetch(wanted)
+    assert store.read(attachments.wanted, "", "telegram/1/7/") == []
+    store.close()
