@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("orchestrator", "thinker")
 FOLDERS = ("orchestrator", "thinker", "tests", "scripts")
 MAX_CODE = 300
 MAX_LINES = 450
@@ -98,6 +99,32 @@ def test_no_function_takes_more_than_8_parameters() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     """Names are the field's terms; a drawer called utils fills by itself."""
     assert [path for path in sources() if path.stem in FORBIDDEN_NAMES] == []
+
+
+def package_files() -> list[Path]:
+    """List the modules of the two packages."""
+    return [path for path in python_files() if path.relative_to(ROOT).parts[0] in PACKAGES]
+
+
+def test_every_module_has_a_name_of_its_own() -> None:
+    """A journal's module may share that of its user, and a command that of what it shows."""
+    names: dict[str, list[str]] = {}
+    for path in package_files():
+        place = path.relative_to(ROOT).parts
+        if path.stem not in {"__init__", "__main__"} and place[1] != "cli":
+            kind = "journal" if place[1] == "journal" else ""
+            names.setdefault(f"{kind}:{path.stem}", []).append(str(path.relative_to(ROOT)))
+    assert [paths for paths in names.values() if len(paths) > 1] == []
+
+
+def test_every_public_class_has_a_name_of_its_own() -> None:
+    """A name leads to one place."""
+    names: dict[str, list[str]] = {}
+    for path in package_files():
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                names.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in names.items() if len(paths) > 1} == {}
 
 
 def test_every_test_says_what_it_shows() -> None:

@@ -12,7 +12,6 @@ import structlog
 
 from thinker import compaction, facts
 from thinker.budget import TurnLimits
-from thinker.errors import FatalModelError
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replayed
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
@@ -33,6 +32,7 @@ from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel

@@ -37,7 +37,6 @@ from anyio import to_thread
 from pydantic import TypeAdapter
 
 from thinker import history
-from thinker.errors import FatalModelError
 from thinker.loop import LoopHost
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.protocol.messages import (
@@ -57,6 +56,7 @@ from thinker.protocol.methods import (
 )
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.skills import Identity, identity
+from thinker.worker_errors import FatalModelError
 
 GROUP = "orchestrator.hooks"
 SECONDS = 10.0  # limit for one hook at one point

@@ -16,7 +16,6 @@ import structlog
 from thinker import budget, history
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import Spent, TurnLimits
-from thinker.errors import AccountError, ModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
 from thinker.protocol.messages import (
@@ -44,6 +43,7 @@ from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
 from thinker.toolcalls.plan import first_call, plan, recovered
+from thinker.worker_errors import AccountError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
 

@@ -9,7 +9,6 @@ import structlog
 from pydantic import JsonValue
 
 from thinker.agent import Agent
-from thinker.errors import ModelError
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
 from thinker.protocol.background import (
@@ -46,6 +45,7 @@ from thinker.protocol.peer import (
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.rendering import PromptRender, PromptRendered
 from thinker.protocol.turn_cache import ReceivedTurnCache
+from thinker.worker_errors import ModelError
 
 GRACE = 60.0  # seconds after a turn's deadline for the supervisor to end it
 SHOW_INTERVAL = 0.2  # seconds between updates of a streaming answer

@@ -17,13 +17,13 @@ import anyio
 import structlog
 
 from thinker.agent import Agent
-from thinker.errors import EXIT_CONFIG, WorkerConfigError
 from thinker.models.choose import choose, choose_embeddings, choose_small
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connected
 from thinker.server import WorkerServer
 from thinker.terminal import talk
+from thinker.worker_errors import EXIT_CONFIG, WorkerConfigError
 
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h

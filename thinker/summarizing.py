@@ -8,10 +8,10 @@ import anyio
 import structlog
 
 from thinker import budget
-from thinker.errors import RetryableModelError
 from thinker.models.base import Model, ModelRequest
 from thinker.protocol.background import ASK_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.worker_errors import RetryableModelError
 
 MESSAGE_LIMIT = 8000  # characters of one message in the request
 PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")

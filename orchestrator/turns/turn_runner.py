@@ -122,7 +122,7 @@ class TurnRunner:
             return True
         except JournalError as error:
             await retry_later(error)
-        except Exception as error:  # a fault of ours, which must not be tried for ever
+        except Exception as error:  # a bug must not be retried forever
             log.exception("turn_broke")
             if await self._lost(f"{type(error).__name__}: {error}"):
                 return True

@@ -11,12 +11,12 @@ from fakes.openai_api import OpenAIApi
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.selftest.fake_telegram import BotApiServer
-from thinker.errors import RetryableModelError
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import RetryableModelError
 
 pytestmark = pytest.mark.process
 

@@ -6,12 +6,12 @@ from fakes.scripted import ScriptedModel, says, spec, turn_run
 from structlog.testing import capture_logs
 
 from thinker.agent import Agent
-from thinker.errors import FatalModelError
 from thinker.models.choose import choose_embeddings
 from thinker.protocol.background import Embed
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.vectors import packed
 from thinker.toolcalls.select import CAP
+from thinker.worker_errors import FatalModelError
 
 SKY = spec("sky").model_copy(update={"description": "The meteorological forecast"})
 TOOLS = (SKY, *(spec(f"other_{number}") for number in range(CAP + 5)))

@@ -15,13 +15,13 @@ from fakes.scripted import (
 from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
-from thinker.errors import AccountError, FatalModelError, RetryableModelError
 from thinker.history import RESULT_LIMIT
 from thinker.loop import CUT_NOTE, FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
+from thinker.worker_errors import AccountError, FatalModelError, RetryableModelError
 
 FOREVER = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
 PROMPT = PromptRecord(layers=())

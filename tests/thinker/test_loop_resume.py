@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.budget import TurnLimits
-from thinker.errors import RetryableModelError
 from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
 from thinker.models.base import ModelResponse
 from thinker.protocol.messages import (
@@ -30,6 +29,7 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
+from thinker.worker_errors import RetryableModelError
 
 PROMPT = PromptRecord(layers=())
 TOOLS = (spec("add", x="number"), spec("look", SideEffect.PURE))

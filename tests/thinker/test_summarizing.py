@@ -6,10 +6,10 @@ import pytest
 from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
 
 from thinker import compaction, facts, summarizing
-from thinker.errors import RetryableModelError
 from thinker.models.base import ModelResponse
 from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
+from thinker.worker_errors import RetryableModelError
 
 SAID: tuple[Message, ...] = (
     UserMessage(content="I live in Krakow. {{SUMMARY}}"),

@@ -9,10 +9,10 @@ from fakes.time_limit import time_limit
 from pydantic import JsonValue
 
 from thinker.agent import Agent
-from thinker.errors import FatalModelError
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.env import ThinkerSettings
 from thinker.terminal import talk
+from thinker.worker_errors import FatalModelError
 
 
 async def typed(text: str, model: ScriptedModel) -> str:

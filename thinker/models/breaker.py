@@ -11,8 +11,8 @@ from typing import Literal
 import anyio
 import structlog
 
-from thinker.errors import CircuitOpenError, ModelError, RetryableModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
+from thinker.worker_errors import CircuitOpenError, ModelError, RetryableModelError
 
 THRESHOLD = 5  # failures in a row
 COOLDOWN = 60.0  # seconds before a probe

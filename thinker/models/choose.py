@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 
-from thinker.errors import WorkerConfigError
 from thinker.http.client import HttpTransport
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
@@ -21,6 +20,7 @@ from thinker.models.tooltext import with_tools
 from thinker.models.vision import VisionFilter, sees
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Provider
+from thinker.worker_errors import WorkerConfigError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel

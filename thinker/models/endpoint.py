@@ -12,7 +12,6 @@ from typing import Protocol
 import anyio
 import orjson
 
-from thinker.errors import RetryableModelError
 from thinker.http.client import HttpError, HttpTransport, JsonPoster, StreamedResponse, open_poster
 from thinker.models.base import ModelRequest, ModelResponse, OnText
 from thinker.models.failures import (
@@ -26,6 +25,7 @@ from thinker.models.failures import (
 from thinker.models.streaming import EventReader
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.providers import Provider
+from thinker.worker_errors import RetryableModelError
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes; the limit of a frame on the wire to the supervisor
 LINGER = 0.25  # seconds to wait for the end of a stream after its end mark

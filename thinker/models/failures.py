@@ -14,14 +14,14 @@ from math import isfinite
 
 import orjson
 
-from thinker.errors import (
+from thinker.protocol.providers import Provider
+from thinker.worker_errors import (
     AccountError,
     ContextOverflowError,
     FatalModelError,
     ModelError,
     RetryableModelError,
 )
-from thinker.protocol.providers import Provider
 
 EXCERPT = 200  # characters of a provider's text in a message
 RETRYABLE = frozenset({408, 409, 425, 429})

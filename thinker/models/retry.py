@@ -7,10 +7,15 @@ from itertools import zip_longest
 import anyio
 import structlog
 
-from thinker.errors import AccountError, ContextOverflowError, ModelError, RetryableModelError
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
 from thinker.models.textonly import text_only
+from thinker.worker_errors import (
+    AccountError,
+    ContextOverflowError,
+    ModelError,
+    RetryableModelError,
+)
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
 LONGEST_DELAY = 60.0  # seconds; give up if a provider requests more

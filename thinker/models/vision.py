@@ -6,10 +6,10 @@ from typing import Literal
 
 import structlog
 
-from thinker.errors import ContextOverflowError, FatalModelError
 from thinker.history import described
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
+from thinker.worker_errors import ContextOverflowError, FatalModelError
 
 log = structlog.get_logger()
 

@@ -7,13 +7,6 @@ from fakes.anthropic_api import CACHE_READ, CACHE_WRITTEN, INPUT_TOKENS, OUTPUT_
 from fakes.model_api import Fault, Reply
 from fakes.time_limit import time_limit
 
-from thinker.errors import (
-    AccountError,
-    ContextOverflowError,
-    FatalModelError,
-    ModelError,
-    RetryableModelError,
-)
 from thinker.models.anthropic import EARLIER, AnthropicMessages, request_body
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts
@@ -29,6 +22,13 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import (
+    AccountError,
+    ContextOverflowError,
+    FatalModelError,
+    ModelError,
+    RetryableModelError,
+)
 
 CACHE = {"cache_control": {"type": "ephemeral"}}
 TOOL = ToolSpec(name="get_time", description="Tells the time", parameters={"type": "object"})

@@ -6,11 +6,11 @@ from fakes.scripted import ScriptedModel, says
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.errors import CircuitOpenError, FatalModelError, ModelError, RetryableModelError
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.breaker import COOLDOWN, THRESHOLD, Breaker, CircuitBreakerModel
 from thinker.models.retry import Fallback, Retrying
 from thinker.protocol.messages import UserMessage
+from thinker.worker_errors import CircuitOpenError, FatalModelError, ModelError, RetryableModelError
 
 REQUEST = ModelRequest(system="", messages=(UserMessage(content="q"),))
 DOWN = RetryableModelError("groq answered 503")

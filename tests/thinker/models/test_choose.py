@@ -7,12 +7,12 @@ import httpx
 import pytest
 from fakes.scripted import spec
 
-from thinker.errors import WorkerConfigError
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose
 from thinker.models.retry import Fallback
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import UserMessage
+from thinker.worker_errors import WorkerConfigError
 
 REQUEST = ModelRequest(system="", messages=(UserMessage(content="q"),))
 OPENAI_ANSWER = {"choices": [{"message": {"content": "openai"}, "finish_reason": "stop"}]}

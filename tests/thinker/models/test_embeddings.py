@@ -7,13 +7,13 @@ import pytest
 from fakes.embeddings_api import EmbeddingsApi, vector
 from fakes.model_api import PROMPT_TOKENS, Reply
 
-from thinker.errors import ModelError, WorkerConfigError
 from thinker.models.choose import choose_embeddings
 from thinker.models.embeddings import EmbeddingModel
 from thinker.protocol.background import LONGEST
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Usage
 from thinker.protocol.vectors import packed
+from thinker.worker_errors import ModelError, WorkerConfigError
 
 KEY = "sk-secret"
 

@@ -8,13 +8,13 @@ import httpx
 import pytest
 from fakes.time_limit import time_limit
 
-from thinker.errors import FatalModelError, RetryableModelError
 from thinker.models import endpoint
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import FatalModelError, RetryableModelError
 
 STREAM = {"content-type": "text/event-stream"}
 FINISHED = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'

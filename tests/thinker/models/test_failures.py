@@ -2,13 +2,6 @@
 
 import pytest
 
-from thinker.errors import (
-    AccountError,
-    ContextOverflowError,
-    FatalModelError,
-    ModelError,
-    RetryableModelError,
-)
 from thinker.models.failures import (
     Account,
     Complaint,
@@ -20,6 +13,13 @@ from thinker.models.failures import (
     stated_error,
 )
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import (
+    AccountError,
+    ContextOverflowError,
+    FatalModelError,
+    ModelError,
+    RetryableModelError,
+)
 
 OPENAI = Account(PROVIDERS["openai"], "m", "sk-secret")
 NOW = 1_700_000_000.0

@@ -8,7 +8,6 @@ from fakes.model_api import PROMPT_TOKENS, Fault, Reply
 from fakes.openai_api import CACHED_TOKENS, COMPLETION_TOKENS, OpenAIApi
 from fakes.time_limit import time_limit
 
-from thinker.errors import RetryableModelError
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.failures import Account
@@ -24,6 +23,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import RetryableModelError
 
 GROQ = Account(PROVIDERS["groq"], "m", "gsk-key")
 TOOL = ToolSpec(name="get_time", description="Tells the time", parameters={"type": "object"})

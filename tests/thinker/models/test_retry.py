@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import pytest
 import structlog
 
-from thinker.errors import (
+from thinker.models.base import ModelRequest, ModelResponse
+from thinker.models.retry import LONGEST_DELAY, Fallback, Retrying, delay
+from thinker.protocol.messages import AssistantMessage, UserMessage
+from thinker.worker_errors import (
     AccountError,
     ContextOverflowError,
     FatalModelError,
     ModelError,
     RetryableModelError,
 )
-from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.retry import LONGEST_DELAY, Fallback, Retrying, delay
-from thinker.protocol.messages import AssistantMessage, UserMessage
 
 REQUEST = ModelRequest(system="private prompt", messages=(UserMessage(content="secret"),))
 PASSING = RetryableModelError("groq answered 503: secret words")

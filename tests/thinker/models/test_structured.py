@@ -7,7 +7,6 @@ from fakes.openai_api import OpenAIApi
 from fakes.scripted import ScriptedModel, says, spec
 from structlog.testing import capture_logs
 
-from thinker.errors import RetryableModelError
 from thinker.models.anthropic import request_body as anthropic_body
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose
@@ -19,6 +18,7 @@ from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import NO_TOOLS, JsonObject, UserMessage
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import RetryableModelError
 
 SCHEMA: JsonObject = {
     "type": "object",

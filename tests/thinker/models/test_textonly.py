@@ -3,7 +3,6 @@
 import pytest
 from fakes.scripted import ScriptedModel, call, says, spec
 
-from thinker.errors import FatalModelError, ModelError, RetryableModelError
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account, Complaint, failure
 from thinker.models.retry import Fallback
@@ -15,6 +14,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.providers import PROVIDERS
+from thinker.worker_errors import FatalModelError, ModelError, RetryableModelError
 
 TOOL = spec("search", q="string")
 REQUEST = ModelRequest(

@@ -4,7 +4,6 @@ import pytest
 from fakes.scripted import ScriptedModel, call, calls, says, spec
 from structlog.testing import capture_logs
 
-from thinker.errors import FatalModelError
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.failures import ToolsRefusedError
 from thinker.models.tooltext import TextTools, tool_block, with_tools
@@ -21,6 +20,7 @@ from thinker.protocol.messages import (
 from thinker.toolcalls.text.history_text import UNREADABLE
 from thinker.toolcalls.text.inject import call_text
 from thinker.toolcalls.text.parser import CLOSE, OPEN
+from thinker.worker_errors import FatalModelError
 
 ADD = spec("add", a="integer")
 ASKED = (UserMessage(content="add"),)

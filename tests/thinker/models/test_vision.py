@@ -3,10 +3,10 @@
 import pytest
 from fakes.scripted import ScriptedModel, says
 
-from thinker.errors import ContextOverflowError, FatalModelError
 from thinker.models.base import ModelRequest
 from thinker.models.vision import VisionFilter, sees
 from thinker.protocol.messages import Image, Message, UserMessage
+from thinker.worker_errors import ContextOverflowError, FatalModelError
 
 LOOK = UserMessage(content="look", images=(Image(media_type="image/png", data="QUJD"),))
 DESCRIBED = UserMessage(content="look\n[image: image/png]")
