@@ -19,7 +19,7 @@ from thinker.models.tooltext import tool_block
 from thinker.preparation import Preparation
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import digest
-from thinker.prompt.render.output_schema import requested
+from thinker.prompt.render.output_schema import request_contract
 from thinker.protocol.background import (
     Compact,
     Compacted,
@@ -99,7 +99,7 @@ class Agent:
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
             parallel=sampling.parallel,
             reasoning=sampling.reasoning,
-            contract=requested(turn.asked) or prepared.applied.contract,
+            contract=request_contract(turn.asked) or prepared.applied.contract,
         )
         if hooks is None:
             return await Loop(request, self._model, host).run(turn.steps)

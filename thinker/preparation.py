@@ -103,11 +103,11 @@ class Preparation:
                 "temperature": warmth if scores else None,
             }
         )
-        record = cached.fingerprinted(record, self._tools_digest.of(selection.tools))
+        record = cached.with_fingerprints(record, self._tools_digest.of(selection.tools))
         past = () if turn.recipe == "proactive" else turn.history
         # An API client's history lacks the context that earlier turns were sent with.
         if self._settings.prompt_layout == "cached" and turn.recipe != "request":
-            record = cached.arranged(record, past, turn.context)
+            record = cached.arrange_cached(record, past, turn.context)
         shown = self._shown(turn, past, record, applied.recent_images)
         return Prepared(record, base.source, shown, selection.tools, applied, settings)
 
@@ -149,7 +149,7 @@ class Preparation:
         """Return the conversation to send; an API request's history stays whole."""
         recent = recent_images or self._settings.recent_image_threshold
         if record.layout == "cached":
-            messages = (*past, *cached.in_context(turn.messages, record.context))
+            messages = (*past, *cached.with_context(turn.messages, record.context))
             return history.prepare_steady(messages, recent_images=recent)
         messages = (*cached.without_context(past), *turn.messages)
         if turn.recipe != "request":
@@ -161,10 +161,10 @@ class Preparation:
         """Return the turn after its prompt definition; unchanged without a valid one."""
         if turn.prompt is not None:
             # Most agents have no definition; importing it here keeps their processes small.
-            from thinker.prompt.render.turn_prompt import applied  # noqa: PLC0415 - see above
+            from thinker.prompt.render.turn_prompt import apply_definition  # noqa: PLC0415 - see above
 
             try:
-                return applied(turn)
+                return apply_definition(turn)
             except DefinitionError as error:
                 self._warn(str(error))
         return TurnPrompt(turn, self._bases.current())

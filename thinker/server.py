@@ -177,6 +177,6 @@ class WorkerServer:
 
 async def _render(params: JsonValue) -> PromptRendered:
     """Render a prompt definition alone, for its author."""
-    from thinker.prompt.render.turn_prompt import shown  # noqa: PLC0415 - as in `Preparation._applied`
+    from thinker.prompt.render.turn_prompt import render_alone  # noqa: PLC0415 - as in `Preparation._applied`
 
-    return shown(PromptRender.model_validate(params))
+    return render_alone(PromptRender.model_validate(params))

@@ -16,7 +16,7 @@ from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.definition_files import DefinitionFile
 from thinker.formats.prompts.problem import DefinitionProblem as Finding
 from thinker.formats.prompts.registry import Registry
-from thinker.formats.prompts.substitution import named
+from thinker.formats.prompts.substitution import variable_names
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
 
 # Findings that leave the rest of a definition usable.
@@ -36,7 +36,7 @@ def without_effect(definition: PromptDefinition, names: Registry) -> Iterator[Fi
             text = '"side_b" has the effect of "side_a": agents have only one side here'
             yield Finding((*place, "resumable"), "no_effect", text)
         elif isinstance(use, ToolUse) and use.name in TOOLS:
-            unused = ", ".join(sorted(use.env.keys() - named(use.options)))
+            unused = ", ".join(sorted(use.env.keys() - variable_names(use.options)))
             if unused:
                 text = f'the tool reads no {unused}; write ${{NAME}} in "options" or remove it'
                 yield Finding((*place, "env"), "no_effect", text)

@@ -13,7 +13,7 @@ from orchestrator.tools.mcp.mcp_tools import owner
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.registry import AgentKind, Registry
-from thinker.formats.prompts.substitution import filled
+from thinker.formats.prompts.substitution import fill_variables
 from thinker.formats.prompts.tooluse import (
     SUBAGENT_CREATE,
     SUBAGENT_MESSAGE,
@@ -70,7 +70,7 @@ class EntrySettings:
             DefinitionError: one of them is not set.
         """
         fixed = {
-            name: filled(value, self.values)
+            name: fill_variables(value, self.values)
             for name, value in self.options.items()
             if arguments.get(name) == value
         }

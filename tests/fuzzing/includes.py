@@ -20,7 +20,7 @@ from thinker.formats.prompts.sources import (
     SlotSource,
     Source,
     TextPart,
-    included,
+    included_names,
 )
 from thinker.prompt.render.bind import bind
 from thinker.prompt.render.layouts import markdown
@@ -82,7 +82,7 @@ def _check_unknown(sources: Mapping[str, Source], name: str) -> None:
 def _check_circle(sources: Mapping[str, Source], path: tuple[str, ...]) -> None:
     assert path[0] == path[-1]
     for here, there in pairwise(path):
-        assert there in included(sources[here])
+        assert there in included_names(sources[here])
 
 
 def by_recursion(sources: Mapping[str, Source], name: str) -> str:

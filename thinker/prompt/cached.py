@@ -27,7 +27,7 @@ class ToolsDigest:
         return self._digest
 
 
-def fingerprinted(record: PromptRecord, tools_digest: str) -> PromptRecord:
+def with_fingerprints(record: PromptRecord, tools_digest: str) -> PromptRecord:
     """Add the fingerprints of the stable layers with the tools, and of the volatile layers."""
     stable = [layer.text for layer in record.layers if not layer.volatile]
     volatile = [layer.text for layer in record.layers if layer.volatile]
@@ -40,7 +40,7 @@ def fingerprinted(record: PromptRecord, tools_digest: str) -> PromptRecord:
     )
 
 
-def arranged(
+def arrange_cached(
     record: PromptRecord, past: Sequence[Message], sent: tuple[LayerRecord, ...] | None
 ) -> PromptRecord:
     """Return the record in the cached layout, to be sent after a history.
@@ -58,7 +58,7 @@ def arranged(
     return record.model_copy(update={"layers": layers, "layout": "cached"})
 
 
-def in_context(
+def with_context(
     messages: Sequence[UserMessage], context: tuple[LayerRecord, ...]
 ) -> tuple[UserMessage, ...]:
     """Attach the context to the newest message of a turn."""

@@ -18,7 +18,7 @@ from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
 from thinker.formats.prompts.bundle import bundle
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.sources import included
+from thinker.formats.prompts.sources import included_names
 from thinker.protocol.rendering import PromptRender, PromptRendered
 
 
@@ -124,7 +124,7 @@ def _report(definition: PromptDefinition, file: AgentsFile) -> DefinitionReport:
         name=definition.name,
         form=form or type(source).__name__.removesuffix("Source").lower(),
         model=definition.model,
-        includes=tuple(dict.fromkeys(included(source))),
+        includes=tuple(dict.fromkeys(included_names(source))),
         tools=None if tools is None else tuple(entry.name for entry in tools),
         agents=tuple(a.agent_id for a in file.agents if a.prompt == definition.name),
     )

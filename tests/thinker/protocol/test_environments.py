@@ -4,15 +4,15 @@ import pytest
 from pydantic import JsonValue
 
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.formats.prompts.substitution import filled, named
+from thinker.formats.prompts.substitution import fill_variables, variable_names
 
 OPTIONS: JsonValue = {"key": "Bearer ${KEY}", "${KEY}": [1, None, {"in": "${A}${A} ${not one} $A"}]}
 
 
 def test_places_are_found_and_filled_at_every_depth() -> None:
     """Only in values; lookalikes stay, and filled values are not searched again."""
-    assert list(named(OPTIONS)) == ["KEY", "A", "A"]
-    assert filled(OPTIONS, {"KEY": "${A}", "A": "b"}) == {
+    assert list(variable_names(OPTIONS)) == ["KEY", "A", "A"]
+    assert fill_variables(OPTIONS, {"KEY": "${A}", "A": "b"}) == {
         "key": "Bearer ${A}",
         "${KEY}": [1, None, {"in": "bb ${not one} $A"}],
     }
@@ -21,4 +21,4 @@ def test_places_are_found_and_filled_at_every_depth() -> None:
 def test_variable_that_is_not_set_is_named() -> None:
     """An empty one counts as set."""
     with pytest.raises(DefinitionError, match="the variable A is not set"):
-        filled(OPTIONS, {"KEY": ""})
+        fill_variables(OPTIONS, {"KEY": ""})

@@ -1,6 +1,6 @@
 """What two prompts have in common, and how they differ."""
 
-from thinker.prompt.cached import ToolsDigest, fingerprinted
+from thinker.prompt.cached import ToolsDigest, with_fingerprints
 from thinker.protocol.messages import LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -13,7 +13,7 @@ def prompt(base: str, date: str, *tools: ToolSpec) -> PromptRecord:
         LayerRecord(name="base", text=base),
         LayerRecord(name="date_time", text=date, volatile=True),
     )
-    return fingerprinted(PromptRecord(layers=layers), ToolsDigest().of(tools))
+    return with_fingerprints(PromptRecord(layers=layers), ToolsDigest().of(tools))
 
 
 def test_what_changes_between_turns_leaves_the_stable_fingerprint() -> None:

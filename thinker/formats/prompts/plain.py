@@ -40,11 +40,11 @@ def plain(value: object, *, keep_types: bool = False) -> object:
     if isinstance(value, Mapping):
         return {str(key): plain(item, keep_types=keep_types) for key, item in value.items()}
     if isinstance(value, list | set | tuple):
-        return mapped(value, lambda item: plain(item, keep_types=keep_types))
+        return map_items(value, lambda item: plain(item, keep_types=keep_types))
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def mapped(items: Items, change: Callable[[object], object]) -> Items:
+def map_items(items: Items, change: Callable[[object], object]) -> Items:
     """Apply ``change`` to the items of a list, set or tuple, keeping the kind of container."""
     changed = (change(item) for item in items)
     if isinstance(items, list):

@@ -13,8 +13,8 @@ from thinker.formats.prompts.problem import (
     DefinitionProblem,
     UnknownPromptError,
 )
-from thinker.formats.prompts.sources import EnvPart, IncludePart, Source, included, parts_of
-from thinker.formats.prompts.substitution import named
+from thinker.formats.prompts.sources import EnvPart, IncludePart, Source, included_names, parts_of
+from thinker.formats.prompts.substitution import variable_names
 from thinker.formats.prompts.tooluse import (
     HandoffUse,
     SubagentUse,
@@ -172,7 +172,7 @@ def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
     if root not in prompts:
         raise UnknownPromptError(root)
     done: dict[str, None] = {}
-    path: dict[str, Iterator[str]] = {root: included(prompts[root])}
+    path: dict[str, Iterator[str]] = {root: included_names(prompts[root])}
     while path:
         current = next(reversed(path))
         name = next(path[current], None)
@@ -185,7 +185,7 @@ def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
         elif name not in prompts:
             raise UnknownPromptError(name, current)
         elif name not in done:
-            path[name] = included(prompts[name])
+            path[name] = included_names(prompts[name])
     return tuple(done)
 
 
@@ -196,7 +196,7 @@ def _include_places(source: Source) -> Iterator[tuple[tuple[str | int, ...], str
             if isinstance(part, IncludePart):
                 yield ("prompt", number, "prompt"), part.prompt
     else:
-        for name in included(source):
+        for name in included_names(source):
             yield ("prompt",), name
 
 
@@ -219,7 +219,7 @@ def _undeclared(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
     """Report variables in options that no declaration or environment can set."""
     known = {*definition.env, *(variable.name for variable in definition.variables)}
     for number, entry in enumerate(definition.tools or ()):
-        for name in named(entry.options):
+        for name in variable_names(entry.options):
             if name not in known | (entry.env or {}).keys():
                 message = f'{name!r} is not declared; add it to "variables" or "env"'
                 yield DefinitionProblem(("tools", number, "options"), "known_variable", message)

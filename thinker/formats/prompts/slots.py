@@ -96,7 +96,7 @@ class SlotTool(BaseModel):
     returns: object = None
 
 
-def listed(value: object) -> list[object]:
+def as_list(value: object) -> list[object]:
     """Return a list as it is, None as an empty list, and any other value as the only item."""
     if value is None:
         return []
@@ -108,7 +108,7 @@ def _history(value: object) -> list[ChatMessage]:
         item
         if isinstance(item, ChatMessage)
         else ChatMessage.model_validate(item if isinstance(item, dict) else {"content": str(item)})
-        for item in listed(value)
+        for item in as_list(value)
     ]
 
 
@@ -119,7 +119,7 @@ def _attachment(value: object) -> list[MessageContent]:
         else CONTENT.validate_python(
             item if isinstance(item, dict) else {"type": "text", "text": str(item)}
         )
-        for item in listed(value)
+        for item in as_list(value)
     ]
 
 
@@ -173,7 +173,7 @@ class SlotPrompt(BaseModel):
     @model_validator(mode="after")
     def _output_format(self) -> "SlotPrompt":
         if self.output_format is None:
-            self.output, self.output_format = formatted(self.output)
+            self.output, self.output_format = normalize_output(self.output)
         self.output_format = str(self.output_format)
         return self
 
@@ -183,7 +183,7 @@ class SlotPrompt(BaseModel):
         return self.model_extra or {}
 
 
-def formatted(output: object) -> tuple[object, str]:
+def normalize_output(output: object) -> tuple[object, str]:
     """Return the output in the form that prompts show, and its format."""
     if isinstance(output, Mapping | Sequence) and not isinstance(output, str):
         return output, "json"
@@ -194,7 +194,7 @@ def formatted(output: object) -> tuple[object, str]:
     return output, "markdown"
 
 
-def policy(slot: str) -> Merge:
+def merge_policy(slot: str) -> Merge:
     """Return the merge policy of a slot; extra slots are merged."""
     field = SlotPrompt.model_fields.get(slot)
     declared = field.metadata if field else []

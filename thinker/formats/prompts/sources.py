@@ -198,7 +198,7 @@ Source: TypeAlias = Annotated[
 ]
 
 
-def included(source: Source) -> Iterator[str]:
+def included_names(source: Source) -> Iterator[str]:
     """Yield the names of the definitions that a source includes directly, in order."""
     for part in parts_of(source):
         if isinstance(part, IncludePart):

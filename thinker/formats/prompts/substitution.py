@@ -10,28 +10,28 @@ from thinker.formats.prompts.problem import DefinitionError
 PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def named(value: JsonValue) -> Iterator[str]:
+def variable_names(value: JsonValue) -> Iterator[str]:
     """Yield the name of every variable in the texts of a JSON value."""
     if isinstance(value, str):
         yield from PLACE.findall(value)
     elif isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from named(item)
+            yield from variable_names(item)
 
 
-def filled(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
+def fill_variables(value: JsonValue, values: Mapping[str, str]) -> JsonValue:
     """Replace the variables in a JSON value by their values.
 
     Raises:
         DefinitionError: A variable is not set.
     """
     if isinstance(value, str):
-        unset = next((name for name in named(value) if name not in values), None)
+        unset = next((name for name in variable_names(value) if name not in values), None)
         if unset is not None:
             raise DefinitionError(f"the variable {unset} is not set; the operator has to set it")
         return PLACE.sub(lambda place: values[place[1]], value)
     if isinstance(value, list):
-        return [filled(item, values) for item in value]
+        return [fill_variables(item, values) for item in value]
     if isinstance(value, dict):
-        return {key: filled(item, values) for key, item in value.items()}
+        return {key: fill_variables(item, values) for key, item in value.items()}
     return value

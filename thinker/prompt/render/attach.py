@@ -32,7 +32,7 @@ def attach(
     )
 
 
-def offered(definition: PromptDefinition, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+def offered_tools(definition: PromptDefinition, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """Return the tools that a definition offers, in its order and without their fixed options."""
     if definition.tool_choice == "none":
         return ()

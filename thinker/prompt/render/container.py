@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import dedent
 from typing import Any, TypeAlias
 
-from thinker.formats.prompts.plain import mapped
-from thinker.formats.prompts.slots import Compat, Merge, SlotPrompt, listed, policy
+from thinker.formats.prompts.plain import map_items
+from thinker.formats.prompts.slots import Compat, Merge, SlotPrompt, as_list, merge_policy
 
 Values: TypeAlias = dict[str, object]
 
@@ -72,12 +72,12 @@ class Slots:
         holder, last = self._holder(key)
         current = holder.get(last)
         if isinstance(current, set):
-            holder[last] = current | {copied(value)}
+            holder[last] = current | {_copy(value)}
         elif current is None:
-            holder[last] = [copied(value)]
+            holder[last] = [_copy(value)]
         else:
             items = current if isinstance(current, list) else [current]
-            holder[last] = [*items, copied(value)]
+            holder[last] = [*items, _copy(value)]
         return self
 
     def delete(self, key: str) -> "Slots":
@@ -93,7 +93,7 @@ class Slots:
     def values(self, *, inherited: bool = True) -> Values:
         """Return a copy of the slots, with or without those of the parents."""
         if self._parent is None or not inherited:
-            return {key: copied(value) for key, value in self._values.items()}
+            return {key: _copy(value) for key, value in self._values.items()}
         return inherit(self._values, self._parent.values(), self._compat)
 
     def prompt(self) -> SlotPrompt:
@@ -107,8 +107,8 @@ class Slots:
     def _put(self, key: str, value: object, mappings: Mapping[str, object] | None) -> "Slots":
         key, value = self._filled(key, value, mappings)
         holder, last = self._holder(key)
-        keep = self._compat or policy(key.split(".")[0]) is not Merge.REPLACE
-        holder[last] = merge(holder[last], value) if last in holder and keep else copied(value)
+        keep = self._compat or merge_policy(key.split(".")[0]) is not Merge.REPLACE
+        holder[last] = merge(holder[last], value) if last in holder and keep else _copy(value)
         return self
 
     def _filled(
@@ -157,7 +157,7 @@ def substitute(value: object, mappings: Mapping[str, object]) -> object:
             substitute(key, mappings): substitute(item, mappings) for key, item in value.items()
         }
     if isinstance(value, list | tuple | set):
-        return mapped(value, lambda item: substitute(item, mappings))
+        return map_items(value, lambda item: substitute(item, mappings))
     return value
 
 
@@ -168,12 +168,12 @@ def _substitute_text(text: str, mappings: Mapping[str, object]) -> object:
     return PLACEHOLDER.sub(lambda match: str(mappings.get(match[1].strip(), match[0])), text)
 
 
-def copied(value: object) -> object:
+def _copy(value: object) -> object:
     """Copy containers at every depth; other objects are shared."""
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
+        return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | set | tuple):
-        return mapped(value, copied)
+        return map_items(value, _copy)
     return value
 
 
@@ -183,16 +183,16 @@ def merge(older: object, newer: object) -> object:
     Any other pair becomes the newer value.
     """
     if isinstance(older, dict) and isinstance(newer, Mapping):
-        merged = {key: copied(item) for key, item in older.items()}
+        merged = {key: _copy(item) for key, item in older.items()}
         for key, item in newer.items():
-            merged[key] = merge(older[key], item) if key in older else copied(item)
+            merged[key] = merge(older[key], item) if key in older else _copy(item)
         return merged
     if isinstance(older, list):
         items = newer if isinstance(newer, Sequence) and not isinstance(newer, str) else [newer]
         return _with_missing(older, items)
     if isinstance(older, set):
         return older.union(newer if isinstance(newer, set | list | tuple) else [newer])
-    return copied(newer)
+    return _copy(newer)
 
 
 def inherit(child: Values, parent: Values, compat: Compat | None = None) -> Values:
@@ -202,14 +202,14 @@ def inherit(child: Values, parent: Values, compat: Compat | None = None) -> Valu
     parent's missing items at its end; in a ``prepend_parent`` slot all of the parent's items come
     first.
     """
-    values = {key: copied(value) for key, value in parent.items()}
+    values = {key: _copy(value) for key, value in parent.items()}
     for key, value in child.items():
         if key not in parent:
-            values[key] = copied(value)
-        elif compat is None and policy(key) is Merge.PREPEND_PARENT:
-            values[key] = [*listed(copied(parent[key])), *listed(copied(value))]
-        elif compat is None and policy(key) is Merge.REPLACE:
-            values[key] = copied(value)
+            values[key] = _copy(value)
+        elif compat is None and merge_policy(key) is Merge.PREPEND_PARENT:
+            values[key] = [*as_list(_copy(parent[key])), *as_list(_copy(value))]
+        elif compat is None and merge_policy(key) is Merge.REPLACE:
+            values[key] = _copy(value)
         else:
             values[key] = _inherited(value, parent[key])
     return values
@@ -217,21 +217,21 @@ def inherit(child: Values, parent: Values, compat: Compat | None = None) -> Valu
 
 def _inherited(child: object, parent: object) -> object:
     if isinstance(child, dict) and isinstance(parent, dict):
-        merged = {key: copied(value) for key, value in parent.items()}
+        merged = {key: _copy(value) for key, value in parent.items()}
         for key, value in child.items():
-            merged[key] = _inherited(value, parent[key]) if key in parent else copied(value)
+            merged[key] = _inherited(value, parent[key]) if key in parent else _copy(value)
         return merged
     items = parent if isinstance(parent, list | set | tuple) else [parent]
     if isinstance(child, list):
         return _with_missing(child, items)
     if isinstance(child, set):
         return child.union(items)
-    return copied(child)
+    return _copy(child)
 
 
 def _with_missing(items: list[object], more: Iterable[object]) -> list[object]:
-    result = [copied(item) for item in items]
+    result = [_copy(item) for item in items]
     for item in more:
         if item not in result:
-            result.append(copied(item))
+            result.append(_copy(item))
     return result

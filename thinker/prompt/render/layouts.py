@@ -27,7 +27,7 @@ Layout: TypeAlias = Callable[[Sequence[Section]], str]
 def markdown(sections: Sequence[Section]) -> str:
     """Write sections under their headings, separated by blank lines; agents get this layout."""
     return "".join(
-        _separator(number, section) + _heading(section) + written(section.body)
+        _separator(number, section) + _heading(section) + body_text(section.body)
         for number, section in enumerate(sections)
     )
 
@@ -35,12 +35,12 @@ def markdown(sections: Sequence[Section]) -> str:
 def plain(sections: Sequence[Section]) -> str:
     """Write sections without headings, separated by blank lines."""
     return "".join(
-        _separator(number, section) + written(section.body)
+        _separator(number, section) + body_text(section.body)
         for number, section in enumerate(sections)
     )
 
 
-def written(body: Body) -> str:
+def body_text(body: Body) -> str:
     """Return a body as text; JSON has sorted keys, so that equal values give equal text."""
     match body:
         case Text(text):

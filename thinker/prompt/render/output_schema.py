@@ -34,6 +34,6 @@ class SchemaContract:
         return AnswerAccepted(answer.value, answer.repaired)
 
 
-def requested(options: RequestOptions) -> SchemaContract | None:
+def request_contract(options: RequestOptions) -> SchemaContract | None:
     """Return the contract of an API request, which replaces the definition's; None without one."""
     return None if options.output_schema is None else SchemaContract(options.output_schema)

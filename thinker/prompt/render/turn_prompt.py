@@ -5,8 +5,8 @@ from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.prompt.base_prompt import BasePrompt, TurnPrompt
-from thinker.prompt.render.attach import offered
-from thinker.prompt.render.layouts import written
+from thinker.prompt.render.attach import offered_tools
+from thinker.prompt.render.layouts import body_text
 from thinker.prompt.render.output_contract import answer_contract
 from thinker.prompt.render.pipeline import render
 from thinker.protocol.messages import AUTO, Message, Reasoning, ToolChoice
@@ -14,7 +14,7 @@ from thinker.protocol.methods import TurnRun
 from thinker.protocol.rendering import PromptRender, PromptRendered, SectionRecord
 
 
-def applied(turn: TurnRun) -> TurnPrompt:
+def apply_definition(turn: TurnRun) -> TurnPrompt:
     """Return the turn with the base prompt, tools and history of its definition.
 
     Raises:
@@ -26,7 +26,7 @@ def applied(turn: TurnRun) -> TurnPrompt:
     rendered = render(bundle, turn.environments, tools)
     changed = turn.model_copy(
         update={
-            "tools": (*offered(definition, tools), *(t for t in turn.tools if t.handed_back)),
+            "tools": (*offered_tools(definition, tools), *(t for t in turn.tools if t.handed_back)),
             "history": _past(turn, definition),
             "summary": turn.summary if definition.include_chat else None,
             "tool_choice": _choice(turn, definition),
@@ -44,7 +44,7 @@ def applied(turn: TurnRun) -> TurnPrompt:
     )
 
 
-def shown(request: PromptRender) -> PromptRendered:
+def render_alone(request: PromptRender) -> PromptRendered:
     """Render a definition without a turn, in the requested layout."""
     try:
         bundle = PromptBundle.model_validate(request.prompt)
@@ -55,7 +55,7 @@ def shown(request: PromptRender) -> PromptRendered:
         text=rendered.text,
         fingerprint=rendered.fingerprint,
         sections=tuple(
-            SectionRecord(id=section.id, source=section.source, text=written(section.body))
+            SectionRecord(id=section.id, source=section.source, text=body_text(section.body))
             for section in rendered.sections
         ),
     )

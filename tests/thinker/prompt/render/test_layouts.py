@@ -1,6 +1,6 @@
 """Layouts turn sections into text."""
 
-from thinker.prompt.render.layouts import markdown, plain, written
+from thinker.prompt.render.layouts import body_text, markdown, plain
 from thinker.prompt.render.sections import (
     Bullets,
     Contract,
@@ -28,18 +28,18 @@ def test_markdown_has_headings_and_plain_has_none() -> None:
 
 def test_structured_values_are_json_with_sorted_keys() -> None:
     """Equal values give equal text."""
-    assert written(Structured({"b": 1, "a": "é"})) == '{\n  "a": "é",\n  "b": 1\n}'
+    assert body_text(Structured({"b": 1, "a": "é"})) == '{\n  "a": "é",\n  "b": 1\n}'
 
 
 def test_cells_of_a_table_stay_on_their_line() -> None:
     """Bars are escaped, and line breaks become spaces."""
-    table = written(ToolTable((ToolRow("a|b", "one\ntwo"),)))
+    table = body_text(ToolTable((ToolRow("a|b", "one\ntwo"),)))
     assert table.splitlines()[-1] == "| a\\|b | one two |  |"
 
 
 def test_contract_shows_the_structure_of_the_answer() -> None:
     """Formats other than JSON are only named."""
-    assert written(Contract({"a": (int,)}, "json")) == (
+    assert body_text(Contract({"a": (int,)}, "json")) == (
         'Answer with JSON of this structure:\n{\n  "a": <int>\n}'
     )
-    assert written(Contract(None, "markdown")) == "Answer with markdown."
+    assert body_text(Contract(None, "markdown")) == "Answer with markdown."

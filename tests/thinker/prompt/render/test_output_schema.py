@@ -3,7 +3,7 @@
 import pytest
 
 from thinker.answers.verdict import AnswerAccepted, AnswerRejected
-from thinker.prompt.render.output_schema import SchemaContract, requested
+from thinker.prompt.render.output_schema import SchemaContract, request_contract
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import RequestOptions
 
@@ -43,5 +43,5 @@ def test_truncated_answer_is_rejected_if_the_provider_cut_it() -> None:
 
 def test_request_without_a_schema_accepts_any_text() -> None:
     """There is no contract then."""
-    assert requested(RequestOptions()) is None
-    assert requested(RequestOptions(output_schema=SCHEMA)) == SchemaContract(SCHEMA)
+    assert request_contract(RequestOptions()) is None
+    assert request_contract(RequestOptions(output_schema=SCHEMA)) == SchemaContract(SCHEMA)

@@ -7,7 +7,7 @@ import yaml
 
 from thinker.formats.prompts.grammar import read
 from thinker.formats.prompts.slots import TITLES, Compat
-from thinker.prompt.render.layouts import written
+from thinker.prompt.render.layouts import body_text
 from thinker.prompt.render.requirement import requirement
 from thinker.prompt.render.sections import (
     ContentParts,
@@ -60,7 +60,7 @@ class LayoutStyle:
         return self.titles.get(section.id, section.title or section.id)
 
 
-def joined(sections: Sequence[Section]) -> tuple[Section, ...]:
+def join_attached(sections: Sequence[Section]) -> tuple[Section, ...]:
     """Join each section with the sections attached to it."""
     whole: list[Section] = []
     for section in sections:
@@ -93,7 +93,7 @@ def main_block(sections: Sequence[Section], style: LayoutStyle) -> str:
     """Return the blocks of the user's message, and the line after which the model writes."""
     lines: list[str] = []
     for section in sections:
-        if is_main(section) and shown(section):
+        if is_main(section) and is_shown(section):
             lines += block(section, style)
     return "\n".join((*lines, f"[{style.output}]:"))
 
@@ -119,7 +119,7 @@ def text(section: Section) -> str:
             return str(value)
         case Structured(value):
             return yaml.safe_dump(value, allow_unicode=True)
-    return written(section.body)
+    return body_text(section.body)
 
 
 def facts(section: Section) -> str:
@@ -132,7 +132,7 @@ def facts(section: Section) -> str:
     return text(section)
 
 
-def shown(section: Section) -> bool:
+def is_shown(section: Section) -> bool:
     """Return whether a section is shown: it is not empty, or it is an extra slot."""
     body = section.body
     empty = (isinstance(body, Structured) and not body.value) or (

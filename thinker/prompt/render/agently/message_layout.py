@@ -16,9 +16,9 @@ from thinker.prompt.render.agently.blocks import (
     LayoutStyle,
     check_asks,
     is_main,
-    joined,
+    is_shown,
+    join_attached,
     main_block,
-    shown,
     text,
 )
 from thinker.prompt.render.sections import ContentParts, Conversation, Section, Structured
@@ -58,11 +58,11 @@ def agently_messages(
         EmptyPromptError: The prompt asks for nothing.
     """
     style = style or LayoutStyle()
-    sections = joined(sections)
+    sections = join_attached(sections)
     check_asks(sections)
     messages: list[JsonObject] = [
         {"role": style.own_role(role), "content": "\n\n".join(map(text, group))}
-        for role, group in groupby(filter(shown, sections), lambda section: section.role)
+        for role, group in groupby(filter(is_shown, sections), lambda section: section.role)
         if role != "user"
     ]
     warnings: list[str] = []
@@ -139,7 +139,7 @@ def _user_messages(
 def _counts(section: Section, style: LayoutStyle) -> bool:
     """Return whether a section is part of the main block; upstream ignores examples here."""
     ignored = {"examples"} if style.compat else set()
-    return is_main(section) and section.id not in ignored and shown(section)
+    return is_main(section) and section.id not in ignored and is_shown(section)
 
 
 def _bare(section: Section, style: LayoutStyle) -> JsonValue:

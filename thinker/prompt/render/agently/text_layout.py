@@ -8,9 +8,9 @@ from thinker.prompt.render.agently.blocks import (
     LayoutStyle,
     block,
     check_asks,
-    joined,
+    is_shown,
+    join_attached,
     main_block,
-    shown,
 )
 from thinker.prompt.render.sections import Conversation, Section
 
@@ -32,7 +32,7 @@ def agently_text(sections: Sequence[Section], style: LayoutStyle | None = None) 
         EmptyPromptError: The prompt asks for nothing.
     """
     style = style or LayoutStyle()
-    sections = joined(sections)
+    sections = join_attached(sections)
     check_asks(sections)
     lines = [f"{style.own_role('user')}:"]
     warnings: list[str] = []
@@ -44,7 +44,7 @@ def agently_text(sections: Sequence[Section], style: LayoutStyle | None = None) 
                 lines += written
                 warnings += skipped
             lines.append("")
-        elif section.role != "user" and shown(section):
+        elif section.role != "user" and is_shown(section):
             lines += block(section, style)
     text = "\n".join((*lines, main_block(sections, style), f"{style.own_role('assistant')}:"))
     return TextPrompt(text, tuple(warnings))
