@@ -41,7 +41,12 @@ class _Protocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.loop.call_later(HEAD_TIMEOUT, self._drop_if_silent)
+        self._silence = self.loop.call_later(HEAD_TIMEOUT, self._drop_if_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer with the connection."""
+        self._silence.cancel()
+        super().connection_lost(exc)
 
     def _drop_if_silent(self) -> None:
         if self.scope is None:

@@ -39,7 +39,7 @@ async def address(daemon: RunningDaemon) -> httpx.URL:
 
 
 async def reachable(client: httpx.AsyncClient) -> bool:
-    """Whether somebody listens there."""
+    """Return whether the port is open."""
     try:
         await client.get("/health")
     except httpx.TransportError as error:  # cut off in the middle counts as reached
@@ -67,7 +67,7 @@ async def test_client_is_answered_once_however_often_it_asks(tmp_path: Path) -> 
             foreign = await client.get("/health", headers={"host": "evil.example"})
             assert foreign.status_code == 403
             assert (await client.get("/other")).status_code == 404
-            # Whoever holds the token hands on other people's words: no operator.
+            # A program with the token passes on what people write: it is not the operator.
             refused = await client.post("/process-message", json=message(2, "/pause work"))
             assert "operator" in refused.text
             await daemon.kill()

@@ -1,4 +1,4 @@
-"""Who may ask, when, and what is said to all others."""
+"""Which requests are served, when, and how all others are refused."""
 
 from http import HTTPStatus
 from pathlib import Path
@@ -96,7 +96,7 @@ async def test_edited_agents_are_the_models_at_once(tmp_path: Path) -> None:
 
 
 async def test_revoked_token_closes_the_endpoints_and_a_new_one_opens_them(tmp_path: Path) -> None:
-    """Also for whoever waits for an answer; the command line does it, the daemon goes on."""
+    """Waiting clients get an error; the command line does it while the daemon runs."""
     async with HeldModel() as model, endpoints(tmp_path, model) as api:
         gate = model.hold("slow")
         async with anyio.create_task_group() as tasks:

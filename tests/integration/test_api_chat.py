@@ -123,7 +123,7 @@ async def test_calls_are_handed_back_and_their_results_go_on(
 
 
 async def test_one_call_at_a_time_is_all_that_a_program_may_ask_for(tmp_path: Path) -> None:
-    """Of several calls in a response the first is handed back; the model is told of no other."""
+    """Of several calls in a response the first is handed back; the model learns of no other."""
 
     def script(_body: dict[str, Any]) -> Reply:
         cities = ({"city": "Oslo"}, {"city": "Rome"})

@@ -122,7 +122,7 @@ async def test_stop_ends_open_answers_cleanly(tmp_path: Path, *, stream: bool) -
 
 
 async def test_request_that_cannot_be_read_any_more_is_given_up(tmp_path: Path) -> None:
-    """A fault of ours in one line is not tried for ever, and the other lines go on."""
+    """A defect that one request meets is not retried for ever, and other chats go on."""
     async with held_daemon(tmp_path):
         pass
     with closing(open_database(tmp_path / "journal.db")) as db, db:

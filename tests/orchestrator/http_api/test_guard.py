@@ -1,4 +1,4 @@
-"""Who may ask, decided from the head of a request."""
+"""Programs are admitted or refused by the head of a request."""
 
 from pathlib import Path
 
@@ -17,14 +17,14 @@ def token(tmp_path: Path) -> TokenFile:
 
 
 def client(guard: Guard) -> httpx.AsyncClient:
-    """A program that asks through the guard."""
+    """A client of an application behind the guard."""
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(app=guard), base_url="http://127.0.0.1:8484"
     )
 
 
 async def test_many_wrong_tokens_close_the_door_to_others_alone(token: TokenFile) -> None:
-    """Whoever has the token is heard all the time; the others again after a while."""
+    """The holder of the token is always served; others are refused for a while."""
     right = {"authorization": f"Bearer {token.make()}"}
     wrong = {"authorization": "Bearer orc_wrong"}
     now = 0.0
@@ -58,7 +58,7 @@ async def test_many_wrong_tokens_close_the_door_to_others_alone(token: TokenFile
 async def test_names_and_schemes_are_compared_whole(
     token: TokenFile, headers: dict[str, str], status: int
 ) -> None:
-    """A rebound name is its own; a page of another site says where it is from."""
+    """A rebound name arrives as Host; a page of another site arrives with its Origin."""
     right = {"authorization": f"Bearer {token.make()}"}
     async with client(Guard(PlainTextResponse("in"), token)) as program:
         answer = await program.get("/v1/models", headers=right | headers)
@@ -74,8 +74,8 @@ def test_new_token_counts_at_once_and_the_old_one_no_more(token: TokenFile) -> N
     assert not token.accepts(given)
 
 
-async def test_without_a_token_nobody_is_heard(token: TokenFile) -> None:
-    """A revoked one is worth nothing at once, and neither is its digest."""
+async def test_without_a_token_every_request_is_refused(token: TokenFile) -> None:
+    """A revoked token is invalid at once, and a digest is never a token."""
     given = token.make()
     digest = token.digest()
     assert token.path.stat().st_mode & 0o777 == 0o600

@@ -124,7 +124,7 @@ def test_response_goes_on_from_one_thing_alone() -> None:
 
     assert read(conversation={"id": "trip"}).conversation == "trip"
     assert read(previous_response_id="resp_1").previous_id == "1"
-    assert read(previous_response_id="resp_").previous_id == ""  # which there is none of
+    assert read(previous_response_id="resp_").previous_id == ""  # no request has this id
     assert read().body.store
     assert not read(store=False).body.store
     with pytest.raises(ApiProblem):

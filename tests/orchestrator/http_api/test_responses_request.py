@@ -70,7 +70,7 @@ def test_arguments_that_are_no_object_stay_as_they_were() -> None:
 
 
 def test_images_are_taken_from_the_request_and_never_fetched() -> None:
-    """An address is named to the model; nobody makes us ask for it."""
+    """An address is only named to the model; the daemon never fetches it."""
     parts: list[JsonValue] = [
         {"type": "input_text", "text": "look"},
         {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},

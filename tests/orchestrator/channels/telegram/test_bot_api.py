@@ -74,7 +74,7 @@ async def failure(transport: httpx.MockTransport, method: str = "sendMessage") -
 async def test_an_error_answer_has_its_outcome(
     status: int, description: str | None, outcome: SendOutcome
 ) -> None:
-    """The classes of reliability.md §4.5; a refusal on the way decides nothing."""
+    """By code and description; a refusal by a proxy decides nothing."""
     assert (await failure(answering(status, description))).outcome is outcome
 
 
@@ -98,7 +98,7 @@ async def test_an_edit_that_the_server_does_not_know_is_gone() -> None:
 async def test_a_broken_connection_has_its_outcome(
     error: type[httpx.RequestError], outcome: SendOutcome
 ) -> None:
-    """Before the request left it is not sent; after that nobody knows."""
+    """Before the request left it is not sent; after that it is unknown."""
     transport = raising(lambda request: error(f"{request.url}", request=request))
     assert (await failure(transport)).outcome is outcome
 
@@ -158,7 +158,7 @@ async def test_retry_after_is_passed_on() -> None:
 
 @pytest.mark.parametrize(("fault", "arrived"), [(LOST_ANSWER, True), (LOST_REQUEST, False)])
 async def test_a_lost_connection_is_unknown_either_way(fault: Fault, *, arrived: bool) -> None:
-    """Whether the message arrived cannot be told from here (F45, F46)."""
+    """The message may have arrived (F45, F46)."""
     async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.break_next("sendMessage", fault)
         with pytest.raises(BotApiError) as caught:
@@ -183,7 +183,7 @@ async def test_a_call_that_hangs_ends_at_its_deadline() -> None:
 
 
 async def test_a_refused_connection_is_not_sent() -> None:
-    """Nobody listens where the fake was."""
+    """The fake server has closed its port."""
     async with BotApiServer(TOKEN) as server:
         url = server.url
     async with BotApi(TOKEN, url) as api:

@@ -41,7 +41,7 @@ def test_markdown_is_written_as_telegram_html(markdown: str, expected: str) -> N
 
 
 def test_a_wide_table_is_not_padded() -> None:
-    """Alignment that wraps on a telephone helps nobody, and would not fit a message."""
+    """Aligned columns would wrap on a phone, and would not fit a message."""
     wide = "x" * 90
     table = to_html(f"| {wide} | b |\n|---|---|\n| 1 | 2 |")
     assert table == f"<pre>{wide} | b\n1 | 2</pre>"

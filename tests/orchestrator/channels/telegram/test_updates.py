@@ -98,13 +98,13 @@ def test_a_picture_is_attached_in_its_largest_size_and_the_caption_is_the_text()
     ],
 )
 def test_what_cannot_be_shown_is_named(fields: dict[str, Any], text: str) -> None:
-    """So that an agent can answer, and nothing that somebody sent is lost."""
+    """So that an agent can answer, and nothing that a person sent is lost."""
     seen = read(message(**fields))
     assert (seen.text, seen.attachments, seen.skip) == (text, (), None)
 
 
 def test_service_message_is_nobodys_question() -> None:
-    """Something was pinned; nobody is told anything."""
+    """A message was pinned; the chat gets no notice."""
     skipped = read(message(pinned={}))
     assert (skipped.skip, skipped.notice) == ("no text", None)
 
