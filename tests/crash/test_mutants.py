@@ -20,10 +20,8 @@ async def test_seeded_bug_is_caught(mutant: Mutant, tmp_path: Path) -> None:
     found: list[str] = []
     for number, text in enumerate(mutant.histories):
         home = tmp_path / str(number)
-        runner = Runner(
-            parse(text), mutant.scenario, home, environ, within=HANGS if mutant.hangs else LIMIT
-        )
-        result = await runner.run()
+        within = HANGS if mutant.hangs else LIMIT
+        result = await Runner(parse(text), mutant.scenario, home, environ, within).run()
         found += [violation.check for violation in result.violations]
         if mutant.found_by in found:
             return

@@ -25,7 +25,7 @@ async def waiting(daemon: RunningDaemon) -> ApprovalReport:
 async def question_in(bot: BotApiServer, daemon: RunningDaemon) -> tuple[str, ApprovalReport]:
     """Return the question in a chat whose agent wants to store a fact, and the waiting call."""
     bot.user_says(123, "remember tea")
-    asked = await bot.reply_in(123, within=15)
+    asked = await bot.reply_in(123)
     question = await waiting(daemon)
     assert f"approvals grant {question.code}" in asked
     return asked, question
@@ -44,7 +44,7 @@ async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_p
             assert (await waiting(daemon)).code == question.code
             decision = ApprovalDecision(code=question.code, granted=True)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
-            assert await bot.reply_in(123, within=15) == "work-model: remember tea"
+            assert await bot.reply_in(123) == "work-model: remember tea"
             report = await daemon.until(lambda report: report.open_turns == 0)
         assert bot.texts(123) == [asked, "work-model: remember tea"]
         assert report.recent_turns[0].tools == ("store_fact",)
@@ -62,7 +62,7 @@ async def test_question_is_asked_again_when_its_delivery_is_unknown(tmp_path: Pa
             await daemon.died()
         before = len(bot.texts(123))
         async with running_daemon(tmp_path, config, bot) as daemon:
-            await bot.called("sendMessage", within=15, times=before + 1)
+            await bot.called("sendMessage", times=before + 1)
             question = await waiting(daemon)
             assert all(f"approvals grant {question.code}" in text for text in bot.texts(123))
             decision = ApprovalDecision(code=question.code, granted=True)
@@ -79,10 +79,10 @@ async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> N
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(123, "remember tea")
-            await bot.reply_in(123, within=15)
+            await bot.reply_in(123)
             decision = ApprovalDecision(code=(await waiting(daemon)).code, granted=False)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
-            assert await bot.reply_in(123, within=15) == "work-model: remember tea"
+            assert await bot.reply_in(123) == "work-model: remember tea"
         result = model.requests_about("remember tea")[1].body["messages"][-1]
         assert result["role"] == "tool"
         assert "not approved" in result["content"]

@@ -11,10 +11,11 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.mcp_config import SERVER, effects
-from fakes.time_limit import time_limit
+from fakes.time_limit import LIMIT, time_limit
 from mcp_types import Tool
 
 from orchestrator.processes.reaper import members
+from orchestrator.toolhost import session
 from orchestrator.toolhost.session import McpSession, _digest
 from orchestrator.toolhost.wire import (
     LOST,
@@ -59,6 +60,13 @@ def test_digest_covers_all_that_a_model_or_we_go_by_and_nothing_else() -> None:
     assert _digest(Tool.model_validate(same)) == digest
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a server take as long to start as a starved machine needs."""
+    monkeypatch.setattr(session, "CONNECT_TIMEOUT", LIMIT)
+    monkeypatch.setattr(session, "CONNECT_WAIT", LIMIT)
+
+
 class Watched:
     """A running `McpSession` and what it reported."""
 
@@ -80,7 +88,7 @@ class Watched:
                     return state
             await self._news.wait()
 
-    async def call(self, tool: str, arguments: JsonObject, timeout: float = 20) -> ToolAnswer:  # noqa: ASYNC109 - the call's own
+    async def call(self, tool: str, arguments: JsonObject, timeout: float = LIMIT) -> ToolAnswer:  # noqa: ASYNC109 - the call's own
         """Call a tool."""
         request = ToolRequest(server="fake", tool=tool, arguments=arguments, timeout=timeout)
         return await self.server.call(request)
@@ -166,7 +174,7 @@ async def checks_of_both(fake: Watched, folder: Path) -> None:
     before = len(fake.states)
     await fake.call("grow", {})
     await fake.until(lambda state: "added" in {tool.name for tool in state.tools}, before)
-    assert await refused(fake.call("slow", {}, 0.2)) == LOST
+    assert await refused(fake.call("slow", {}, 1)) == LOST
     before = len(fake.states)
     assert await refused(fake.call("crash", {})) == LOST
     await fake.until(lambda state: state.state == "failed", before)
