@@ -18,7 +18,7 @@ from orchestrator import agentsfile
 from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem
 from orchestrator.errors import ConfigError
 from orchestrator.files import write_private
-from orchestrator.processes.launch import Endpoint, prepare, resolve
+from orchestrator.processes.launch import Endpoint, build_launch_spec, resolve_endpoint
 from orchestrator.processes.local_models import local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
@@ -114,8 +114,8 @@ class Configuration:
         for definition in self.file.agents:
             if definition.agent_id in usable:
                 with_model = self.prompts.with_model(definition, self.file)
-                endpoint = resolve(with_model, self._environ, local)
-                spec = prepare(with_model, self._settings, endpoint, self._environ)
+                endpoint = resolve_endpoint(with_model, self._environ, local)
+                spec = build_launch_spec(with_model, self._settings, endpoint, self._environ)
                 supervisor.define(spec, definition.idle_timeout_minutes)
 
     async def changed(self) -> None:

@@ -12,7 +12,7 @@ import anyio
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.processes.child_process import execute
-from orchestrator.processes.launch import LaunchSpec, prepare, resolve
+from orchestrator.processes.launch import LaunchSpec, build_launch_spec, resolve_endpoint
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker
 from orchestrator.processes.zygotes import Zygotes
@@ -103,7 +103,7 @@ async def workbench() -> AsyncIterator[Workbench]:
             settings.paths.prepare()
             fields = {"agent_id": "bench", "llm_provider": "openai", "model": "stub"}
             definition = AgentDefinition.model_validate({**fields, "base_url": url})
-            spec = prepare(definition, settings, resolve(definition, {}, ()), {})
+            spec = build_launch_spec(definition, settings, resolve_endpoint(definition, {}, ()), {})
             async with anyio.create_task_group() as tasks:
                 zygotes = Zygotes(settings, {})
                 tasks.start_soon(zygotes.run)

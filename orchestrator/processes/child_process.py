@@ -81,7 +81,7 @@ class ChildProcess:
     ready: anyio.Event = field(default_factory=anyio.Event)
     exited: anyio.Event = field(default_factory=anyio.Event)
     code: int = 0
-    stop_requested: bool = False  # its end is no failure
+    stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
 
     def stop(self) -> None:

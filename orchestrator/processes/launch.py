@@ -48,7 +48,7 @@ class LaunchSpec:
     parent: str | None = None
 
 
-def resolve(
+def resolve_endpoint(
     definition: AgentDefinition, environ: Mapping[str, str], local: tuple[Endpoint, ...]
 ) -> Endpoint:
     """Return an agent's endpoint.
@@ -68,7 +68,7 @@ def resolve(
     return Endpoint("demo", PROVIDERS["demo"].default_model)
 
 
-def prepare(
+def build_launch_spec(
     definition: AgentDefinition, settings: Settings, endpoint: Endpoint, environ: Mapping[str, str]
 ) -> LaunchSpec:
     """Return the launch spec of an agent. The only side effect is checking for user templates."""

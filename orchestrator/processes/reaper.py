@@ -29,7 +29,7 @@ def processes() -> Iterator[Process]:
     """Yield every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
     for pid in _pids():
         with suppress(OSError):  # it ended meanwhile
-            # The second field is a name in parentheses, which may hold anything.
+            # The second field is a name in parentheses, which may contain anything.
             fields = _stat(pid).rpartition(b")")[2].split()
             yield Process(pid, *map(int, fields[1:4]))
 

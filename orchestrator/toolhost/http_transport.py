@@ -31,7 +31,7 @@ async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
 
 
 class _Capped(httpx2.AsyncHTTPTransport):
-    """Limits the size of bodies that are no event streams; the SDK limits events."""
+    """Limits the size of all bodies except event streams, whose events the SDK limits."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)

@@ -26,7 +26,7 @@ from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.env import inherited
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes
-MAX_STRAY_LINES = 1000  # lines that are no message before the server counts as broken
+MAX_STRAY_LINES = 1000  # of other output before the server counts as broken
 MAX_LOG = 64 * 1024  # bytes of stderr in one log record
 LOG_PAUSE = 0.01  # seconds between two log records
 MAX_LAST_LINE = 300  # characters of stderr in an error message
@@ -51,7 +51,7 @@ class ConnectionEnd:
 
 @asynccontextmanager
 async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[TransportStreams]:
-    """Start the server; its whole process group is gone when the block ends.
+    """Start the server; end its whole process group when the block ends.
 
     Raises:
         OSError: the server cannot be started.
@@ -95,7 +95,7 @@ async def _read(
                 log.debug("mcp_line_is_no_message", server=name)
                 continue
             await received.send(SessionMessage(message))
-        end.set(f"wrote {MAX_STRAY_LINES} lines that are no JSON-RPC message")
+        end.set(f"wrote {MAX_STRAY_LINES} lines that are not JSON-RPC messages")
     except anyio.DelimiterNotFound:
         end.set(f"sent a message of more than {MAX_MESSAGE // 1024**2} MiB")
     except (*CLOSED, anyio.IncompleteRead):

@@ -18,7 +18,7 @@ from orchestrator.journal.turns import inbox, sessions, steps, subagents, transc
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.processes.launch import prepare, resolve
+from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.processes.worker import Worker
 from orchestrator.settings import bundled
 from orchestrator.tools import policy
@@ -85,8 +85,8 @@ class SubagentRecipe(Recipe):
         endpoint = replace(slot.spec.endpoint, model=spec.model or slot.spec.endpoint.model)
         modelled = inputs.prompts.with_model(definition, inputs.agents())
         if modelled != definition:
-            definition, endpoint = modelled, resolve(modelled, environ, ())
-        launch = prepare(definition, settings, endpoint, environ)
+            definition, endpoint = modelled, resolve_endpoint(modelled, environ, ())
+        launch = build_launch_spec(definition, settings, endpoint, environ)
         supervisor.define(replace(launch, parent=parent), definition.idle_timeout_minutes)
         return super().worker(definition)
 

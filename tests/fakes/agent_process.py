@@ -15,7 +15,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.processes.child_process import Spawn, execute
-from orchestrator.processes.launch import LaunchSpec, prepare, resolve
+from orchestrator.processes.launch import LaunchSpec, build_launch_spec, resolve_endpoint
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.zygotes import ZygoteClient, Zygotes
@@ -41,7 +41,9 @@ def real_spec(
     settings = Settings(home=home)
     settings.paths.prepare()
     environ = environ or {}
-    return prepare(definition, settings, resolve(definition, environ, ()), environ)
+    return build_launch_spec(
+        definition, settings, resolve_endpoint(definition, environ, ()), environ
+    )
 
 
 def program(home: Path, code: str, agent_id: str = "work") -> LaunchSpec:

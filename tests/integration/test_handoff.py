@@ -195,6 +195,6 @@ async def test_request_of_a_program_is_not_handed_over(tmp_path: Path) -> None:
                 model="work", messages=api.say("!home {}")
             )
             told = str(done.choices[0].message.content)
-            assert "there is no chat here that could be handed over; do it yourself" in told
+            assert "there is no chat to hand over here; do the work yourself" in told
             assert {request.body["model"] for request in model.requests} == {"work-model"}
             await settled(api.daemon, {})

@@ -143,11 +143,11 @@ def _spec(
     definition: AgentDefinition, settings: Settings, environ: Mapping[str, str], folder: Path
 ) -> LaunchSpec:
     """Return the agent's launch spec, with a prompt file in ``folder`` and without keys."""
-    endpoint = launch.resolve(definition, environ, ())
+    endpoint = launch.resolve_endpoint(definition, environ, ())
     key = PROVIDERS[endpoint.provider].key_var
     if key is not None and not (environ.get(key) or definition.env.get(key) or endpoint.base_url):
         endpoint = DEMO
-    spec = launch.prepare(
+    spec = launch.build_launch_spec(
         definition.model_copy(update={"fallback_models": ()}),
         settings.model_copy(update={"log_level": "warning"}),
         endpoint,

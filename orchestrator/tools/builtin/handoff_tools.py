@@ -31,11 +31,11 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
     def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str:
         turn = turns.load(db, call.turn_id)
         if turn.recipe != "interactive":
-            raise ToolFailure("there is no chat here that could be handed over; do it yourself")
+            raise ToolFailure("there is no chat to hand over here; do the work yourself")
         if turn.agent_id == use.name:
             raise ToolFailure("you answer this chat already")
         if not steps.alone(db, turn.id, call.seq):
-            raise ToolFailure("nothing was handed over: make this call alone, without others")
+            raise ToolFailure("nothing was handed over; make this call without any other call")
         if handoffs.times(db, turn.id) >= MOST:
             raise ToolFailure(
                 f"this chat has changed hands {MOST} times by now; answer it yourself"

@@ -20,7 +20,9 @@ def _schedule(db: apsw.Connection, context: ToolContext, arguments: JsonObject) 
     fields = normalize({**arguments, "execution_plan": None}, context.now, context.agent_id)
     config = fields.get("trigger_config")
     if not isinstance(config, dict) or TRIGGERS.isdisjoint(config):
-        raise ToolFailure("say when: set schedule, interval_minutes, at, in_minutes or in_hours")
+        raise ToolFailure(
+            "no time given; set schedule, interval_minutes, at, in_minutes or in_hours"
+        )
     notify = Notify(channel=context.address.channel, chat_id=context.address.chat_id)
     try:
         # Only the current chat: the model must not write to others.

@@ -14,8 +14,8 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.files import write_private
 from orchestrator.processes.launch import (
     Endpoint,
-    prepare,
-    resolve,
+    build_launch_spec,
+    resolve_endpoint,
     write_prompt,
 )
 from orchestrator.settings import Settings
@@ -49,26 +49,31 @@ def test_auto_takes_the_first_key_then_a_local_server_then_demo() -> None:
     for provider in PROVIDERS.values():
         if provider.key_var is not None:
             expected = Endpoint(provider.name, provider.default_model)
-            assert resolve(auto, left, (OLLAMA,)) == expected
+            assert resolve_endpoint(auto, left, (OLLAMA,)) == expected
             left.pop(provider.key_var)
-    assert resolve(auto, dict.fromkeys(KEYS, ""), (OLLAMA, Endpoint("lmstudio", "m"))) == OLLAMA
-    assert resolve(auto, {}, ()) == Endpoint("demo", "demo")
+    assert (
+        resolve_endpoint(auto, dict.fromkeys(KEYS, ""), (OLLAMA, Endpoint("lmstudio", "m")))
+        == OLLAMA
+    )
+    assert resolve_endpoint(auto, {}, ()) == Endpoint("demo", "demo")
     named = agent(llm_provider="auto", model="mine")
-    assert resolve(named, KEYS, ()).model == "mine"
-    assert resolve(named, {}, (OLLAMA,)) == Endpoint("ollama", "mine", OLLAMA.base_url)
+    assert resolve_endpoint(named, KEYS, ()).model == "mine"
+    assert resolve_endpoint(named, {}, (OLLAMA,)) == Endpoint("ollama", "mine", OLLAMA.base_url)
 
 
 def test_auto_sees_a_key_in_the_agents_own_environment() -> None:
     """An agent may bring its own account."""
     own = agent(llm_provider="auto", env={"GROQ_API_KEY": "own"})
-    assert resolve(own, {}, (OLLAMA,)).provider == "groq"
+    assert resolve_endpoint(own, {}, (OLLAMA,)).provider == "groq"
 
 
 def test_named_provider_is_taken_as_it_is() -> None:
     """Whatever keys there are."""
     named = agent(llm_provider="openai", model="gpt", base_url="http://127.0.0.1:8/v1")
-    assert resolve(named, {}, (OLLAMA,)) == Endpoint("openai", "gpt", "http://127.0.0.1:8/v1")
-    assert resolve(agent(llm_provider="demo"), KEYS, ()) == Endpoint("demo", "demo")
+    assert resolve_endpoint(named, {}, (OLLAMA,)) == Endpoint(
+        "openai", "gpt", "http://127.0.0.1:8/v1"
+    )
+    assert resolve_endpoint(agent(llm_provider="demo"), KEYS, ()) == Endpoint("demo", "demo")
 
 
 @pytest.mark.parametrize("provider", [p.name for p in PROVIDERS.values()])
@@ -131,7 +136,7 @@ def test_agents_own_variables_win_over_the_daemons(tmp_path: Path) -> None:
 @given(st.dictionaries(st.from_regex(r"[A-Z_]{1,20}", fullmatch=True), st.text(max_size=5)))
 def test_only_allowed_variables_are_inherited(environ: dict[str, str]) -> None:
     """Whatever the daemon's environment holds."""
-    spec = prepare(
+    spec = build_launch_spec(
         agent(llm_provider="demo"), Settings(home=Path("/h")), Endpoint("demo", "demo"), environ
     )
     inherited = {"PATH", "HOME", "LANG", "TZ"}

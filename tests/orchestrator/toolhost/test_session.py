@@ -212,7 +212,7 @@ async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None
             "ended with exit code 127: cannot run 'no-such-program': No such file or directory",
         ),
         (program("raise SystemExit('no license')"), "ended with exit code 1: no license"),
-        (program("while True: print('hello')"), "wrote 1000 lines that are no JSON-RPC message"),
+        (program("while True: print('hello')"), "wrote 1000 lines that are not JSON-RPC messages"),
         (program(MANY), "lists more than 500 tools or 4194304 bytes"),
         (program(DEEP), "'look' takes more than 64 levels of JSON"),
         (ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"), "All connection attempts failed"),

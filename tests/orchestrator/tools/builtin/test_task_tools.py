@@ -46,8 +46,8 @@ def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolCo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "say when"),
-        ({"in_minutes": "0"}, "say when"),
+        ({}, "no time given"),
+        ({"in_minutes": "0"}, "no time given"),
         ({"schedule": "every day"}, "Invalid cron expression"),
         ({"at": "tomorrow"}, "is not a date and time"),
         ({"in_hours": "1", "name": ""}, "name: "),
