@@ -27,7 +27,7 @@ POISONED = "poison"
 QUICK_BOUNDARIES = 19  # as many histories as fit into two minutes
 QUICK_OTHERS = 3
 AROUND = {  # the boundaries to kill at in each special scenario
-    EFFECTS: ("plan", "intend", "delegate", "effect", "finish"),  # from T3 to T5
+    EFFECTS: ("plan", "begin", "effect", "finish"),  # from T3 to T5
     GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
 }
 TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ

@@ -14,7 +14,6 @@ class AgentPaused:
     reason: str = ""
 
     def __str__(self) -> str:
-        """Return what the worker is told."""
         return f"the agent is paused: {self.reason}"
 
 

@@ -55,7 +55,6 @@ class ToolContexts:
         address: Address,
         environments: Environments,
     ) -> ToolContext:
-        """Return the context of a turn's calls."""
         return ToolContext(
             agent_id=turn.agent_id,
             turn_id=turn.id,
@@ -121,7 +120,6 @@ class TurnHost:
 
     @property
     def turn(self) -> Turn:
-        """The turn that the worker runs."""
         return self.ending.turn
 
     @cached_property
@@ -217,7 +215,6 @@ class TurnHost:
         return internal_messages.enter(db, self.turn, takes)
 
     def show(self, text: str) -> None:
-        """Show the answer so far."""
         if self.preview is not None:
             self.preview.show(text)
 

@@ -44,7 +44,6 @@ class TurnInputs:
 
     @property
     def address(self) -> Address:
-        """Where the turn's messages came from."""
         return self.context.messages[0].address()
 
 
