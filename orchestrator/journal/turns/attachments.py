@@ -64,7 +64,7 @@ def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> 
     )
 
 
-def said(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
+def user_message(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
     """Return a stored message as a model reads it, its pictures without their bytes."""
     rows = db.execute(
         "SELECT media_type, media_id, about FROM attachment WHERE inbox_id = ? ORDER BY part",

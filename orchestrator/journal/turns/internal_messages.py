@@ -89,7 +89,7 @@ def enter(
     entered = []
     while (row := inbox.oldest_new(db, turn.chat_key)) is not None and takes(row):
         _claim(db, turn, step, row.id)
-        entered.append(attachments.said(db, row.id, row.text))
+        entered.append(attachments.user_message(db, row.id, row.text))
     return attachments.filled(db, entered)
 
 

@@ -37,7 +37,7 @@ def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
         " ORDER BY id",
         (turn_id,),
     ):
-        entered = (*steps[seq].entered, attachments.said(db, row, text))
+        entered = (*steps[seq].entered, attachments.user_message(db, row, text))
         steps[seq] = steps[seq].model_copy(update={"entered": entered})
     return tuple(steps.values())
 
@@ -49,7 +49,7 @@ def of_turn(
 
     They are the user's messages, every step, and the reply ``sent`` if no model response has it.
     """
-    received = [attachments.said(db, row.id, row.text) for row in rows]
+    received = [attachments.user_message(db, row.id, row.text) for row in rows]
     context = prompt_records.sent(db, turn_id) or ()
     received[-1] = received[-1].model_copy(update={"context": context})
     messages: list[Message] = [*received]

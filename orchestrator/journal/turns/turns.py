@@ -173,7 +173,7 @@ def context(
     return Context(
         turn=turn,
         messages=rows,
-        said=tuple(attachments.said(db, row.id, row.text) for row in rows),
+        said=tuple(attachments.user_message(db, row.id, row.text) for row in rows),
         history=sessions.window(db, turn.session_id, window, jump),
         summary=sessions.summary(db, turn.session_id),
         steps=transcript.recorded(db, turn_id),

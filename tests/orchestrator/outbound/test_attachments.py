@@ -38,7 +38,7 @@ async def test_picture_is_tried_a_few_times(
     channel.outcomes.extend(outcomes)
     store = Store(tmp_path / "journal.db")
     await Pictures(store, {"telegram": channel}, lambda: 1).fetch(wanted)
-    (image,) = store.read(attachments.said, row, "look").images
+    (image,) = store.read(attachments.user_message, row, "look").images
     store.close()
     assert (channel.calls, image.about) == (["download"] * calls, about)
 

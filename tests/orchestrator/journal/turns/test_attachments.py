@@ -52,7 +52,7 @@ def test_picture_is_wanted_until_it_was_fetched(db: apsw.Connection) -> None:
     attachments.fetched(db, second, b"<html>", 5)
     attachments.fetched(db, third, None, 5)
     assert attachments.wanted(db, "t1", chat) == []
-    said = attachments.said(db, row, "look")
+    said = attachments.user_message(db, row, "look")
     assert [image.about for image in said.images] == [
         "photo a",
         "photo b, could not be fetched",
