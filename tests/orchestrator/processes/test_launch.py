@@ -68,7 +68,7 @@ def test_auto_sees_a_key_in_the_agents_own_environment() -> None:
 
 
 def test_named_provider_is_taken_as_it_is() -> None:
-    """Whatever keys there are."""
+    """Even if a key is set."""
     named = agent(llm_provider="openai", model="gpt", base_url="http://127.0.0.1:8/v1")
     assert resolve_endpoint(named, {}, (OLLAMA,)) == Endpoint(
         "openai", "gpt", "http://127.0.0.1:8/v1"
@@ -96,7 +96,7 @@ def test_worker_gets_the_keys_of_its_fallback_models(tmp_path: Path) -> None:
 
 
 def test_worker_gets_the_key_of_its_embeddings(tmp_path: Path) -> None:
-    """None for a server that is known by its address alone."""
+    """There is none for a server that is configured by its address."""
 
     def worker(**embeddings: object) -> tuple[set[str], ThinkerSettings]:
         spec = real_spec(
@@ -135,7 +135,7 @@ def test_agents_own_variables_win_over_the_daemons(tmp_path: Path) -> None:
 
 @given(st.dictionaries(st.from_regex(r"[A-Z_]{1,20}", fullmatch=True), st.text(max_size=5)))
 def test_only_allowed_variables_are_inherited(environ: dict[str, str]) -> None:
-    """Whatever the daemon's environment holds."""
+    """The daemon's own environment does not matter."""
     spec = build_launch_spec(
         agent(llm_provider="demo"), Settings(home=Path("/h")), Endpoint("demo", "demo"), environ
     )
@@ -196,7 +196,7 @@ def test_agent_id_that_could_be_a_path_is_refused(name: str) -> None:
 
 
 def test_prompt_file_is_private_and_goes_with_the_prompt(tmp_path: Path) -> None:
-    """Also under an open umask; an agent without a prompt of its own has none."""
+    """Also under an open umask; an agent without a prompt has no file."""
     spec = real_spec(tmp_path, system_prompt="Be brief. \ud800 ü")
     mask = os.umask(0)
     try:
@@ -213,7 +213,7 @@ def test_prompt_file_is_private_and_goes_with_the_prompt(tmp_path: Path) -> None
 
 
 def test_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    """Who has the old one open keeps it; a failure leaves it and no rest behind."""
+    """A reader keeps the old file; a failure leaves the old file and no temporary one."""
     path = tmp_path / "file"
     write_private(path, b"old")
     with path.open("rb") as reader:

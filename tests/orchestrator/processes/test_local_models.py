@@ -27,7 +27,7 @@ async def _answer(body: bytes, stream: SocketStream) -> None:
 
 @asynccontextmanager
 async def _server(name: str, body: bytes) -> AsyncIterator[Provider]:
-    """A model server on loopback that says this of its models."""
+    """A model server on loopback with this list of models."""
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
         anyio.create_task_group() as tasks,

@@ -59,7 +59,7 @@ def test_figures_are_those_of_the_contract() -> None:
     ],
 )
 def test_end_of_a_process_is_classified(code: int, flags: dict[str, bool], kind: ExitKind) -> None:
-    """What we asked for is never a failure."""
+    """A requested end is never a failure."""
     known = {"stop_requested": False, "hung": False, "oom": False} | flags
     assert restarts.classify(code, **known) is kind
 
@@ -96,14 +96,14 @@ def test_running_out_of_memory_counts_double() -> None:
 
 @given(st.sampled_from(FAILURES), st.floats(0, HEALTHY - 1))
 def test_failed_probe_goes_back_into_quarantine(kind: ExitKind, length: float) -> None:
-    """At once, although the failures that led there are long ago."""
+    """At once, even if the earlier failures are long past."""
     probed = life(crashed(INTENSITY), 1000, length, kind)
     assert probed.state is WorkerState.QUARANTINED
     assert restarts.wait(probed, 1000 + length) == pytest.approx(PROBE)
 
 
 def test_passed_probe_leads_back_to_normal() -> None:
-    """Ten healthy minutes, or an end on purpose, and later failures start from nothing."""
+    """After ten healthy minutes or a requested end, counting starts again."""
     healthy = life(crashed(INTENSITY), 1000, HEALTHY, ExitKind.CRASH)
     assert healthy.state is WorkerState.BACKOFF
     assert restarts.wait(healthy, 1000 + HEALTHY) == 0
@@ -121,7 +121,7 @@ def test_misconfigured_agent_waits_for_a_change() -> None:
 
 
 def test_clean_end_is_no_failure() -> None:
-    """Nothing is counted and nothing is to be waited for; what was counted stays."""
+    """It is not counted and needs no wait; earlier failures stay counted."""
     history = life(crashed(2), 5, 60, ExitKind.CLEAN)
     assert (history.state, history.reason) == (WorkerState.STOPPED, "")
     assert history.failures == crashed(2).failures
@@ -130,7 +130,7 @@ def test_clean_end_is_no_failure() -> None:
 
 @pytest.mark.parametrize("state", WorkerState)
 def test_forgiven_agent_may_start_and_a_running_one_keeps_running(state: WorkerState) -> None:
-    """An operator's word changes what is remembered, not what the process does."""
+    """An operator's command clears the history; it does not touch the process."""
     history = History(
         state, failures=(1.0,) * 4, retry_at=99, restarts=7, reason="why", probing=True
     )

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.process, BOTH_MODES]
 
 
 async def test_concurrent_callers_share_one_process(tmp_path: Path, mode: str) -> None:
-    """It is started once, and there is no process before anybody wants one."""
+    """It is started once, and only on demand."""
     async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path), 30)
         assert supervisor.slots()["work"].history.state is WorkerState.STOPPED
@@ -84,7 +84,7 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
 async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
     tmp_path: Path, mode: str
 ) -> None:
-    """The turn in hand stops at its step boundary; the next one runs on the new definition."""
+    """The running turn stops at its step boundary; the next one uses the new definition."""
     asked, answer = anyio.Event(), anyio.Event()
 
     async def slow(seq: int) -> ToolResult:
@@ -160,7 +160,7 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
 
 
 async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: str) -> None:
-    """Its prompt file goes too; who asks later is told that there is no such agent."""
+    """Its prompt file is removed, and later callers get an error."""
     async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
         slot = supervisor.slots()["work"]

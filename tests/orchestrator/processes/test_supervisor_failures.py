@@ -36,7 +36,7 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
     tmp_path: Path,
     mode: str,
 ) -> None:
-    """`kill -9` in the middle of a turn: the caller hears of it, the next one gets a new pid."""
+    """`kill -9` during a turn: the caller gets an error, the next one a new process."""
     called = anyio.Event()
 
     async def never(seq: int) -> ToolResult:
@@ -72,7 +72,7 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
 async def test_misconfigured_agent_is_not_tried_again_until_it_changes(
     tmp_path: Path, mode: str
 ) -> None:
-    """Exit 78: the caller is told that only a change helps, and a change helps at once."""
+    """Exit 78: the error is final until the configuration changes."""
     async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path, llm_provider="openai", model="gpt"), 30)
         for _ in range(2):
@@ -206,7 +206,7 @@ async def test_frozen_worker_is_detected_by_its_silence_and_killed(
 
 
 async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path, mode: str) -> None:
-    """A person who has just corrected the file does not wait a minute for it."""
+    """A corrected file takes effect without a wait."""
     async with supervised(Clock(), mode) as (supervisor, tasks):
         supervisor.define(program(tmp_path, "raise SystemExit(3)"), 30)
         ready = anyio.Event()
@@ -224,7 +224,7 @@ async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path, mo
 
 
 async def test_nothing_is_left_when_the_daemon_is_cancelled(tmp_path: Path, mode: str) -> None:
-    """No process, no zombie, nor what a worker has started in its group."""
+    """No process, no zombie, and no process that a worker has started."""
     pid_file = tmp_path / "pid"
     code = f"""
 import subprocess

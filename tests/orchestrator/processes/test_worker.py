@@ -77,7 +77,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
 
 
 async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) -> None:
-    """Nothing of the daemon's own."""
+    """It has no variable of the daemon's own."""
     with time_limit():
         async with running_worker(real_spec(tmp_path)) as worker:
             names = variables(worker.pid)
@@ -85,7 +85,7 @@ async def test_worker_has_no_environment_but_that_of_its_spec(tmp_path: Path) ->
 
 
 async def test_worker_that_does_not_keep_what_turns_share_is_sent_it_again(tmp_path: Path) -> None:
-    """No turn fails, or runs without its tools, for that."""
+    """No turn fails or loses its tools."""
     code = f"""{READY}{ANSWERS}
 def answer(frame):
     run, answer = frame["params"], {{"id": frame["id"]}}
@@ -106,7 +106,7 @@ serve(answer)
 
 @BOTH_MODES
 async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) -> None:
-    """`orchestrator prompt show` asks it that way."""
+    """`orchestrator prompt show` uses this request."""
     spec = real_spec(tmp_path, system_prompt="Be brief.")
     with time_limit():
         async with spawning(mode) as spawn, running_worker(spec, spawn) as worker:
@@ -199,7 +199,7 @@ raise SystemExit(3 if answer["error"]["code"] == -32001 else 4)
 async def test_turn_far_over_its_deadline_has_its_worker_aborted(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The stack dump says where it hangs; the turn's owner hears that the worker is lost."""
+    """Its stack is dumped, and the turn ends with `WorkerLostError`."""
     code = f"import faulthandler; faulthandler.enable()\n{READY}\nimport signal; signal.pause()"
     with time_limit():
         async with running_worker(program(tmp_path, code)) as worker:

@@ -31,12 +31,12 @@ SECRET = "sk-not-for-the-zygote-4711"
 
 
 def parent(pid: int) -> int:
-    """Who started a process, or adopted it."""
+    """Return a process's parent."""
     return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
 
 
 async def answers(worker: Worker) -> bool:
-    """Whether a worker runs a turn."""
+    """Return whether a worker runs a turn."""
     result = await worker.run_turn(turn(), MemoryHost(), 0.0)
     return result.text.startswith("You said: hello")
 
@@ -97,7 +97,7 @@ async def test_environment_of_the_zygote_is_replaced_whole(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["PYTHONHASHSEED", "LD_PRELOAD", "LC_ALL", "SSL_CERT_FILE"])
 async def test_environment_that_only_a_start_reads_is_executed(tmp_path: Path, name: str) -> None:
-    """A fork would not be the process that the agent's definition asks for."""
+    """A forked worker would not read these variables."""
     spec = real_spec(tmp_path)
     odd = replace(spec, env={**spec.env, name: "0"})
     with time_limit():
@@ -122,7 +122,7 @@ async def test_workers_of_a_killed_zygote_end_and_another_one_serves(tmp_path: P
 
 
 async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_path: Path) -> None:
-    """SIGSTOP: the next worker is executed, those that it has work on, and another one comes."""
+    """SIGSTOP: the next worker is executed, existing ones continue, and a new zygote starts."""
     spec = real_spec(tmp_path)
     with time_limit():
         async with zygotes() as keeper:
@@ -142,7 +142,7 @@ async def test_frozen_zygote_is_passed_over_and_ends_with_its_last_worker(tmp_pa
 
 
 async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Path) -> None:
-    """It is asked from time to time."""
+    """It is pinged regularly."""
     with time_limit():
         async with zygotes(ping=0.1) as keeper:
             frozen = await until_zygote(keeper)
@@ -154,7 +154,7 @@ async def test_frozen_zygote_is_found_though_nobody_wants_a_worker(tmp_path: Pat
 
 
 async def test_grown_zygote_is_replaced_and_waits_for_its_workers(tmp_path: Path) -> None:
-    """A leak must not be handed on; what runs is not disturbed."""
+    """A leak does not spread to new workers; running ones are not disturbed."""
     with time_limit():
         async with zygotes(growth=-1, ping=0.1) as keeper:
             first = await until_zygote(keeper)
@@ -169,7 +169,7 @@ async def test_grown_zygote_is_replaced_and_waits_for_its_workers(tmp_path: Path
 
 
 async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
-    """An upgrade below a running daemon: the next worker comes from another zygote."""
+    """After an upgrade, the next worker comes from another zygote."""
     code = tmp_path / "code"
     code.mkdir()
     (code / ".#old.py").symlink_to("me@here.4711:1")  # as an editor marks what it has open
@@ -188,7 +188,7 @@ async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
 
 
 async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) -> None:
-    """It is tried again later; meanwhile agents only start slower."""
+    """It is tried again later; meanwhile workers are executed."""
     spec: LaunchSpec = real_spec(tmp_path)
     keeper = Zygotes(Settings(home=tmp_path / "missing"), {})
     with time_limit():
@@ -201,7 +201,7 @@ async def test_worker_is_executed_when_no_zygote_can_be_started(tmp_path: Path) 
 
 
 async def test_late_fork_of_a_frozen_zygote_ends_by_itself(tmp_path: Path) -> None:
-    """Its supervisor has given up waiting, and an executed worker has the agent."""
+    """Its supervisor no longer waits, and an executed worker serves the agent."""
     spec = real_spec(tmp_path)
     with time_limit():
         async with zygotes() as keeper:

@@ -14,7 +14,7 @@ CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
 
 
 def text(found: PromptLibrary) -> Any:
-    """The words of the definition that the agent uses."""
+    """Return the text of the agent's definition."""
     bundle: Any = found.bundle_json(agents().agents[0])
     return None if bundle is None else bundle["definitions"]["p"]["prompt"]
 
@@ -34,7 +34,7 @@ def test_good_definition_is_in_force_with_what_it_needs(tmp_path: Path) -> None:
 
 
 def test_broken_edit_leaves_the_last_good_version_also_after_a_restart(tmp_path: Path) -> None:
-    """In form or in what it names: the agent does not notice, the operator does."""
+    """A wrong form or name: the agent keeps working, the operator gets a problem."""
     write(tmp_path)
     found = library(tmp_path)
     found.store_last_good()
@@ -79,7 +79,7 @@ def test_what_includes_a_broken_definition_keeps_working(tmp_path: Path) -> None
 
 
 def test_new_definition_that_is_broken_is_never_used(tmp_path: Path) -> None:
-    """Nor is one that needs it; the agent is told with its problem."""
+    """Nor is one that includes it; the agent is named with the problem."""
     write(tmp_path, prompt=[{"type": "include", "prompt": "rules"}])
     write(tmp_path, "rules", prompt=3)
     found = library(tmp_path)
@@ -120,7 +120,7 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
 
 
 def test_unknown_prompt_of_an_agent_is_named_with_the_nearest(tmp_path: Path) -> None:
-    """A slip of the pen is found at once."""
+    """The message suggests the right name."""
     write(tmp_path, "support")
     found = library(tmp_path, agents(prompt="suport"))
     assert problems(found) == [
@@ -165,7 +165,7 @@ def test_damaged_copy_of_the_last_good_ones_is_no_obstacle(
 
 
 def test_hooks_must_be_there_and_allowed(tmp_path: Path) -> None:
-    """A definition with a hook that is not there is not used: it may be what redacts."""
+    """A definition with a missing hook is not used, because the hook may redact secrets."""
     write(tmp_path, hooks=["redact"])
     missing, _ = library(tmp_path).problems
     expected = "prompt 'p': hooks[0]: there is no hook 'redact'; add hooks/redact.py"
@@ -180,7 +180,7 @@ def test_hooks_must_be_there_and_allowed(tmp_path: Path) -> None:
 
 
 def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Path) -> None:
-    """Unset is off; the agent's own setting is one of those that count."""
+    """Unset is off; the agent's own variables count."""
     write(tmp_path, tools=[{"name": "work", "optional": "HELP"}])
     file = agents(asTool="subagent")
     found = library(tmp_path, file)

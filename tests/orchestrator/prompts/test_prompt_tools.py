@@ -1,4 +1,4 @@
-"""Variables of prompts and their tools: where they are set, who is told, who is not."""
+"""Variables of prompts and their tools: where they are set, and who gets them."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def placed(home: Path, **fields: Any) -> tuple[PromptLibrary, AgentDefinition, E
 
 
 def test_variables_come_from_the_places_of_agents_json_that_declare_them(tmp_path: Path) -> None:
-    """Chat, channel, daemon and agent, each in its level; a worker gets what may be told."""
+    """Chat, channel, daemon and agent each set a level; a worker gets no secrets."""
     found, agent, known = placed(tmp_path)
     assert (known.thread, known.account, known.instance, known.agent) == (
         {"A": "2"},

@@ -26,7 +26,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @needs_systemd
 def test_systemd_accepts_the_unit_without_a_word(tmp_path: Path) -> None:
-    """An unknown or misspelt setting would be named."""
+    """systemd-analyze reports unknown and misspelled settings."""
     (path,) = install("system", COMMAND, tmp_path)
     done = analyze("verify", "--man=no", str(path))
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
@@ -34,7 +34,7 @@ def test_systemd_accepts_the_unit_without_a_word(tmp_path: Path) -> None:
 
 @needs_systemd
 def test_system_unit_keeps_its_exposure_low(tmp_path: Path) -> None:
-    """The target of reference/reliability.md §3.4."""
+    """The exposure score of systemd-analyze stays below its limit."""
     (path,) = install("system", COMMAND, tmp_path)
     done = analyze("security", "--offline=true", str(path))
     level = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
@@ -94,6 +94,6 @@ def test_install_into_a_place_that_cannot_be_written_is_refused(tmp_path: Path) 
 
 
 def test_next_steps_start_the_unit() -> None:
-    """What a person pastes after the installation."""
+    """They can be pasted into a shell after the installation."""
     assert "systemctl --user enable --now orchestrator" in next_steps("user")
     assert "sudo systemctl enable --now orchestrator" in next_steps("system")

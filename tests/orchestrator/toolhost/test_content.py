@@ -49,12 +49,12 @@ DATA = b64encode(b"12345").decode()
     ],
 )
 def test_every_kind_of_content_becomes_text(block: ContentBlock, text: str) -> None:
-    """What is no text is named with its type and size."""
+    """Other content is named with its type and size."""
     assert tool_answer(CallToolResult(content=[block])).content == text
 
 
 def test_picture_of_a_known_format_goes_along() -> None:
-    """Known by its bytes: a wrong name is put right, and what is no picture stays a note."""
+    """The bytes decide: a wrong media type is corrected, other data becomes a note."""
     png = b64encode(b"\x89PNG\r\n\x1a\n").decode()
     blocks: list[ContentBlock] = [
         TextContent(type="text", text="here:"),
@@ -67,14 +67,14 @@ def test_picture_of_a_known_format_goes_along() -> None:
 
 
 def test_texts_are_joined_and_win_over_structured_content() -> None:
-    """Servers send the same thing twice: as text for models that know nothing else."""
+    """Servers often send the same result again as text."""
     texts: list[ContentBlock] = [TextContent(type="text", text=text) for text in ("a", "b")]
     result = CallToolResult(content=texts, structured_content={"x": 1})
     assert tool_answer(result).content == "a\nb"
 
 
 def test_structured_content_alone_is_json() -> None:
-    """Nothing is lost when there is no text."""
+    """It is the result when there is no text."""
     assert (
         tool_answer(CallToolResult(content=[], structured_content={"x": [1]})).content
         == '{"x":[1]}'
@@ -88,7 +88,7 @@ def test_error_stays_an_error() -> None:
 
 
 def test_long_result_is_cut_with_a_note() -> None:
-    """At a character's border; and what is no text in UTF-8 does not get further."""
+    """At a character boundary; invalid UTF-8 is replaced."""
     block = TextContent(type="text", text="ü" * MAX_RESULT + "\ud800")
     text = tool_answer(CallToolResult(content=[block])).content
     kept, note = text.split("\n")

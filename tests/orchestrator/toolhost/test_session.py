@@ -1,4 +1,4 @@
-"""One real MCP server, over stdio and streamable HTTP: what it does wrong stays its own matter."""
+"""One real MCP server over stdio and streamable HTTP; its failures affect no other server."""
 
 import os
 import socket
@@ -160,7 +160,7 @@ async def refused(call: Awaitable[ToolAnswer]) -> int:
 
 
 async def checks_of_both(fake: Watched, folder: Path) -> None:
-    """What must hold whatever the transport is."""
+    """The behavior that both transports share."""
     state = await fake.until(lambda state: state.state == "connected")
     tools = {tool.name: tool for tool in state.tools}
     assert tools["echo"].read_only
@@ -198,7 +198,7 @@ async def test_stdio_server_is_listed_followed_and_called(tmp_path: Path) -> Non
 
 
 async def test_http_server_is_listed_followed_and_called(tmp_path: Path) -> None:
-    """As over stdio; it is not ours to start again."""
+    """As over stdio, without restarting the server."""
     async with http(tmp_path) as spec, watched(spec) as fake:
         await checks_of_both(fake, tmp_path)
         assert await refused(fake.call("echo", {"text": "gone"}, 0.1)) == NOT_SENT
@@ -227,7 +227,7 @@ async def test_server_that_cannot_be_used_says_why(spec: ServerSpec, problem: st
 
 
 async def test_server_that_ignores_every_signal_is_killed_with_its_children(tmp_path: Path) -> None:
-    """Neither end-of-file nor SIGTERM impresses it."""
+    """It ignores end-of-file and SIGTERM."""
     flag = tmp_path / "fake.txt"
     code = f"""
 import os, signal

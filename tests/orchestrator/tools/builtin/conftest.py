@@ -1,4 +1,4 @@
-"""What every test of a host tool begins with."""
+"""Fixtures of all tests of built-in tools."""
 
 from collections.abc import Iterator
 from pathlib import Path

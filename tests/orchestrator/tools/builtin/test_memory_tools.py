@@ -17,7 +17,7 @@ from thinker.protocol.messages import JsonObject, UserMessage
 def test_fact_is_marked_with_its_turn_and_confidence(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """So that it can be told later where it came from."""
+    """So its origin can be shown later."""
     run(memory_tools.STORE_FACT, db, context, fact="User likes tea", confidence=0.5)
     (fact,) = facts.newest(db, "work", None, facts.FOREVER, 9)
     assert (fact.source, fact.confidence, fact.category) == ("turn t1", 0.5, "background")
@@ -63,7 +63,7 @@ def test_secret_is_refused_by_every_way_in(db: apsw.Connection, context: ToolCon
 async def test_fact_is_corrected_and_forgotten_by_its_id(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """What is not named stays; the search follows."""
+    """Other fields stay; the search finds the new text."""
     run(memory_tools.STORE_FACT, db, context, fact="User likes tea", category="preference")
     answer = run(memory_tools.UPDATE_FACT, db, context, id=1, fact="User likes cocoa")
     assert answer == "Updated: User likes cocoa (preference, id 1)"
@@ -119,7 +119,7 @@ BAD: tuple[JsonObject, ...] = (
 def test_argument_out_of_bounds_is_told(
     db: apsw.Connection, context: ToolContext, arguments: JsonObject
 ) -> None:
-    """The worker's check is not relied on."""
+    """It does not rely on the worker's check."""
     with pytest.raises(ToolFailure, match="must be"):
         memory_tools.LIST_FACTS.effect(db, context, arguments)
 

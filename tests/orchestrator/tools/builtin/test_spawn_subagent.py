@@ -49,7 +49,7 @@ def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None
 
 
 def work(db: apsw.Connection, call: Call) -> SubagentRun:
-    """What a call has begun."""
+    """Return the run that a call has started."""
     found = subagents.of_call(db, "t1", call.seq)
     assert found is not None
     return found
@@ -58,7 +58,7 @@ def work(db: apsw.Connection, call: Call) -> SubagentRun:
 def ended(
     db: apsw.Connection, call: Call, state: str, result: str | None, *, failed: bool = False
 ) -> None:
-    """Let the work of a call have ended so."""
+    """End the work of a call with this state and result."""
     row = work(db, call).inbox_id
     with job(db):
         db.execute("UPDATE inbox SET state = ?, error = 'stopped' WHERE id = ?", (state, row))
@@ -71,7 +71,7 @@ def ended(
 def test_first_call_begins_and_the_next_ones_find_it(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """No answer until there is one, and then the same one for ever."""
+    """There is no answer before the subagent ends, and always the same one after that."""
     call = wanted(db, task="count", allowedTools=["get_*"], timeoutMinutes=2, model="m2")
     assert not SPAWN_SUBAGENT.begun(db, call)
     context = replace(context, denied_tools=("send_message",))
@@ -118,7 +118,7 @@ def test_failure_is_an_error_result(
     result: str | None,
     words: str,
 ) -> None:
-    """However the work failed, its parent's model hears why."""
+    """The parent's model gets the reason of every failure."""
     call = wanted(db, task="count")
     outcome(db, context, call)
     ended(db, call, state, result, failed=True)
@@ -129,7 +129,7 @@ def test_failure_is_an_error_result(
 def test_sixth_at_once_is_refused_and_one_that_ended_makes_room(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """Whatever turns of the agent began them; another agent's do not count."""
+    """All turns of the agent count, those of other agents do not."""
     calls = [wanted(db, task=f"count {number}", wait=False) for number in range(7)]
     for call in calls[:5]:
         outcome(db, context, call)
@@ -166,7 +166,7 @@ def test_bad_argument_is_named(
 def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """It is committed with what its call has written: that must be nothing."""
+    """The refusal is committed with its call, which must have written nothing."""
     use = SubagentUse(name="home", blocking=False, resumable=Resumable(receives_messages="side_a"))
     helpers = {"home": SubagentTool(use, "Helps.", None, 5)}
     given: JsonObject = {"agent": "home", "message": "count", "attachments": [], "name": "Ann"}

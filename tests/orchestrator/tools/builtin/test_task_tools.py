@@ -15,7 +15,7 @@ from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 def test_task_is_scheduled_for_this_chat_in_the_users_zone(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """And it is said when it comes."""
+    """The answer says when it will run."""
     answer = run(
         tools.SCHEDULE_TASK,
         db,
@@ -36,7 +36,7 @@ def test_task_is_scheduled_for_this_chat_in_the_users_zone(
 
 
 def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolContext) -> None:
-    """With words alone, if that is all it needs."""
+    """It runs without tools if it needs none."""
     reminder = {"name": "tea", "instructions": "Say: tea!", "in_minutes": "5", "no_tools": "true"}
     assert "once, Thu 2026-02-12 07:05" in run(tools.SCHEDULE_TASK, db, context, **reminder)
     task = tasks.load(db, 1)
@@ -66,7 +66,7 @@ def test_unusable_schedule_is_an_answer_to_the_model(
 def test_model_cannot_choose_a_stranger_or_skip_itself(
     db: apsw.Connection, context: ToolContext
 ) -> None:
-    """The outcome comes here, and no call is planned without a model that decides on it."""
+    """The outcome goes to this chat, and every call is decided by a model."""
     arguments = {"name": "x", "instructions": "y", "in_hours": "1", "notify_chat_id": "666"}
     plan = '[{"toolName": "send_telegram"}]'
     run(tools.SCHEDULE_TASK, db, context, **arguments, execution_plan=plan)

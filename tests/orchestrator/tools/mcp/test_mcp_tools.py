@@ -1,4 +1,4 @@
-"""MCP tools as agents see them: names, classes, and what servers cannot talk us into."""
+"""MCP tools as agents see them: names, side-effect classes, and limits on servers."""
 
 import re
 
@@ -53,19 +53,19 @@ def test_internal_tools_are_left_out() -> None:
 
 @given(st.text(min_size=1, max_size=90), st.text(max_size=90))
 def test_name_fits_every_provider(server: str, text: str) -> None:
-    """Whatever a server calls its tools."""
+    """For any name that a server chooses."""
     assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name_for(server, text))
 
 
 def test_long_names_stay_different() -> None:
-    """They are cut, and a hash of the whole tells them apart."""
+    """They are cut, and a hash of the whole name distinguishes them."""
     names = {name_for("server", "x" * 80 + end) for end in "abc"}
     assert len(names) == 3
     assert all(len(name) == 64 for name in names)
 
 
 def test_builtin_tool_wins() -> None:
-    """A server must not be able to listen in on memories."""
+    """A server must not intercept calls that store memories."""
     tools, problems = build_catalog({"store": (tool("fact"),)}, {"store": PLAIN}, {"store_fact"})
     assert tools == {}
     assert "store_fact: a built-in tool has this name" in problems[0]
@@ -107,12 +107,12 @@ def test_second_tool_of_the_same_name_is_left_out() -> None:
 def test_hints_count_for_trusted_servers_alone(
     server: McpServer, listed: ServerTool, expected: SideEffect
 ) -> None:
-    """Anybody can say that a payment is read-only."""
+    """A server could call a payment read-only."""
     assert only(server, listed).spec.side_effect is expected
 
 
 def test_key_is_filled_in_and_hidden_from_the_model() -> None:
-    """It is the journal's: a model would make a new one each time."""
+    """The journal sets it: a model would invent a new one each time."""
     found = only(TRUSTED, tool("pay", KEYED))
     assert found.spec.parameters == {
         "type": "object",
@@ -132,5 +132,5 @@ def test_untrusted_server_gets_no_key() -> None:
 
 @pytest.mark.parametrize("schema", [{}, {"properties": 3, "required": "all"}, {"properties": {}}])
 def test_odd_schema_is_passed_on(schema: JsonObject) -> None:
-    """The tool's server has the last word on it."""
+    """The tool's server decides."""
     assert only(TRUSTED, tool("t", schema)).spec.parameters == schema

@@ -1,4 +1,4 @@
-"""What may be used of what servers list, and who hears of a change."""
+"""Which listed tools may be used, and which chats are notified of changes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ CONTROLS = {"notifyChannel": "telegram", "notifyChatId": "7"}
 
 
 def agents() -> AgentsFile:
-    """Two that tell chat 7 of their troubles, and one that may not use the server."""
+    """Two agents that notify chat 7, and one that may not use the server."""
     common = {"llmProvider": "demo", "costControls": CONTROLS}
     made = [
         {"agentId": "work", **common},
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(store: Store) -> None:
-    """Until it is approved, and whatever the server lists beside it."""
+    """Until it is approved; other tools of the server stay usable."""
     told: list[str] = []
     pins = ToolPins(store, agents, lambda: 0, lambda: told.append("told"))
     hello = InboundMessage("telegram", "b", "1", "1", "1", "hello")

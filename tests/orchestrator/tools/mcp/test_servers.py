@@ -1,4 +1,4 @@
-"""The tool host's process: started for servers, replaced when it hangs, and what calls become."""
+"""The tool host: started for servers, replaced when it hangs, and the results of its calls."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ def pinned(folder: Path) -> Iterator[ToolPins]:
 
 
 async def until(servers: McpServers, condition: Callable[[], bool]) -> None:
-    """Wait until something that the servers told makes the condition true."""
+    """Wait until a change of the servers makes the condition true."""
     while not condition():
         await servers._changes.changed.wait()
 
@@ -86,7 +86,7 @@ async def result(
 
 
 async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
-    """Lost is unknown, unless it may run again; what never ran has failed."""
+    """A lost call is unknown unless it is repeatable; a call that never ran has failed."""
     async with running(tmp_path, Clock(), trusted=True, timeoutSeconds=20) as servers:
         answered = await result(servers, "s_echo", {"text": "hi"})
         assert answered == ToolResult(call_id="c", name="s_echo", content="hi")
@@ -107,7 +107,7 @@ async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
 
 
 async def test_call_that_takes_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path) -> None:
-    """What may run again is tried three times, and then has failed."""
+    """A repeatable call is tried three times and then fails."""
     async with running(tmp_path, Clock()) as servers:
         slow = replace(servers.tools["s_slow"], timeout=1)
         servers.tools = {**servers.tools, "s_slow": slow}
@@ -144,7 +144,7 @@ async def test_tool_that_its_server_describes_anew_is_withheld_until_it_is_appro
 
 
 async def test_settings_of_our_own_change_without_a_new_connection(tmp_path: Path) -> None:
-    """Belief is lent and taken back at once; what was withheld is offered without pins."""
+    """Trust changes at once; withheld tools are offered when pins are off."""
     async with running(tmp_path, Clock()) as servers:
         await result(servers, "s_redescribe", {"text": "Another one."})
         await until(servers, lambda: bool(servers.pins.withheld()))
@@ -201,7 +201,7 @@ async def test_change_while_pins_are_compared_is_told_at_once(
 
 
 async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path) -> None:
-    """It is tried again, more and more seldom; turns do not wait for it."""
+    """It is retried with growing delays; turns do not wait for it."""
     with pinned(tmp_path) as pins, time_limit():
         servers = McpServers(Settings(home=tmp_path / "missing"), os.environ, (), pins, Clock())
         servers.define({"s": McpServer(command="x"), "old": McpServer(url="http://h", type="sse")})
