@@ -85,9 +85,7 @@ async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
 
 async def until_effect(home: Path, daemon: RunningDaemon) -> None:
     """Wait until the tool runs."""
-    with time_limit():
-        while not effects(home, "wild"):
-            await daemon.status()
+    await daemon.until(lambda _: bool(effects(home, "wild")))
 
 
 async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(

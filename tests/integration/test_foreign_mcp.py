@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
-from fakes.time_limit import time_limit
 
 from orchestrator.control.protocol import StatusReport
 from orchestrator.selftest.fake_telegram import BotApiServer
@@ -69,9 +68,7 @@ async def test_foreign_server_is_used_killed_in_mid_call_and_taken_away(tmp_path
         (server,) = servers(tmp_path)
         os.kill(server, signal.SIGSTOP)  # the call hangs in it
         bot.user_says(1, f"!clock_convert_time  {NOON}")
-        with time_limit():
-            while not unread(server):
-                await daemon.status()
+        await daemon.until(lambda _: unread(server) > 0)
         os.kill(server, signal.SIGKILL)
         assert "couldn't confirm whether this happened" in await bot.reply_in(1)
         bot.user_says(1, '!clock_get_current_time {"timezone": "Europe/Warsaw"}')
@@ -80,8 +77,6 @@ async def test_foreign_server_is_used_killed_in_mid_call_and_taken_away(tmp_path
 
         daemon.write(one_agent(model, {}))
         await daemon.logged("config_applied")
-        with time_limit():
-            while servers(tmp_path):
-                await daemon.status()
+        await daemon.until(lambda _: servers(tmp_path) == [])
         bot.user_says(1, f"!clock_convert_time   {NOON}")
         assert "there is no tool named" in await bot.reply_in(1)

@@ -124,9 +124,7 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
         (host,) = running(tmp_path, "orchestrator.toolhost")
         bot.user_says(1, "!wild_slow {}")
         await daemon.logged("tool_call", tool="wild_slow")
-        with time_limit():
-            while not effects(tmp_path, "wild"):
-                await daemon.status()
+        await daemon.until(lambda _: bool(effects(tmp_path, "wild")))
         os.kill(host, signal.SIGKILL)
         assert UNSURE in await bot.reply_in(1)
         bot.user_says(1, '!wild_echo {"text": "and on"}')
