@@ -62,7 +62,7 @@ class EmbeddingIndex:
         resting = self._clock() < self._rests.get(payer, 0.0)
         return definition.embeddings is not None and not resting
 
-    async def meaning(
+    async def embed(
         self,
         definition: AgentDefinition,
         payer: str,

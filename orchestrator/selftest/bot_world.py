@@ -92,19 +92,10 @@ class BotWorld:
         """
         return self.push({"message": self._message(chat_id, text, fields)})
 
-    def user_edits(self, chat_id: int, message_id: int, text: str, date: int) -> int:
-        """Edit a message as a person and return the update's number."""
-        fields = {"message_id": message_id, "edit_date": date}
-        return self.push({"edited_message": self._message(chat_id, text, fields)})
-
     def deliver_again(self, number: int) -> None:
         """Repeat an update in the next answer, even if it is confirmed already."""
         self._again.append(self._updates[number])
         self._notify()
-
-    def user_deletes(self, chat_id: int, message_id: int) -> None:
-        """Delete one of the bot's messages as a person."""
-        del self._visible[chat_id][message_id]
 
     def texts(self, chat_id: int) -> list[str]:
         """Return the bot's present messages in a chat, oldest first."""

@@ -66,7 +66,7 @@ class ToolContexts:
             split=self.delivery.split,
             mode=self.delivery.mode,
             store=self.store,
-            meaning=partial(self.embeddings.meaning, definition, turn.agent_id),
+            meaning=partial(self.embeddings.embed, definition, turn.agent_id),
             denied_tools=definition.denied_tools,
             environments=environments,
         )

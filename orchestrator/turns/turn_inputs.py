@@ -192,7 +192,7 @@ class InputLoader:
             return None
         text = await self.store.transact(_unanswered, turn.id)
         request = EmbedToolsRequest(worker, partial(self.tools.offered, definition))
-        return await self.embeddings.meaning(definition, turn.agent_id, text, request)
+        return await self.embeddings.embed(definition, turn.agent_id, text, request)
 
 
 def _unanswered(db: apsw.Connection, turn_id: str) -> str:

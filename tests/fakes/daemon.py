@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
+from fakes.bot_api import FakeBotApi
 from fakes.time_limit import LIMIT, time_limit
 from pydantic import BaseModel
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import StatusReport
-from orchestrator.selftest.fake_telegram import BotApiServer
 from orchestrator.selftest.process_tree import of_home
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
@@ -139,7 +139,7 @@ class RunningDaemon:
 async def running_daemon(
     home: Path,
     config: JsonObject | str | None,
-    bot: BotApiServer | None = None,
+    bot: FakeBotApi | None = None,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningDaemon]:
     """A ready daemon; None leaves the agents.json of an earlier one.
@@ -193,7 +193,7 @@ async def _stop(daemon: RunningDaemon) -> None:
 
 
 async def run_to_its_end(
-    home: Path, env: Mapping[str, str] | None = None, bot: BotApiServer | None = None
+    home: Path, env: Mapping[str, str] | None = None, bot: FakeBotApi | None = None
 ) -> tuple[int, str]:
     """Exit code and stderr of a daemon that cannot start."""
     with time_limit():
@@ -204,7 +204,7 @@ async def run_to_its_end(
 
 
 def environment(
-    home: Path, bot: BotApiServer | None, env: Mapping[str, str] | None
+    home: Path, bot: FakeBotApi | None, env: Mapping[str, str] | None
 ) -> dict[str, str]:
     """A daemon's whole environment: its home, the fake Telegram, nothing of ours but PATH."""
     telegram = {"TELEGRAM_BOT_TOKEN": bot.token, "TELEGRAM_API_URL": bot.url} if bot else {}

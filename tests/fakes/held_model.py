@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import anyio
 from anyio.abc import SocketStream
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.model_api import Received, Reply
 from fakes.openai_api import OpenAIApi
 from fakes.time_limit import time_limit
 
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 
@@ -95,10 +95,10 @@ def two_agents(model: HeldModel, **work: Any) -> JsonObject:
 @asynccontextmanager
 async def held_daemon(
     home: Path,
-) -> AsyncIterator[tuple[BotApiServer, HeldModel, RunningDaemon]]:
+) -> AsyncIterator[tuple[FakeBotApi, HeldModel, RunningDaemon]]:
     """A Telegram, a model, and a daemon with `two_agents` between them."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         HeldModel() as model,
         running_daemon(home, two_agents(model), bot) as daemon,
     ):

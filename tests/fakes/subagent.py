@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 
 from orchestrator.control.protocol import AgentReport
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 CHAT = 123
@@ -30,10 +30,10 @@ def config(model: CallingModel, **fields: Any) -> JsonObject:
 @asynccontextmanager
 async def parent_daemon(
     home: Path, **fields: Any
-) -> AsyncIterator[tuple[BotApiServer, CallingModel, RunningDaemon]]:
+) -> AsyncIterator[tuple[FakeBotApi, CallingModel, RunningDaemon]]:
     """A Telegram, a model, and a daemon with that agent between them."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(home, config(model, **fields), bot) as daemon,
     ):

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.mcp_config import effects, entry
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.peer import RpcError
 
 pytestmark = pytest.mark.process
@@ -29,7 +29,7 @@ async def click(daemon: RunningDaemon, code: str, answers: list[bool]) -> None:
 
 async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path: Path) -> None:
     """One click counts; a second call with other arguments asks anew (F61)."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         servers = {"wild": entry(tmp_path, "wild")}
         config = one_agent(model, {**servers}, approvals=["wild_counter"])
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -52,7 +52,7 @@ async def test_agent_cannot_restart_the_daemon(tmp_path: Path) -> None:
     """No tool does it, by any name; the call is an error for the model and nothing more (F66)."""
     names = ("restart_daemon", "run_shell", "orchestrator", "agents_resume", "edit_config")
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, one_agent(model, {}), bot) as daemon,
     ):

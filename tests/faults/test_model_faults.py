@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.fault_proxy import HANG, LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut, late
 from fakes.held_model import HeldModel, two_agents
@@ -10,7 +11,6 @@ from fakes.model_api import Reply
 from fakes.openai_api import OpenAIApi
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
@@ -63,7 +63,7 @@ async def test_hang_before_the_headers_is_given_up_and_the_next_try_answers() ->
 async def test_provider_behind_a_bad_network_costs_tries_and_no_answer(tmp_path: Path) -> None:
     """Lost, cut and reset in turn, and three errors: each message has one answer (F34, F36)."""
     faults = (LOST_REQUEST, LOST_ANSWER, RESET, cut(300))
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model, FaultProxy(model.url) as proxy:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model, FaultProxy(model.url) as proxy:
         config = two_agents(model, baseUrl=f"{proxy.url}/v1", limits={"maxConcurrentTurns": 8})
         config["bindings"] = [{"channel": "telegram", "chatId": "*", "agentId": "work"}]
         chats = {500 + number: fault for number, fault in enumerate(faults)}
@@ -84,7 +84,7 @@ async def test_provider_behind_a_bad_network_costs_tries_and_no_answer(tmp_path:
 
 async def test_second_model_takes_over_in_mid_turn_and_runs_no_tool_again(tmp_path: Path) -> None:
     """The first refuses after its first step; the journal goes on as it was (F44)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply(tool_calls=(("send_message", {"message": "one moment"}),)))
         model.script.append(Reply("no credit", status=402))
         config = two_agents(model, fallbackModels=["second-model"])

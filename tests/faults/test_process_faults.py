@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
@@ -16,7 +17,6 @@ from fakes.mcp_config import SERVER, effects, entry
 from fakes.time_limit import time_limit
 
 from orchestrator.errors import ExitCode
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -44,7 +44,7 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
     tmp_path: Path,
 ) -> None:
     """A second daemon is turned away; after SIGKILL the next one has every message (F6)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             model.hold("slow")
             bot.user_says(123, "slow")
@@ -70,7 +70,7 @@ async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
     """SIGTERM ends the daemon in its drain time; what the tool did is told as unsure (F17)."""
     env = {"ORCHESTRATOR_DRAIN_SECONDS": "0.5"}
     said = "!wild_slow {}"
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, {"wild": entry(tmp_path, "wild")})
         async with running_daemon(tmp_path, config, bot, env) as daemon:
             bot.user_says(1, said)
@@ -92,7 +92,7 @@ async def test_sighup_with_a_bad_file_changes_nothing_and_neither_does_its_loss(
     tmp_path: Path,
 ) -> None:
     """What runs goes on; the next start takes the last good copy and says so (F18, F19)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             daemon.write('{"agents": [')
             daemon.process.send_signal(signal.SIGHUP)
@@ -148,7 +148,7 @@ async def test_what_a_tool_left_behind_in_its_own_session_goes_with_the_tool_hos
     tmp_path: Path,
 ) -> None:
     """Dead two seconds after the tool host was killed, and when the daemon stops (F11)."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, {"wild": escaping(tmp_path)})
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(1, '!wild_echo {"text": "hi"}')

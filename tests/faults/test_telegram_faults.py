@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import BLOCKED, FakeBotApi, Fault, too_many
 from fakes.daemon import TOKEN, running_daemon
 from fakes.fault_proxy import LOST_ANSWER, LOST_REQUEST, RESET, FaultProxy, cut, late
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
@@ -14,7 +15,7 @@ from fakes.time_limit import LIMIT
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
 from orchestrator.journal.db.store import reading
-from orchestrator.selftest.fake_telegram import BLOCKED, PREVIEW_MARK, BotApiServer, Fault, too_many
+from orchestrator.selftest.fake_telegram import PREVIEW_MARK
 
 pytestmark = pytest.mark.process
 
@@ -22,7 +23,7 @@ METHODS = ("sendMessage", "editMessageText")
 FAULTS = (LOST_REQUEST, LOST_ANSWER, RESET, cut(20), late(0.1))
 
 
-def finals(bot: BotApiServer, chat: int) -> list[str]:
+def finals(bot: FakeBotApi, chat: int) -> list[str]:
     """What stands in a chat but for stray placeholders and previews."""
     return [text for text in bot.texts(chat) if not text.endswith(PREVIEW_MARK)]
 
@@ -36,7 +37,7 @@ def unfinished(home: Path) -> list[str]:
 
 async def test_each_fault_on_each_platform_call_leaves_one_final_text(tmp_path: Path) -> None:
     """Lost requests, lost and cut answers and resets of send and edit (F45, F46)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model, FaultProxy(bot.url) as proxy:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model, FaultProxy(bot.url) as proxy:
         cases = {600 + i: case for i, case in enumerate((m, f) for m in METHODS for f in FAULTS)}
         for chat, (method, fault) in cases.items():
             proxy.spoil(method, f'"chat_id":{chat},', fault=fault)
@@ -59,7 +60,7 @@ async def test_each_fault_on_each_platform_call_leaves_one_final_text(tmp_path: 
 
 async def test_lost_polls_lose_and_double_no_message(tmp_path: Path) -> None:
     """An answer of getUpdates that never arrives was not a confirmation (F46)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model, FaultProxy(bot.url) as proxy:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model, FaultProxy(bot.url) as proxy:
         env = {"TELEGRAM_API_URL": proxy.url}
         async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
             await daemon.until(lambda report: report.ready)
@@ -127,7 +128,7 @@ async def test_blocked_bot_is_a_permanent_failure_of_that_chat_alone(tmp_path: P
 
 async def test_revoked_token_degrades_its_channel_and_the_others_go_on(tmp_path: Path) -> None:
     """401: the console answers, readiness says no, the status says what to set (F54)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         env = {"TELEGRAM_BOT_TOKEN": "123456:revoked-token"}
         async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
             report = await daemon.until(

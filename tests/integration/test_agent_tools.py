@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
@@ -11,7 +12,6 @@ from pydantic import JsonValue
 
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -64,7 +64,7 @@ async def settled(daemon: RunningDaemon, runs: int) -> None:
 async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None:
     """Its tools are its own without those denied to its caller, and it can have no subagents."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, {}, deniedTools=["store_*"]), bot) as daemon,
     ):
@@ -80,7 +80,7 @@ async def test_agent_works_as_a_tool_with_its_own_prompt(tmp_path: Path) -> None
 async def test_living_subagent_remembers_and_is_limited(tmp_path: Path) -> None:
     """More work goes to the same session; a second instance is refused until /new."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
     ):
@@ -110,7 +110,7 @@ async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Pat
     explicit: JsonObject = {"receives_messages": "side_a", "parentCommunication": "explicit"}
     entry: JsonObject = {"blocking": False, "resumable": explicit}
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, entry), bot) as daemon,
     ):
@@ -125,7 +125,7 @@ async def test_explicit_subagent_says_itself_what_its_parent_hears(tmp_path: Pat
 async def test_killed_message_to_a_subagent_is_worked_on_once(tmp_path: Path, kill: str) -> None:
     """Whoever dies where, the subagent has done it once and the chat has one answer."""
     died = dying(kill, tmp_path)
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon:
             bot.user_says(CHAT, create("count the whales"))
             _, _, reference = (await bot.reply_in(CHAT)).partition("\n\nReference: ")

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList, ApprovalReport
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 FACT = {"fact": "Likes tea.", "category": "preference"}
@@ -22,7 +22,7 @@ async def waiting(daemon: RunningDaemon) -> ApprovalReport:
     return question
 
 
-async def question_in(bot: BotApiServer, daemon: RunningDaemon) -> tuple[str, ApprovalReport]:
+async def question_in(bot: FakeBotApi, daemon: RunningDaemon) -> tuple[str, ApprovalReport]:
     """Return the question in a chat whose agent wants to store a fact, and the waiting call."""
     bot.user_says(123, "remember tea")
     asked = await bot.reply_in(123)
@@ -33,7 +33,7 @@ async def question_in(bot: BotApiServer, daemon: RunningDaemon) -> tuple[str, Ap
 
 async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_path: Path) -> None:
     """The question survives kill -9; nothing runs before the answer; one reply."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, approvals=["store_*"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -54,7 +54,7 @@ async def test_granted_call_runs_once_after_a_restart_and_the_turn_goes_on(tmp_p
 async def test_question_is_asked_again_when_its_delivery_is_unknown(tmp_path: Path) -> None:
     """The turn waits for the decision, and a code counts once however often it is shown."""
     died = dying("supervisor@send:after#1", tmp_path)
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, approvals=["store_*"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot, died) as daemon:
@@ -74,7 +74,7 @@ async def test_question_is_asked_again_when_its_delivery_is_unknown(tmp_path: Pa
 
 async def test_denied_call_never_runs_and_the_model_is_told(tmp_path: Path) -> None:
     """The refusal is the call's result."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, approvals=["store_fact"])
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:

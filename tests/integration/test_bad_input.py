@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import LOST_ANSWER, FakeBotApi, too_many
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 from fakes.model_api import Reply
 
-from orchestrator.selftest.fake_telegram import LOST_ANSWER, BotApiServer, too_many
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -111,7 +111,7 @@ async def test_refused_key_holds_turn_and_messages_until_the_file_is_read_again(
     tmp_path: Path,
 ) -> None:
     """F40: one notice without what the provider said, no loop; a changed file tries again."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot) as daemon:
             model.script.append(Reply("bad key sk-hidden", status=401))
@@ -130,7 +130,7 @@ async def test_refused_key_holds_turn_and_messages_until_the_file_is_read_again(
 
 async def test_agent_without_its_key_says_so_and_the_other_one_answers(tmp_path: Path) -> None:
     """Exit 78 of a worker is not tried again; the chat is told what to set."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         keyless: JsonObject = {"agentId": "work", "llmProvider": "groq", "model": "m"}
         config["agents"] = [keyless, agent("home", model)]

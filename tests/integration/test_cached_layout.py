@@ -5,13 +5,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 from fakes.seed_prompt import write_skill
-
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -23,7 +22,7 @@ async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
     tmp_path: Path,
 ) -> None:
     """Over a tool call and a new memory; a new skill is named as what changed."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, promptLayout="cached")
         async with running_daemon(tmp_path, config, bot) as daemon:
             model.script.extend((Reply(tool_calls=(("store_fact", FACT),)), Reply("kept")))

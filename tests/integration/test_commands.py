@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName, ChatSend
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
@@ -31,7 +31,7 @@ def operated(model: HeldModel, **work: object) -> JsonObject:
 
 async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_path: Path) -> None:
     """At once, though the model never answers; the preview stays a piece."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             gate = model.hold("first")
             bot.user_says(123, "first")
@@ -50,7 +50,7 @@ async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_p
 
 async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path) -> None:
     """With ``whileBusy`` interrupt nobody waits for an answer that nobody wants any more."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, whileBusy="interrupt")
         async with running_daemon(tmp_path, config, bot) as daemon:
             gate = model.hold("first")
@@ -66,7 +66,7 @@ async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path)
 
 async def test_steered_turn_takes_up_what_was_said_meanwhile(tmp_path: Path) -> None:
     """Both messages get one answer, also when the daemon is killed after the second came in."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, whileBusy="steer")
         async with running_daemon(tmp_path, config, bot) as daemon:
             first, second = model.hold("first"), model.hold("second")
@@ -93,7 +93,7 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
     tmp_path: Path,
 ) -> None:
     """F64: tripped in the middle of a turn, told once, still tripped after a restart."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply(tool_calls=(("store_fact", FACT),), prompt_tokens=9_000))
         config = operated(model, budget={"tokensPerDay": 10_000})
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -125,7 +125,7 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
     tmp_path: Path,
 ) -> None:
     """The answer that tripped it is delivered; what it used before does not trip it again."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply("dear answer", prompt_tokens=20_000))
         config = operated(model, costControls=CAPPED)
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -146,7 +146,7 @@ async def test_anomaly_is_told_where_the_operator_wants_it_and_resumed_from_ther
 async def test_anomaly_of_a_terminals_chat_is_told_as_soon(tmp_path: Path) -> None:
     """Though the answer that trips it is not sent, and so wakes nobody who sends."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         HeldModel() as model,
         running_daemon(tmp_path, operated(model, costControls=CAPPED), bot) as daemon,
     ):

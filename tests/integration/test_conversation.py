@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, journal_bytes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import PairCode, PairedChat, PairingList
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -71,7 +71,7 @@ async def test_messages_of_a_chat_wait_in_line_and_other_chats_do_not(tmp_path: 
 
 async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
     """A stranger gets a code and is not stored; once approved, the chat is answered."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model) | {"channels": {}}  # pairing is the default
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(999, "my secret words")
@@ -93,7 +93,7 @@ async def test_stranger_is_let_in_by_pairing(tmp_path: Path) -> None:
 async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> None:
     """What people say to each other is none of the bot's business, and is not kept."""
     async with (
-        BotApiServer(TOKEN, "test_bot") as bot,
+        FakeBotApi(TOKEN, "test_bot") as bot,
         HeldModel() as model,
         running_daemon(tmp_path, two_agents(model), bot) as daemon,
     ):
@@ -110,7 +110,7 @@ async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> N
 
 async def test_unbound_chat_is_told_and_starts_nothing(tmp_path: Path) -> None:
     """There is no silent default: without a binding the chat is told, and no process starts."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         config["bindings"] = [{"channel": "telegram", "chatId": "123", "agentId": "work"}]
         config["agents"] = [agent("work", model)]

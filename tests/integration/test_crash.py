@@ -8,12 +8,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, dying, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.model_api import Reply
 from fakes.time_limit import time_limit
-
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -63,7 +62,7 @@ async def test_worker_killed_as_its_last_step_is_kept_is_not_missed(tmp_path: Pa
     """The answer is on disk with that step: it is sent, and nobody is asked for it again."""
     env = dying("worker@reply:before#1", tmp_path)
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         HeldModel() as model,
         running_daemon(tmp_path, two_agents(model), bot, env) as daemon,
     ):
@@ -98,7 +97,7 @@ async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
     tmp_path: Path, spawn: str, count: int
 ) -> None:
     """Children end by themselves; the next daemon answers everything once, tools included."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply(tool_calls=(("send_message", {"message": "one moment"}),)))
         model.script.append(Reply(fault="hang"))
         env = {"ORCHESTRATOR_SPAWN": spawn}
@@ -130,7 +129,7 @@ async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
 async def test_supervisor_killed_at_any_moment_answers_each_message_once(tmp_path: Path) -> None:
     """Killed after every accepted message, wherever it is by then; the chat sees no gap."""
     said = [f"message {number}" for number in range(4)]
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         for number, text in enumerate(said):
             config = None if number else two_agents(model)
             async with running_daemon(tmp_path, config, bot) as daemon:
@@ -151,7 +150,7 @@ async def test_sigterm_ends_in_time_and_the_open_turn_is_answered_next_time(
 ) -> None:
     """A model that hangs cannot hold the daemon; exit 0, and the message waits in the journal."""
     env = {"ORCHESTRATOR_DRAIN_SECONDS": "0.2"}
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply(fault="hang"))
         async with running_daemon(tmp_path, two_agents(model), bot, env) as daemon:
             bot.user_says(123, "slow")

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.embeddings_api import EmbeddingsApi
@@ -12,7 +13,6 @@ from fakes.mcp_config import entry
 from fakes.model_api import PROMPT_TOKENS, Reply
 
 from orchestrator.journal.db.store import reading
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -32,7 +32,7 @@ def config(model: HeldModel, api: EmbeddingsApi, servers: JsonObject | None = No
     return one_agent(model, servers or {}, embeddings=meaning(api), temperature=0.7)
 
 
-async def said(bot: BotApiServer, text: str) -> str:
+async def said(bot: FakeBotApi, text: str) -> str:
     """The answer to a message."""
     bot.user_says(123, text)
     return await bot.reply_in(123)
@@ -45,7 +45,7 @@ def warnings(daemon: RunningDaemon) -> int:
 
 async def test_fact_is_found_by_its_meaning_after_a_restart(tmp_path: Path) -> None:
     """In the prompt and by the tool; it was asked about once; every request is counted."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model, EmbeddingsApi() as api:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model, EmbeddingsApi() as api:
         async with running_daemon(tmp_path, config(model, api), bot, {"OPENAI_API_KEY": KEY}) as d:
             await said(bot, f'!store_fact {{"fact": "{REX}"}}')
             await d.logged("facts_embedded", facts=1)
@@ -67,7 +67,7 @@ async def test_fact_is_found_by_its_meaning_after_a_restart(tmp_path: Path) -> N
 
 async def test_tool_is_chosen_by_its_meaning_and_the_model_asked_calmly(tmp_path: Path) -> None:
     """A message that nothing is meant by is asked as configured."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model, EmbeddingsApi() as api:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model, EmbeddingsApi() as api:
         servers: JsonObject = {"fake": entry(tmp_path, "fake")}
         async with running_daemon(
             tmp_path, config(model, api, servers), bot, {"OPENAI_API_KEY": KEY}
@@ -94,7 +94,7 @@ async def test_tool_is_chosen_by_its_meaning_and_the_model_asked_calmly(tmp_path
 async def test_silent_endpoint_costs_no_answer(tmp_path: Path, reply: Reply) -> None:
     """Facts are found by their words; the operator is told once, the endpoint asked no more."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         EmbeddingsApi(lambda _: reply) as api,
         running_daemon(tmp_path, config(model, api), bot, {"OPENAI_API_KEY": KEY}) as daemon,

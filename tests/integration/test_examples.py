@@ -4,12 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.control_server import command
 from fakes.daemon import TOKEN, running_daemon
 
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.turns import handoffs
-from orchestrator.selftest.fake_telegram import BotApiServer
 from orchestrator.settings import bundled
 
 pytestmark = pytest.mark.process
@@ -37,7 +37,7 @@ async def test_newcomer_has_the_chat_handed_over_and_work_done(home: Path) -> No
         '"variables"', '"channels": {"telegram": {"access": "open"}}, "variables"'
     )
     (home / "agents.json").write_text(opened.replace('"auto"', '"demo"'), "utf-8")
-    async with BotApiServer(TOKEN) as bot, running_daemon(home, None, bot) as daemon:
+    async with FakeBotApi(TOKEN) as bot, running_daemon(home, None, bot) as daemon:
         bot.user_says(CHAT, "ask researcher: what time is it?")
         assert "The tool answered: It is " in await bot.reply_in(CHAT)
         bot.user_says(CHAT, "ask billing: is my bill paid?")

@@ -9,11 +9,11 @@ import termios
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
 
 from orchestrator.control.protocol import StatusReport
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -53,7 +53,7 @@ def unread(pid: int) -> int:
 async def test_foreign_server_is_used_killed_in_mid_call_and_taken_away(tmp_path: Path) -> None:
     """Its crash costs one call, which is told; without its entry the tool is gone."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, one_agent(model, SERVERS), bot) as daemon,
     ):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 
@@ -11,7 +12,6 @@ from orchestrator.control.protocol import Ack, ErasureTarget
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 pytestmark = pytest.mark.process
@@ -36,7 +36,7 @@ async def test_death_while_a_chat_is_forgotten_leaves_all_or_nothing(
 ) -> None:
     """At the commit, and just behind it; the next daemon answers the chat either way."""
     crash = dying(f"supervisor@forget:{place}#1", tmp_path)
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot, crash) as daemon:
             bot.user_says(123, "remember me")

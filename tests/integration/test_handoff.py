@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakes.api_client import ScriptedModel, endpoints_of
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
@@ -15,7 +16,6 @@ from pydantic import JsonValue
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import handoffs
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -67,7 +67,7 @@ async def settled(daemon: RunningDaemon, answering: dict[str, str]) -> None:
 async def test_chat_goes_on_with_the_other_agent_and_its_history(tmp_path: Path) -> None:
     """The same turn is answered by the new agent, as is the next message; /new undoes it."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
@@ -94,7 +94,7 @@ async def test_chat_goes_on_with_the_other_agent_and_its_history(tmp_path: Path)
 async def test_chat_is_handed_back_and_loops_end(tmp_path: Path) -> None:
     """Each may hand over again; two agents that do nothing else are stopped in their turn."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):
@@ -111,7 +111,7 @@ async def test_chat_is_handed_back_and_loops_end(tmp_path: Path) -> None:
 async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
     """Whoever dies where, the chat has one reply to the message, of the agent that has it now."""
     died = dying(kill, tmp_path)
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         async with running_daemon(tmp_path, home(tmp_path, model), bot, died) as daemon:
             bot.user_says(CHAT, "!home {}")
             if kill.startswith("supervisor"):
@@ -133,7 +133,7 @@ async def test_killed_handoff_happens_once(tmp_path: Path, kill: str) -> None:
 
 async def test_agent_that_takes_over_is_told_what_to_do(tmp_path: Path) -> None:
     """The property that the entry names is a message to it, in the turn and in the history."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, initUserMessageProperty="query")
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(CHAT, '!home {"query": "count the whales"}')
@@ -147,7 +147,7 @@ async def test_agent_that_takes_over_is_told_what_to_do(tmp_path: Path) -> None:
 
 async def test_chat_of_an_agent_that_is_gone_goes_back_with_its_history(tmp_path: Path) -> None:
     """The one that it is routed to answers, and knows what was said meanwhile."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model)
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(CHAT, "!home {}")
@@ -174,7 +174,7 @@ async def test_two_agents_that_only_hand_over_are_stopped_in_their_turn(tmp_path
         return Reply(last) if "changed hands" in last else Reply(tool_calls=((other, {}),))
 
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         ScriptedModel(script) as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import agent, system
 
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -66,7 +66,7 @@ async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: 
     """It is told the message; its result is no step of the limit; it works once, whoever dies."""
     died = dying(kill, tmp_path)
     answer = "result: helper-model: hello"
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, {"immediate": True})
         async with running_daemon(tmp_path, config, bot, died if kill else {}) as daemon:
             bot.user_says(CHAT, "hello")
@@ -84,7 +84,7 @@ async def test_agent_has_worked_before_the_model_is_asked(tmp_path: Path, kill: 
 async def test_resumable_one_is_begun_once_with_what_variables_say(tmp_path: Path) -> None:
     """Its name, its work, and what its parent shares; a parent's secret is never in its text."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model, LIVING), bot) as daemon,
     ):
@@ -104,7 +104,7 @@ async def test_resumable_one_is_begun_once_with_what_variables_say(tmp_path: Pat
 async def test_result_that_comes_as_a_message_begins_nothing_again(tmp_path: Path) -> None:
     """Or the answer to it would begin the next, for ever."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(
             tmp_path, home(tmp_path, model, {"immediate": True, "blocking": False}), bot

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, holds, processes, running_daemon
 from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -28,7 +28,7 @@ async def test_worker_has_no_secret_but_its_own_key_and_the_log_has_none(
     """Neither the bot's token nor other keys nor anything unlisted reaches a worker or a log."""
     env = {**SECRETS, "ORCHESTRATOR_SPAWN": spawn}
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         HeldModel() as model,
         running_daemon(tmp_path, two_agents(model), bot, env) as daemon,
     ):
@@ -79,7 +79,7 @@ async def test_agent_that_cannot_start_is_quarantined_alone_and_its_message_wait
 
 async def test_agent_of_the_first_run_needs_no_key(tmp_path: Path) -> None:
     """The demo model answers over the real path, with a real tool call, and says what it is."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         demo: JsonObject = {"agentId": "work", "llmProvider": "demo"}
         config = two_agents(model)
         config["agents"] = [demo, agent("home", model)]

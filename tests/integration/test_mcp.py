@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.mcp_config import SERVER, effects, entry
@@ -14,7 +15,6 @@ from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, PinList, StatusReport, ToolName
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -45,7 +45,7 @@ async def test_agent_uses_servers_and_a_crash_is_told_by_class(tmp_path: Path) -
         "safe": entry(tmp_path, "safe", trusted=True, timeoutSeconds=30),
     }
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, one_agent(model, servers, allowedTools=ALLOWED), bot) as daemon,
     ):
@@ -84,7 +84,7 @@ async def test_tool_that_changes_waits_for_the_operator_who_is_told_in_his_chat(
     """Its calls are refused, a restart changes nothing, and his word puts it back."""
     servers: JsonObject = {"wild": entry(tmp_path, "wild")}
     controls = {"notifyChannel": "telegram", "notifyChatId": "7"}
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, servers, costControls=controls)
         config["channels"] = {"telegram": {"access": "open", "allowlist": ["7"]}}
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -114,7 +114,7 @@ async def test_tool_that_changes_waits_for_the_operator_who_is_told_in_his_chat(
 async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -> None:
     """It comes back with its servers; when the supervisor dies, all of them go with it."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(
             tmp_path, one_agent(model, {"wild": entry(tmp_path, "wild")}), bot
@@ -144,7 +144,7 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
 async def test_servers_come_and_go_with_the_configuration(tmp_path: Path) -> None:
     """Added while the daemon runs, changed, broken and removed; the tool host with the last one."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, one_agent(model, {}), bot) as daemon,
     ):

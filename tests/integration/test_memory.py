@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -44,7 +44,7 @@ async def test_playbook_stored_by_a_tool_is_matched_at_the_next_message(tmp_path
 
 async def test_profile_replaces_the_base_prompt_and_survives_a_restart(tmp_path: Path) -> None:
     """From the next turn on, for every chat of the agent."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot):
             model.script.append(Reply(tool_calls=(("update_profile", PERSONA),)))
@@ -64,7 +64,7 @@ async def test_default_playbook_is_in_the_prompt_of_a_message_that_calls_for_it(
     tmp_path: Path,
 ) -> None:
     """Of the first message already; an agent whose globs leave it out has none."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot):
             bot.user_says(123, "check my inbox please")
             await bot.reply_in(123)

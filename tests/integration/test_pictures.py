@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.bot_api import FakeBotApi, Fault
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, agent
 from fakes.mcp_config import entry
 from fakes.model_api import Reply
 
-from orchestrator.selftest.fake_telegram import BotApiServer, Fault
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -42,7 +42,7 @@ def config(model: HeldModel, **fields: Any) -> JsonObject:
 
 async def test_photo_is_shown_then_described(tmp_path: Path) -> None:
     """With its caption as the text; nothing is fetched for a chat that is not admitted."""
-    async with BotApiServer(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
         bot.files["cat"] = PNG
         async with running_daemon(tmp_path, config(model), bot):
             bot.user_says(999, None, photo=photo("secret"), caption="psst")
@@ -66,7 +66,7 @@ async def test_photo_is_shown_then_described(tmp_path: Path) -> None:
 
 async def test_photo_that_cannot_be_fetched_is_said_to_be(tmp_path: Path) -> None:
     """A passing fault is tried again; the message is answered in any case."""
-    async with BotApiServer(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
         bot.files["cat"] = PNG
         bot.break_next("getFile", Fault(500))
         async with running_daemon(tmp_path, config(model), bot):
@@ -81,7 +81,7 @@ async def test_photo_that_cannot_be_fetched_is_said_to_be(tmp_path: Path) -> Non
 async def test_picture_of_a_tool_is_shown_after_its_result(tmp_path: Path) -> None:
     """And is there again in the next turn."""
     servers: JsonObject = {"art": entry(tmp_path, "art")}
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         setup = one_agent(model, servers, vision=True)
         async with running_daemon(tmp_path, setup, bot) as daemon:
             await daemon.until(lambda report: report.tool_servers[0].state == "connected")

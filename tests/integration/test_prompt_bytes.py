@@ -4,12 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 from fakes.seed_prompt import ZONE, minutes, shown, write_skill
-
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -64,7 +63,7 @@ async def test_system_prompt_is_base_and_layers_in_order(tmp_path: Path) -> None
     write_skill(tmp_path, "travel", TRAVEL)
     write_skill(tmp_path, "cellar", CELLAR)
     fact = {"fact": "The user travels by train only.", "category": "preference"}
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model, systemPrompt=BASE, timezone=ZONE, skills=["travel", "cellar"])
         async with running_daemon(tmp_path, config, bot):
             model.script.append(Reply(tool_calls=(("store_fact", fact),)))

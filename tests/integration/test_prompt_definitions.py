@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, agent, system
 from pydantic import JsonValue
-
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -35,7 +34,7 @@ async def test_four_agents_use_one_of_each_form_and_an_edit_reaches_all(tmp_path
     prompts.mkdir()
     for name, prompt in PROMPTS.items():
         write(prompts, name, prompt)
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         bindings: list[JsonValue] = [
             {"channel": "telegram", "chatId": str(chat), "agentId": name}
             for chat, name in enumerate(PROMPTS, 1)
@@ -56,7 +55,7 @@ async def test_four_agents_use_one_of_each_form_and_an_edit_reaches_all(tmp_path
             await everyone_is_told(bot, model, "Rule: be brief.", "third")
 
 
-async def everyone_is_told(bot: BotApiServer, model: HeldModel, rule: str, word: str) -> None:
+async def everyone_is_told(bot: FakeBotApi, model: HeldModel, rule: str, word: str) -> None:
     """A message to each agent is answered with a prompt that holds the rule."""
     for chat, name in enumerate(PROMPTS, 1):
         said = f"{name} {word}"

@@ -5,13 +5,13 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, run_to_its_end, running_daemon, write_config
 from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import ReloadReport
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -151,7 +151,7 @@ async def test_file_broken_at_boot_is_replaced_by_the_last_good_one(tmp_path: Pa
     write_config(tmp_path, '{"agents": [\n {"agentId": }]}')
     code, said = await run_to_its_end(tmp_path)
     assert (code, "agents.json:2" in said) == (78, True)
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot):
             pass
         async with running_daemon(tmp_path, '{"agents": [', bot) as daemon:

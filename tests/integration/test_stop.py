@@ -8,10 +8,9 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
-
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -24,7 +23,7 @@ CHATS = range(500, 500 + OPEN)
 async def test_sigterm_with_twenty_open_turns_loses_none(tmp_path: Path) -> None:
     """Each is answered once by the next daemon, and so are the ten that waited behind them."""
     env = {"ORCHESTRATOR_DRAIN_SECONDS": str(DRAIN)}
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(model, {}, limits={"maxConcurrentTurns": OPEN})
         for number in range(ROUNDS):
             async with running_daemon(tmp_path, config, bot, env) as daemon:
@@ -44,7 +43,7 @@ async def test_sigterm_with_twenty_open_turns_loses_none(tmp_path: Path) -> None
 
 
 async def _open_turns(
-    bot: BotApiServer, model: CallingModel, daemon: RunningDaemon, number: int
+    bot: FakeBotApi, model: CallingModel, daemon: RunningDaemon, number: int
 ) -> list[anyio.Event]:
     """Twenty turns whose model does not answer yet, and ten messages behind them."""
     gates = [model.hold(f"{number} open {chat}") for chat in CHATS]

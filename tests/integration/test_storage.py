@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.time_limit import time_limit
@@ -14,7 +15,6 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import HealthReport
 from orchestrator.errors import ExitCode
 from orchestrator.inbound.intake import NO_SPACE
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 SIZE = "8m"
@@ -53,7 +53,7 @@ def fill(disk: Path) -> Path:
 async def test_message_on_a_full_disk_is_answered_when_there_is_space(small_disk: Path) -> None:
     """The chat is told once, the operator sees why, nothing is confirmed meanwhile (F21)."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         HeldModel() as model,
         running_daemon(small_disk, two_agents(model), bot) as daemon,
     ):
@@ -77,7 +77,7 @@ async def test_message_on_a_full_disk_is_answered_when_there_is_space(small_disk
 
 async def test_disk_that_fails_ends_the_daemon(tmp_path: Path) -> None:
     """Exit 74, at once; the next one opens the file anew and goes on (F22)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             bot.user_says(123, "before")
             assert await bot.reply_in(123) == "work-model: before"

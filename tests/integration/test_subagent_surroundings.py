@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, processes, running_daemon
 from fakes.model_api import Reply
 from fakes.subagent import CHAT, DONE, TASK, child, config, parent_daemon, settled, spawn
-
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 SKILL = """\
@@ -55,7 +54,7 @@ async def test_removed_parent_takes_its_answer_along(tmp_path: Path) -> None:
 async def test_stopped_daemon_goes_on_with_the_subagent_next_time(tmp_path: Path) -> None:
     """SIGTERM ends in time, leaves no process, and nothing is begun twice."""
     env = {"ORCHESTRATOR_DRAIN_SECONDS": "0.2"}
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot, env) as daemon:
             bot.user_says(CHAT, spawn())

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import system
@@ -27,7 +28,6 @@ from fakes.subagent import (
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, ApprovalDecision, ApprovalList
 from orchestrator.journal.db.store import reading
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 
@@ -87,7 +87,7 @@ async def test_named_tools_are_offered_and_no_others_run(tmp_path: Path) -> None
 
 async def test_result_of_the_background_comes_as_a_message_once(tmp_path: Path) -> None:
     """The call returns at once, the chat goes on, and the result is answered in its own turn."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
             bot.user_says(CHAT, spawn(wait=False))
@@ -143,7 +143,7 @@ async def test_third_death_of_a_subagent_is_an_error_for_its_parent(tmp_path: Pa
 
 async def test_deadline_ends_a_subagent_and_outlives_a_restart(tmp_path: Path) -> None:
     """A model that hangs: the process is gone at the deadline and the parent knows why."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
             bot.user_says(CHAT, spawn(timeoutMinutes=2))
@@ -179,7 +179,7 @@ async def test_death_of_the_waiting_parent_changes_nothing(tmp_path: Path) -> No
 
 async def test_killed_daemon_finds_the_same_subagent_again(tmp_path: Path) -> None:
     """Not a second one: one run, one result, one answer."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         gate = model.hold(TASK)
         async with running_daemon(tmp_path, config(model), bot) as daemon:
             bot.user_says(CHAT, spawn())

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import system
@@ -13,7 +14,6 @@ from pydantic import JsonValue
 
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.inspect import invariants
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -60,7 +60,7 @@ async def settled(daemon: RunningDaemon) -> None:
 
 async def test_prompt_runs_as_a_tool_with_the_property_as_its_first_message(tmp_path: Path) -> None:
     """It has its own base prompt, sees nothing of the chat, and its text is the tool's result."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, initUserMessageProperty="document")
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.user_says(CHAT, call(document=TEXT))
@@ -73,7 +73,7 @@ async def test_prompt_runs_as_a_tool_with_the_property_as_its_first_message(tmp_
 
 async def test_killed_sub_prompt_goes_on_and_runs_once(tmp_path: Path) -> None:
     """Its process, then the caller's, die by SIGKILL; there is one run and one reply."""
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = home(tmp_path, model, initUserMessageProperty="document")
         async with running_daemon(tmp_path, config, bot) as daemon:
             gate = model.hold(TEXT)
@@ -91,7 +91,7 @@ async def test_killed_sub_prompt_goes_on_and_runs_once(tmp_path: Path) -> None:
 async def test_inputs_are_checked_and_defaults_filled_in(tmp_path: Path) -> None:
     """Without a property for it the message is all arguments; wrong ones come back as an error."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         CallingModel() as model,
         running_daemon(tmp_path, home(tmp_path, model), bot) as daemon,
     ):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, held_daemon, said, system, two_agents
 from fakes.model_api import Reply
@@ -12,7 +13,6 @@ from orchestrator.control.protocol import Ack, RowId
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.task_runs import TaskRun
-from orchestrator.selftest.fake_telegram import BotApiServer
 
 pytestmark = pytest.mark.process
 LONG_AGO = "{at: 2026-01-01T00:00:00Z, misfire_window_minutes: 99999999, notify_chat_id: 123}"
@@ -48,7 +48,7 @@ async def ended(daemon: RunningDaemon, name: str, state: str) -> TaskRun:
     return history(daemon.home, name)[0]
 
 
-async def introduce(bot: BotApiServer) -> None:
+async def introduce(bot: FakeBotApi) -> None:
     """A task writes only to a chat that its agent knows."""
     bot.user_says(123, "hello")
     assert await bot.reply_in(123) == "work-model: hello"
@@ -56,7 +56,7 @@ async def introduce(bot: BotApiServer) -> None:
 
 async def test_task_runs_once_by_the_proactive_recipe_and_its_text_arrives(tmp_path: Path) -> None:
     """No history, no tool that sends, instructions as the sole user message; kill -9 or not."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         config = two_agents(model)
         async with running_daemon(tmp_path, config, bot) as daemon:
             await introduce(bot)
@@ -89,7 +89,7 @@ async def test_task_runs_once_by_the_proactive_recipe_and_its_text_arrives(tmp_p
 async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
     """Its result is the text; run again at the operator's word."""
     plan = "  execution_plan:\n    - {toolName: get_time, parameters: {timezone: Asia/Tokyo}}\n"
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             await introduce(bot)
             write_skill(tmp_path, "clock", LONG_AGO, "What time is it?", plan)
@@ -106,7 +106,7 @@ async def test_task_of_one_call_needs_no_model(tmp_path: Path) -> None:
 async def test_model_schedules_a_task_that_may_not_send(tmp_path: Path) -> None:
     """A reminder by ``schedule_task``; the call of a tool that was withheld fails."""
     reminder = {"name": "tea", "instructions": "Say: tea!", "interval_minutes": "60"}
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         model.script.append(Reply(tool_calls=(("schedule_task", reminder),)))
         model.script.append(Reply("Scheduled."))
         model.script.append(Reply(tool_calls=(("send_message", {"message": "tea!"}),)))
@@ -136,7 +136,7 @@ async def test_slow_task_holds_up_nobody(tmp_path: Path) -> None:
 
 async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
     """The chat hears that it did not work; the task has one failure."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             await introduce(bot)
             refusal = Reply("no", status=400, kind="invalid_request_error")
@@ -153,7 +153,7 @@ async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
 
 async def test_storm_of_tasks_is_paced(tmp_path: Path) -> None:
     """Many are due at once: two at a time of one agent, and people are answered meanwhile (F32)."""
-    async with BotApiServer(TOKEN) as bot, HeldModel() as model:
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
         gates = [model.hold(f"storm {number}") for number in range(12)]
         async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
             await introduce(bot)

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 from fakes.model_api import Reply
 from fakes.text_model import TextModel
 
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.toolcalls.text.inject import call_text
 
 pytestmark = pytest.mark.process
@@ -21,7 +21,7 @@ async def test_eight_calls_in_text_and_nobody_sees_one(
 ) -> None:
     """One byte at a time; roles alternate; with auto the provider is asked natively once."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         TextModel(8) as model,
         running_daemon(tmp_path, one_agent(model, {}, toolCalls=way, maxSteps=12), bot) as daemon,
     ):
@@ -62,7 +62,7 @@ async def test_unknown_argument_is_an_error_however_the_model_calls(
 ) -> None:
     """Calls in text and native calls reach the same check."""
     async with (
-        BotApiServer(TOKEN) as bot,
+        FakeBotApi(TOKEN) as bot,
         kind() as model,
         running_daemon(tmp_path, one_agent(model, {}, toolCalls=way), bot),
     ):

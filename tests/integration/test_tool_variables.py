@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 from fakes.mcp_config import entry
 from pydantic import JsonValue
 
 from orchestrator.journal.db.store import reading
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -29,7 +29,7 @@ async def test_server_is_told_a_secret_that_no_model_and_no_journal_sees(tmp_pat
     file = json.dumps({**prompt, "tools": [tool], "variables": declared})
     (tmp_path / "prompts" / "p.json").write_text(file, "utf-8")
     env: JsonObject = {"KEY": "s3cret"}
-    async with BotApiServer(TOKEN) as bot, CallingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         config = one_agent(
             model, {"wild": entry(tmp_path, "wild")}, prompt="p", systemPrompt="", env=env
         )

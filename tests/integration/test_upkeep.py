@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.digesting_model import DigestingModel
 from fakes.held_model import said, system, two_agents
@@ -11,7 +12,6 @@ from fakes.held_model import said, system, two_agents
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import usage
-from orchestrator.selftest.fake_telegram import BotApiServer
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -21,7 +21,7 @@ QUIET: JsonObject = {"idleMinutes": 0.001}
 OFF: JsonObject = {"enabled": False}
 
 
-async def talk(bot: BotApiServer, *texts: str) -> None:
+async def talk(bot: FakeBotApi, *texts: str) -> None:
     """Each text is said and answered."""
     for text in texts:
         bot.user_says(123, text)
@@ -30,7 +30,7 @@ async def talk(bot: BotApiServer, *texts: str) -> None:
 
 async def test_long_conversation_is_summarised_with_the_summary_before(tmp_path: Path) -> None:
     """Older turns go, the newest stay; the tokens are counted and belong to no turn."""
-    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, DigestingModel() as model:
         config = two_agents(model, compaction=COMPACTION, factExtraction=OFF)
         async with running_daemon(tmp_path, config, bot) as daemon:
             texts = [f"{name}: {'word ' * 20}" for name in ("one", "two", "three", "four", "five")]
@@ -54,7 +54,7 @@ async def test_long_conversation_is_summarised_with_the_summary_before(tmp_path:
 
 async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> None:
     """A kill in the middle loses nothing: the next process asks again, and writes it once."""
-    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, DigestingModel() as model:
         config = two_agents(model, compaction=COMPACTION, factExtraction=OFF)
         model.let_go = anyio.Event()
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -77,7 +77,7 @@ async def test_next_message_does_not_wait_for_the_summary(tmp_path: Path) -> Non
 
 async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_path: Path) -> None:
     """The time runs on while nobody is here; the facts show in the next prompt."""
-    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, DigestingModel() as model:
         slow = two_agents(model, factExtraction={"idleMinutes": 60})
         async with running_daemon(tmp_path, slow, bot):
             await talk(bot, "I like tea", "really")
@@ -100,7 +100,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
 
 async def test_exhausted_budget_is_not_passed_for_a_summary(tmp_path: Path) -> None:
     """The call is not made; the conversation stays as it is."""
-    async with BotApiServer(TOKEN) as bot, DigestingModel() as model:
+    async with FakeBotApi(TOKEN) as bot, DigestingModel() as model:
         config = two_agents(
             model, compaction=COMPACTION, factExtraction=OFF, budget={"tokensPerHour": 4200}
         )

@@ -5,21 +5,13 @@ from contextlib import asynccontextmanager
 
 import anyio
 import httpx
+from fakes.bot_api import CONFLICT, HANG, LOST_ANSWER, UNAUTHORIZED, FakeBotApi, Fault, too_many
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
 from orchestrator.errors import JournalError
-from orchestrator.selftest.fake_telegram import (
-    CONFLICT,
-    HANG,
-    LOST_ANSWER,
-    UNAUTHORIZED,
-    BotApiServer,
-    Fault,
-    too_many,
-)
 
 TOKEN = "123456:ABC-DEF"
 
@@ -86,7 +78,7 @@ def adapter(api: BotApi, clock: Clock) -> Telegram:
 
 
 @asynccontextmanager
-async def running(server: BotApiServer, inbox: Inbox, clock: Clock) -> AsyncIterator[Telegram]:
+async def running(server: FakeBotApi, inbox: Inbox, clock: Clock) -> AsyncIterator[Telegram]:
     """A listening adapter."""
     async with (
         BotApi(TOKEN, server.url, poll_timeout=LIMIT) as api,
@@ -101,7 +93,7 @@ async def running(server: BotApiServer, inbox: Inbox, clock: Clock) -> AsyncIter
 async def test_an_update_is_confirmed_only_after_it_was_stored() -> None:
     """The offset of the next poll is the acknowledgement."""
     inbox, clock = Inbox(), Clock()
-    async with BotApiServer(TOKEN) as server, running(server, inbox, clock) as telegram:
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, clock) as telegram:
         server.user_says(7, "hello")
         await server.confirmed()
         assert inbox.texts == ["hello"]
@@ -112,7 +104,7 @@ async def test_an_update_is_confirmed_only_after_it_was_stored() -> None:
 
 async def test_polling_names_the_kinds_it_wants_and_goes_on_at_the_stored_offset() -> None:
     """A server remembers the last list of kinds, so it is sent every time."""
-    async with BotApiServer(TOKEN) as server, running(server, Inbox(1001), Clock()):
+    async with FakeBotApi(TOKEN) as server, running(server, Inbox(1001), Clock()):
         server.user_says(7, "old")
         number = server.user_says(7, "new")
         await server.called("getUpdates")
@@ -129,7 +121,7 @@ async def test_nothing_is_confirmed_while_storage_is_full_and_nothing_is_lost() 
     """The channel says so, waits, and stores the message when there is room (F21)."""
     inbox, clock = Inbox(), Clock()
     inbox.full = True
-    async with BotApiServer(TOKEN) as server, running(server, inbox, clock) as telegram:
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, clock) as telegram:
         number = server.user_says(7, "keep me")
         await server.called("getUpdates", 3)
         assert server.unconfirmed == [number]
@@ -144,7 +136,7 @@ async def test_nothing_is_confirmed_while_storage_is_full_and_nothing_is_lost() 
 async def test_a_malformed_update_blocks_no_other() -> None:
     """It becomes a row of its own, and one without a number is passed over."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server:
+    async with FakeBotApi(TOKEN) as server:
         server.push({"message": {"text": 5}})
         server.user_says(7, "fine")
         async with running(server, inbox, Clock()):
@@ -182,7 +174,7 @@ async def test_numbers_that_jump_down_are_read_all_the_same() -> None:
 async def test_an_update_that_comes_again_is_handed_in_again() -> None:
     """Knowing it is the journal's task, which has the numbers."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server, running(server, inbox, Clock()):
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, Clock()):
         number = server.user_says(7, "once")
         await server.confirmed()
         server.deliver_again(number)
@@ -193,7 +185,7 @@ async def test_an_update_that_comes_again_is_handed_in_again() -> None:
 async def test_a_webhook_is_removed_and_its_updates_are_kept() -> None:
     """Polling and webhooks exclude each other; dropping would lose messages."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server:
+    async with FakeBotApi(TOKEN) as server:
         server.webhook = "https://elsewhere"
         server.user_says(7, "hi")
         async with running(server, inbox, Clock()):
@@ -208,7 +200,7 @@ async def test_a_webhook_is_removed_and_its_updates_are_kept() -> None:
 async def test_a_server_without_webhooks_is_tolerated() -> None:
     """Foreign servers have the methods that matter."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server:
+    async with FakeBotApi(TOKEN) as server:
         server.break_next("getWebhookInfo", Fault(404, "Not Found"))
         async with running(server, inbox, Clock()):
             server.user_says(7, "hi")
@@ -219,7 +211,7 @@ async def test_a_server_without_webhooks_is_tolerated() -> None:
 async def test_a_refused_token_says_what_to_set_and_is_tried_again() -> None:
     """The channel is degraded, and nothing else is (F54)."""
     clock = Clock()
-    async with BotApiServer(TOKEN) as server:
+    async with FakeBotApi(TOKEN) as server:
         server.break_next("getMe", UNAUTHORIZED, UNAUTHORIZED)
         async with running(server, Inbox(), clock) as telegram:
             await server.called("getMe", 2)
@@ -234,7 +226,7 @@ async def test_a_refused_token_says_what_to_set_and_is_tried_again() -> None:
 async def test_a_short_conflict_is_waited_out_and_a_long_one_is_reported() -> None:
     """After a restart the old poll lingers; after three minutes it is another program (F49)."""
     clock, states = Clock(), []
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.break_next("getUpdates", *[CONFLICT] * 6)
         telegram = adapter(api, clock)
 
@@ -256,7 +248,7 @@ async def test_a_short_conflict_is_waited_out_and_a_long_one_is_reported() -> No
 async def test_polling_waits_as_long_as_telegram_asks() -> None:
     """429 names the seconds."""
     clock = Clock()
-    async with BotApiServer(TOKEN) as server:
+    async with FakeBotApi(TOKEN) as server:
         server.break_next("getUpdates", too_many(33), Fault(502, None))
         async with running(server, Inbox(), clock):
             server.user_says(7, "hi")
@@ -267,7 +259,7 @@ async def test_polling_waits_as_long_as_telegram_asks() -> None:
 async def test_a_poll_that_hangs_is_given_up_and_repeated() -> None:
     """A long poll can be dead without an error (F55)."""
     inbox = Inbox()
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url, poll_timeout=0.5) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url, poll_timeout=0.5) as api:
         server.break_next("getUpdates", HANG, LOST_ANSWER)
         server.user_says(7, "hi")
         async with anyio.create_task_group() as tasks:

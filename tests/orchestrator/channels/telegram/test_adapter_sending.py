@@ -4,20 +4,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from fakes.bot_api import BLOCKED, LOST_ANSWER, FakeBotApi, Fault
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
-from orchestrator.selftest.fake_telegram import BLOCKED, LOST_ANSWER, BotApiServer, Fault
 
 TOKEN = "123456:ABC-DEF"
 UNPARSED = Fault(400, "Bad Request: can't parse entities: Unsupported start tag")
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[tuple[BotApiServer, Telegram]]:
+async def connected() -> AsyncIterator[tuple[FakeBotApi, Telegram]]:
     """A server and an adapter that has not begun to listen: delivery does not wait for that."""
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         yield server, Telegram(api)
 
 

@@ -7,19 +7,12 @@ from collections.abc import Callable
 
 import httpx
 import pytest
+from fakes.bot_api import HANG, LOST_ANSWER, LOST_REQUEST, FakeBotApi, Fault, too_many
 
 from orchestrator.channel_api import SendOutcome
 from orchestrator.channels.telegram.bot_api import BotApi, Sent, User
 from orchestrator.channels.telegram.bot_errors import BotApiError
 from orchestrator.errors import ConfigError
-from orchestrator.selftest.fake_telegram import (
-    HANG,
-    LOST_ANSWER,
-    LOST_REQUEST,
-    BotApiServer,
-    Fault,
-    too_many,
-)
 from thinker.protocol.messages import JsonObject
 
 TOKEN = "123456:CANARY-token_0"
@@ -113,7 +106,7 @@ async def test_the_token_is_in_no_error_log_or_repr(
         await failure(raising(lambda request: httpx.ConnectError(str(request.url)))),
         await failure(answering(400, f"no method at /bot{TOKEN}/x")),
     ]
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         await api.call("getMe", {}, User)
         shown = [repr(api), str(api), caplog.text]
     shown += ["".join(traceback.format_exception(error)) for error in errors]
@@ -137,7 +130,7 @@ def test_a_malformed_address_is_a_configuration_error() -> None:
 
 async def test_a_group_that_moved_is_followed_once() -> None:
     """A supergroup has a new number; a server that moves it for ever is not followed."""
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         moved = Fault(400, "Bad Request: group chat was upgraded", {"migrate_to_chat_id": -1001})
         server.break_next("sendMessage", moved)
         await api.call("sendMessage", HELLO | {"chat_id": -1}, Sent)
@@ -149,7 +142,7 @@ async def test_a_group_that_moved_is_followed_once() -> None:
 
 async def test_retry_after_is_passed_on() -> None:
     """Telegram says how long to wait."""
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.break_next("sendMessage", too_many(30))
         with pytest.raises(BotApiError) as caught:
             await api.call("sendMessage", HELLO, Sent)
@@ -159,7 +152,7 @@ async def test_retry_after_is_passed_on() -> None:
 @pytest.mark.parametrize(("fault", "arrived"), [(LOST_ANSWER, True), (LOST_REQUEST, False)])
 async def test_a_lost_connection_is_unknown_either_way(fault: Fault, *, arrived: bool) -> None:
     """The message may have arrived (F45, F46)."""
-    async with BotApiServer(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.break_next("sendMessage", fault)
         with pytest.raises(BotApiError) as caught:
             await api.call("sendMessage", HELLO, Sent)
@@ -170,7 +163,7 @@ async def test_a_lost_connection_is_unknown_either_way(fault: Fault, *, arrived:
 async def test_a_call_that_hangs_ends_at_its_deadline() -> None:
     """Sending and polling are both bounded, whatever the connection does."""
     async with (
-        BotApiServer(TOKEN) as server,
+        FakeBotApi(TOKEN) as server,
         BotApi(TOKEN, server.url, poll_timeout=0.05, send_timeout=0.05) as api,
     ):
         server.break_next("sendMessage", HANG)
@@ -184,7 +177,7 @@ async def test_a_call_that_hangs_ends_at_its_deadline() -> None:
 
 async def test_a_refused_connection_is_not_sent() -> None:
     """The fake server has closed its port."""
-    async with BotApiServer(TOKEN) as server:
+    async with FakeBotApi(TOKEN) as server:
         url = server.url
     async with BotApi(TOKEN, url) as api:
         with pytest.raises(BotApiError, match="TELEGRAM_API_URL") as caught:
