@@ -20,14 +20,7 @@ from thinker.preparation import Preparation
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import digest
 from thinker.prompt.render.output_schema import request_contract
-from thinker.protocol.background import (
-    Compact,
-    Compacted,
-    Embed,
-    Embedded,
-    Extract,
-    Extracted,
-)
+from thinker.protocol.background import Compact, Compacted, Embed, Embedded, Extract, Extracted
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 from thinker.protocol.prompt_record import PromptRecord

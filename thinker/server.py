@@ -11,14 +11,7 @@ from pydantic import JsonValue
 from thinker.agent import Agent
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
-from thinker.protocol.background import (
-    Compact,
-    Compacted,
-    Embed,
-    Embedded,
-    Extract,
-    Extracted,
-)
+from thinker.protocol.background import Compact, Compacted, Embed, Embedded, Extract, Extracted
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
 from thinker.protocol.methods import (

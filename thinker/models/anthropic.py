@@ -105,11 +105,7 @@ def _cache(block: JsonObject) -> None:
 
 
 def _tool(tool: ToolSpec) -> JsonObject:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.parameters,
-    }
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:

@@ -29,10 +29,7 @@ URL = TypeAdapter(HttpUrl)
 
 
 def choose(
-    settings: ThinkerSettings,
-    environ: Mapping[str, str],
-    *,
-    transport: HttpTransport | None = None,
+    settings: ThinkerSettings, environ: Mapping[str, str], *, transport: HttpTransport | None = None
 ) -> Model:
     """Build an agent's model: retries around each attempt, fallbacks behind it.
 
@@ -74,10 +71,7 @@ def choose_small(
 
 
 def choose_embeddings(
-    settings: ThinkerSettings,
-    environ: Mapping[str, str],
-    *,
-    transport: HttpTransport | None = None,
+    settings: ThinkerSettings, environ: Mapping[str, str], *, transport: HttpTransport | None = None
 ) -> "EmbeddingModel | None":
     """Build the embeddings model; None if the agent has none.
 

@@ -6,13 +6,7 @@ from html import escape
 
 import orjson
 
-from thinker.protocol.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from thinker.toolcalls.text.inject import call_text
 
 UNREADABLE = "tool_call"  # name of a call whose block could not be read

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from thinker.protocol.messages import ToolChoice, ToolSpec
 from thinker.toolcalls.text.schema_text import compact, example_arguments, parameter_lines
 
-INTERNAL = (
-    "shell",
-    "apply_patch",
-    "web_search",
-    "view_image",
-)  # tools of coding hosts
+INTERNAL = ("shell", "apply_patch", "web_search", "view_image")  # tools of coding hosts
 
 BASE = """\
 Tool calling instructions:
