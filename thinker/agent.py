@@ -53,7 +53,6 @@ class Agent:
         self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
 
     async def aclose(self) -> None:
-        """Close the connections to its models."""
         await self._small.aclose()  # it is or wraps the agent's own model
         if self._embeddings is not None:
             await self._embeddings.aclose()
@@ -68,11 +67,9 @@ class Agent:
             await hooks.begin(turn)
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
         messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
-        sampling = prepared.settings
         request = LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
-            system=prompt.text,
             messages=messages,
             tools=prepared.tools,
             limits=TurnLimits(
@@ -81,17 +78,13 @@ class Agent:
                 # A remaining time, since the wall clock may jump during the turn.
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
-            temperature=sampling.temperature,
-            max_output_tokens=sampling.max_output_tokens,
+            settings=prepared.settings,
             one_call=turn.asked.one_call,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
-            tool_choice=sampling.tool_choice,
             relax=self._settings.tool_calls != "text"
             and PROVIDERS[self._settings.llm_provider].checks_arguments,
-            parallel=sampling.parallel,
-            reasoning=sampling.reasoning,
             contract=request_contract(turn.asked) or prepared.applied.contract,
         )
         if hooks is None:
@@ -108,11 +101,9 @@ class Agent:
         return Hooks(state, tuple((name, self._hook_files.find(name)) for name in names))
 
     async def compact(self, request: Compact) -> Compacted:
-        """Summarize the older part of a session."""
         return await compaction.compact(self._small, self._settings.compaction_prompt_path, request)
 
     async def extract(self, request: Extract) -> Extracted:
-        """Extract facts about the user from part of a conversation."""
         return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
 
     async def embed(self, request: Embed) -> Embedded:

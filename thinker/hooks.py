@@ -38,7 +38,8 @@ from pydantic import TypeAdapter
 
 from thinker import history
 from thinker.loop import LoopHost
-from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
+from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
+from thinker.protocol import methods
 from thinker.protocol.messages import (
     AssistantMessage,
     LayerRecord,
@@ -46,14 +47,7 @@ from thinker.protocol.messages import (
     ToolResult,
     UserMessage,
 )
-from thinker.protocol.methods import (
-    ChatRef,
-    PlannedCall,
-    RecordedStep,
-    StepCommit,
-    StepCommitted,
-    TurnRun,
-)
+from thinker.protocol.methods import ChatRef, PlannedCall, RecordedStep, TurnRun
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.skills import Identity, identity
 from thinker.worker_errors import FatalModelError
@@ -87,13 +81,11 @@ class HookFiles:
         seen = identity(path)
         if hook not in self._loaded or self._loaded[hook][0] != seen:
             try:
-                self._loaded[hook] = (
-                    seen,
-                    (run_path(str(path)) if seen else _load_entry_point(hook)),
-                )
+                functions = run_path(str(path)) if seen else _load_entry_point(hook)
             except Exception as error:  # noqa: BLE001 - a hook is foreign code
                 log.error("hook_not_loaded", hook=hook, problem=repr(error))
-                self._loaded[hook] = seen, {}
+                functions = {}
+            self._loaded[hook] = seen, functions
         return self._loaded[hook][1]
 
 
@@ -183,20 +175,18 @@ class Hooks:
                 yield hook, function
 
 
+@dataclass(eq=False)
 class HookedModel(ModelWrapper):
     """A model whose requests and answers pass through the hooks."""
 
-    def __init__(self, model: Model, hooks: Hooks) -> None:
-        super().__init__(model)
-        self._hooks = hooks
+    hooks: Hooks
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the model with the filtered request; filter its answer."""
-        request = await self._hooks.request(request)
-        if self._hooks.changes_answers:
+        request = await self.hooks.request(request)
+        if self.hooks.changes_answers:
             request = replace(request, on_text=None)
-        response = await self._model.complete(request)
-        return replace(response, message=await self._hooks.answer(response.message))
+        response = await self.model.complete(request)
+        return replace(response, message=await self.hooks.answer(response.message))
 
 
 class HookedHost:
@@ -207,7 +197,7 @@ class HookedHost:
         self._hooks = hooks
         self._calls: dict[int, PlannedCall] = {}
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """Commit the step (T3), then run the hooks for it and for calls answered with it."""
         committed = await self._host.commit(commit)
         await self._hooks.tell("after_create_message", commit.response)
@@ -227,18 +217,15 @@ class HookedHost:
         return await self._hooks.result(call or _call_of(result), result)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Return the host's messages, announced to the hooks."""
         messages = await self._host.entered()
         for message in messages:
             await self._hooks.tell("after_create_message", message)
         return messages
 
     def show(self, text: str) -> None:
-        """Show through the host."""
         self._host.show(text)
 
     def draining(self) -> bool:
-        """Return the host's answer."""
         return self._host.draining()
 
 

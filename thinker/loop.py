@@ -18,27 +18,19 @@ from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import Spent, TurnLimits
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
+from thinker.protocol import methods
 from thinker.protocol.messages import (
     AUTO,
     NO_TOOLS,
     AssistantMessage,
     Message,
-    Reasoning,
-    ToolChoice,
     ToolResult,
     ToolSpec,
     Usage,
     UserMessage,
 )
-from thinker.protocol.methods import (
-    PlannedCall,
-    RecordedStep,
-    StepCommit,
-    StepCommitted,
-    StopReason,
-    TurnResult,
-)
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
+from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
@@ -60,6 +52,7 @@ FALLBACK_TEXTS = {
     StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
     StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
 }
+NO_SETTINGS = ModelSettings(model="", tool_choice=AUTO, parallel=True)
 CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
 
 log = structlog.get_logger()
@@ -71,27 +64,22 @@ class LoopRequest:
 
     turn_id: str
     prompt: PromptRecord
-    system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     limits: TurnLimits
-    temperature: float | None = None
+    settings: ModelSettings = NO_SETTINGS
     stream: bool = False
     steer: bool = False  # whether messages may join between steps
     relax: bool = False  # send schemas that also accept "5" and "true"
-    tool_choice: ToolChoice = AUTO
     contract: AnswerValidator | None = None  # format of the final text
-    reasoning: Reasoning | None = None
-    max_output_tokens: int | None = None
     one_call: bool = False  # only the first call of each response counts
-    parallel: bool = True  # pure calls of one response may run at once
     cache_key: str = ""  # equal for turns whose prompts begin alike
 
 
 class LoopHost(Protocol):
     """Interface through which the loop commits steps and runs tools."""
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """T3: make a response and its calls durable, with T6 if it ends the turn."""
 
     async def call_tool(self, seq: int) -> ToolResult:
@@ -128,14 +116,15 @@ class Loop:
         self._used: list[str] = []
         self._empty = 0
         self._rejections = 0
-        self._tool_choice = ToolChoiceState(request.tool_choice)
+        self._tool_choice = ToolChoiceState(request.settings.tool_choice)
         self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
         self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
+        self._system = request.prompt.text
 
-    async def run(self, recorded: Sequence[RecordedStep] = ()) -> TurnResult:
+    async def run(self, recorded: Sequence[methods.RecordedStep] = ()) -> TurnResult:
         """Finish the recorded steps, then continue until the model answers or a limit ends it."""
-        impossible = unmeetable(self._request.tool_choice, self._tools)
+        impossible = unmeetable(self._request.settings.tool_choice, self._tools)
         if impossible is not None:
             return self._unmet(impossible)
         for step in recorded:
@@ -185,7 +174,7 @@ class Loop:
         self._count(usage, calls)
         last = self._final_result(message, response.finish)
         committed = await self._host.commit(
-            StepCommit(
+            methods.StepCommit(
                 turn_id=self._request.turn_id,
                 response=message,
                 calls=calls,
@@ -210,15 +199,16 @@ class Loop:
     def _model_request(self) -> ModelRequest:
         last = budget.is_last(self._request.limits, self._spent) and not self._handed_back
         closing = last or self._rejections > 0  # a retry needs only the answer
+        settings = self._request.settings
         return ModelRequest(
-            system=self._request.system,
+            system=self._system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
             tool_choice=NO_TOOLS if closing else self._tool_choice.choice,
-            temperature=self._request.temperature,
-            reasoning=self._request.reasoning,
+            temperature=settings.temperature,
+            reasoning=settings.reasoning,
             cache_key=self._request.cache_key,
-            max_output_tokens=self._request.max_output_tokens,
+            max_output_tokens=settings.max_output_tokens,
             output=self._output,
             on_text=self._host.show if self._request.stream else None,
         )
@@ -270,7 +260,7 @@ class Loop:
             if planned.rejected is not None or planned.name not in self._handed_back
         ]
         results = await execute(
-            ours, known, self._tools, self._host.call_tool, parallel=self._request.parallel
+            ours, known, self._tools, self._host.call_tool, parallel=self._request.settings.parallel
         )
         self._used += [call.name for call in message.tool_calls]
         if len(ours) < len(calls):

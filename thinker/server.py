@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -13,28 +14,9 @@ from thinker.models.failures import headline
 from thinker.protocol import background, methods
 from thinker.protocol.background import Compact, Compacted, Embed, Embedded, Extract, Extracted
 from thinker.protocol.logs import bound
-from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import (
-    Heartbeat,
-    Ready,
-    Steered,
-    StepCommit,
-    StepCommitted,
-    ToolCallParams,
-    TurnCancel,
-    TurnDelta,
-    TurnResult,
-    TurnRun,
-    TurnSteer,
-)
-from thinker.protocol.peer import (
-    CANCELLED,
-    FAILED,
-    NotificationHandler,
-    Peer,
-    RequestHandler,
-    RpcError,
-)
+from thinker.protocol.messages import Frozen, ToolResult, UserMessage
+from thinker.protocol.methods import TurnResult, TurnRun
+from thinker.protocol.peer import CANCELLED, FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.rendering import PromptRender, PromptRendered
 from thinker.protocol.turn_cache import ReceivedTurnCache
@@ -42,6 +24,7 @@ from thinker.worker_errors import ModelError
 
 GRACE = 60.0  # seconds after a turn's deadline for the supervisor to end it
 SHOW_INTERVAL = 0.2  # seconds between updates of a streaming answer
+R = TypeVar("R", bound=Frozen)
 log = structlog.get_logger()
 
 
@@ -55,36 +38,29 @@ class RemoteHost:
         self._shown = 0.0
         self._deadline = time.monotonic() + turn.deadline - time.time()
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """Commit a step (T3) through the supervisor, which waits out a full disk."""
-        return await self._peer.call(
-            methods.STEP_COMMIT, commit, StepCommitted, timeout=self._patience()
-        )
+        return await self._call(methods.STEP_COMMIT, commit, methods.StepCommitted)
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a tool (T4, effect, T5) through the supervisor, which applies its deadlines."""
-        params = ToolCallParams(turn_id=self._turn.turn_id, seq=seq)
-        return await self._peer.call(
-            methods.TOOL_CALL, params, ToolResult, timeout=self._patience()
-        )
+        params = methods.ToolCallParams(turn_id=self._turn.turn_id, seq=seq)
+        return await self._call(methods.TOOL_CALL, params, ToolResult)
 
     async def entered(self) -> tuple[UserMessage, ...]:
-        """Return the messages that the supervisor has just added to the turn."""
-        params = TurnSteer(turn_id=self._turn.turn_id)
-        steered = await self._peer.call(
-            methods.TURN_STEER, params, Steered, timeout=self._patience()
-        )
-        return steered.messages
+        params = methods.TurnSteer(turn_id=self._turn.turn_id)
+        return (await self._call(methods.TURN_STEER, params, methods.Steered)).messages
 
-    def _patience(self) -> float:
-        return max(1.0, self._deadline - time.monotonic()) + GRACE
+    async def _call(self, method: str, params: Frozen, result: type[R]) -> R:
+        patience = max(1.0, self._deadline - time.monotonic()) + GRACE
+        return await self._peer.call(method, params, result, timeout=patience)
 
     def show(self, text: str) -> None:
         """Send the answer so far, at most every `SHOW_INTERVAL` seconds."""
         now = time.monotonic()
         if now - self._shown >= SHOW_INTERVAL:
             self._shown = now
-            delta = TurnDelta(turn_id=self._turn.turn_id, text=text)
+            delta = methods.TurnDelta(turn_id=self._turn.turn_id, text=text)
             self._peer.notify(methods.TURN_DELTA, delta)
 
 
@@ -104,10 +80,7 @@ class WorkerServer:
             background.FACTS_EXTRACT: self._extract,
             background.TEXTS_EMBED: self._embed,
         }
-        self.notifications: dict[str, NotificationHandler] = {
-            methods.TURN_CANCEL: self._cancel,
-            methods.DRAIN: self._drain,
-        }
+        self.notifications = {methods.TURN_CANCEL: self._cancel, methods.DRAIN: self._drain}
         self.peer: Peer | None = None
 
     async def serve(self, peer: Peer, provider: str, model: str, heartbeat: float) -> None:
@@ -116,11 +89,11 @@ class WorkerServer:
         The event loop that runs the turns sends them, so a blocked loop falls silent.
         """
         self.peer = peer
-        peer.notify(methods.READY, Ready(pid=os.getpid(), provider=provider, model=model))
+        peer.notify(methods.READY, methods.Ready(pid=os.getpid(), provider=provider, model=model))
         while not peer.closed.is_set():
             with anyio.move_on_after(heartbeat):
                 await peer.closed.wait()
-            peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=len(self._running)))
+            peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=len(self._running)))
 
     async def _run(self, params: JsonValue) -> TurnResult:
         turn = self._kept.whole(TurnRun.model_validate(params))
@@ -157,7 +130,7 @@ class WorkerServer:
             raise RpcError(FAILED, headline(error)) from error
 
     def _cancel(self, params: JsonValue) -> None:
-        canceled = TurnCancel.model_validate(params).turn_id
+        canceled = methods.TurnCancel.model_validate(params).turn_id
         for scope, turn_id in self._running.items():
             if turn_id == canceled:
                 scope.cancel()

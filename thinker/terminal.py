@@ -7,7 +7,6 @@ with a JSON object is a frame of the wire, answered as for a supervisor.
 
 import sys
 import time
-from collections.abc import Callable
 from typing import TextIO
 
 import anyio
@@ -30,7 +29,6 @@ class StandaloneHost:
         self._seq = 0
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
-        """Return the numbers that the journal would assign."""
         first = self._seq + 1
         self._seq += 1 + len(commit.calls)
         return StepCommitted(seq=first, call_seqs=tuple(range(first + 1, self._seq + 1)))
@@ -83,22 +81,21 @@ async def talk(agent: Agent, source: TextIO, out: TextIO) -> None:
             if line.lstrip().startswith("{"):
                 peer.feed(f"{line}\n".encode())  # the last line may have no newline
             elif line.strip():
-                out.write(await _answer(agent, history, line.strip(), time.time) + "\n")
+                out.write(await _answer(agent, history, line.strip()) + "\n")
                 out.flush()
         peer.lost()
 
 
-async def _answer(
-    agent: Agent, history: list[Message], text: str, clock: Callable[[], float]
-) -> str:
+async def _answer(agent: Agent, history: list[Message], text: str) -> str:
+    now = time.time()
     message = UserMessage(content=text)
     turn = TurnRun(
         turn_id="by-hand",
         chat=ChatRef(channel="terminal", chat_id="terminal"),
         messages=(message,),
         history=tuple(history),
-        started_at=clock(),
-        deadline=clock() + TURN_SECONDS,
+        started_at=now,
+        deadline=now + TURN_SECONDS,
     )
     result = await agent.run_turn(turn, StandaloneHost())
     history += [message, AssistantMessage(content=result.text)]

@@ -24,15 +24,7 @@ from thinker.http.client import tls_context
 from thinker.protocol import logs, methods
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import ToolResult, ToolSpec, UserMessage
-from thinker.protocol.methods import (
-    ChatRef,
-    StepCommit,
-    StepCommitted,
-    StopReason,
-    ToolCallParams,
-    TurnResult,
-    TurnRun,
-)
+from thinker.protocol.methods import ChatRef, StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import connected
 from thinker.terminal import StandaloneHost
 
@@ -70,7 +62,6 @@ def rehearse_start() -> None:
 
 
 def _environment(url: str) -> dict[str, str]:
-    """Return the environment of a worker for the rehearsal."""
     return {
         **os.environ,
         "THINKER_LLM_PROVIDER": "openai",
@@ -84,11 +75,11 @@ async def _turn(port: int) -> TurnResult:
     """Run a worker and its supervisor in one process."""
     host = StandaloneHost()
 
-    async def commit(params: JsonValue) -> StepCommitted:
-        return await host.commit(StepCommit.model_validate(params))
+    async def commit(params: JsonValue) -> methods.StepCommitted:
+        return await host.commit(methods.StepCommit.model_validate(params))
 
     async def call_tool(params: JsonValue) -> ToolResult:
-        return await host.call_tool(ToolCallParams.model_validate(params).seq)
+        return await host.call_tool(methods.ToolCallParams.model_validate(params).seq)
 
     now = time.time()
     turn = TurnRun(

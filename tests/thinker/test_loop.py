@@ -16,21 +16,30 @@ from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
 from thinker.history import RESULT_LIMIT
-from thinker.loop import CUT_NOTE, FALLBACK_TEXTS, Loop, LoopRequest
+from thinker.loop import CUT_NOTE, FALLBACK_TEXTS, NO_SETTINGS, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.protocol.messages import AUTO, NO_TOOLS, JsonObject, ToolResult, ToolSpec, UserMessage
+from thinker.protocol.messages import (
+    AUTO,
+    NO_TOOLS,
+    JsonObject,
+    LayerRecord,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+)
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import AccountError, FatalModelError, RetryableModelError
 
 FOREVER = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
-PROMPT = PromptRecord(layers=())
+PROMPT = PromptRecord(layers=(LayerRecord(name="base", text="You help."),))
 
 
 def request(*tools: ToolSpec, limits: TurnLimits = FOREVER, stream: bool = False) -> LoopRequest:
     """Return a turn's request."""
     messages = (UserMessage(content="do it"),)
-    return LoopRequest("t1", PROMPT, "You help.", messages, tools, limits, 0.4, stream)
+    settings = NO_SETTINGS.model_copy(update={"temperature": 0.4})
+    return LoopRequest("t1", PROMPT, messages, tools, limits, settings, stream)
 
 
 async def run(

@@ -23,7 +23,7 @@ async def results(
 ) -> list[ToolResult]:
     """Return what the model sees after the calls of its script."""
     model = ScriptedModel(*script, says("done"))
-    request = LoopRequest("t1", PromptRecord(layers=()), "", (), tuple(tools), LIMITS)
+    request = LoopRequest("t1", PromptRecord(layers=()), (), tuple(tools), LIMITS)
     with time_limit():
         await Loop(request, model, host, lambda: 0.0).run()
     return [m for m in model.requests[-1].messages if isinstance(m, ToolResult)]
@@ -180,6 +180,6 @@ async def test_words_before_calls_are_shown_before_the_calls_run() -> None:
     host = MemoryHost({"look": look})
     model = ScriptedModel(calls(call("a", "look", x=1), text="Let me look."), says("done"))
     offered = (spec("look", x="number"),)
-    request = LoopRequest("t1", PromptRecord(layers=()), "", (), offered, LIMITS, stream=True)
+    request = LoopRequest("t1", PromptRecord(layers=()), (), offered, LIMITS, stream=True)
     await Loop(request, model, host, lambda: 0.0).run()
     assert "Let me look." in seen

@@ -10,7 +10,7 @@ from thinker.models.base import Model
 from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
-from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls.text.inject import call_text
 
 REQUIRED = ToolChoice(mode="required")
@@ -28,11 +28,10 @@ async def run(
     request = LoopRequest(
         "t1",
         PromptRecord(layers=()),
-        "You help.",
         (UserMessage(content="do it"),),
         tools,
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
-        tool_choice=choice,
+        ModelSettings(model="", tool_choice=choice, parallel=True),
     )
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)

@@ -25,7 +25,7 @@ async def run(
     """Run a turn with one tool of the host and one of the client."""
     limits = TurnLimits(max_steps=max_steps, max_tokens=0, deadline=1000.0)
     messages = (UserMessage(content="do it"),)
-    request = LoopRequest("t1", PromptRecord(layers=()), "", messages, tools, limits)
+    request = LoopRequest("t1", PromptRecord(layers=()), messages, tools, limits)
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
 

@@ -29,7 +29,6 @@ async def run(
     request = LoopRequest(
         "t1",
         PromptRecord(layers=()),
-        "You help.",
         (UserMessage(content="do it"),),
         (spec("add"),),
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),

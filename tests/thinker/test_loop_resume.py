@@ -39,7 +39,7 @@ STEP = calls(call("a", "add", x=1), call("b", "look"), call("c", "rm"), call("d"
 def turn(limits: TurnLimits, past: tuple[Message, ...] = ()) -> LoopRequest:
     """A turn with both tools."""
     messages = (*past, UserMessage(content="do it"))
-    return LoopRequest("t1", PROMPT, "", messages, TOOLS, limits)
+    return LoopRequest("t1", PROMPT, messages, TOOLS, limits)
 
 
 async def go_on(
@@ -143,7 +143,7 @@ async def test_unfinished_call_of_a_tool_that_is_gone_still_runs() -> None:
     await Loop(turn(TurnLimits(8, 0, 1000.0)), ScriptedModel(step), before, lambda: 0.0).run()
     recorded = before.recorded(lambda _: False)
     host = before.resumed(recorded)
-    bare = LoopRequest("t1", PROMPT, "", (), (), TurnLimits(8, 0, 1000.0))
+    bare = LoopRequest("t1", PROMPT, (), (), TurnLimits(8, 0, 1000.0))
     result = await Loop(bare, ScriptedModel(says("done")), host, lambda: 0.0).run(recorded)
     assert (result.text, host.ran) == ("done", [2])
 

@@ -26,7 +26,7 @@ async def run(
     """A turn with one tool."""
     limits = TurnLimits(8, 0, 1000.0)
     tools = (spec("add", x="number"),)
-    request = LoopRequest("t1", PromptRecord(layers=()), "", (FIRST,), tools, limits, steer=steer)
+    request = LoopRequest("t1", PromptRecord(layers=()), (FIRST,), tools, limits, steer=steer)
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)
 

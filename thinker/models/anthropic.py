@@ -25,6 +25,7 @@ EARLIER = "(The conversation began before this message.)"
 MIN_THINKING = 1024  # tokens; the API's minimum
 THINKING = {"low": 2048, "medium": 8192, "high": 16384}  # tokens; the API has no named levels
 TOOL_CHOICE = {"auto": "auto", "none": "none", "required": "any", "function": "tool"}
+CACHED: JsonObject = {"cache_control": {"type": "ephemeral"}}
 CLOSING = Closing(optional=True)  # the API refuses schemas with open objects
 FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # characters the API refuses in a tool_use id
 
@@ -56,13 +57,10 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
     """
     body: JsonObject = {"model": model, "max_tokens": request.max_output_tokens or MAX_TOKENS}
     if request.tools:
-        tools = [_tool(tool) for tool in request.tools]
-        _cache(tools[-1])
-        body["tools"] = [*tools]
+        *tools, last = map(_tool, request.tools)
+        body["tools"] = [*tools, last | CACHED]
     if request.system.strip():
-        system: JsonObject = {"type": "text", "text": request.system}
-        _cache(system)
-        body["system"] = [system]
+        body["system"] = [_text(request.system) | CACHED]
     body["messages"] = [*_messages(request.messages)]
     if request.tools:
         body["tool_choice"] = _choice(request.tool_choice)
@@ -100,10 +98,6 @@ def _choice(choice: ToolChoice) -> JsonObject:
     return {"type": TOOL_CHOICE[choice.mode], **named}
 
 
-def _cache(block: JsonObject) -> None:
-    block["cache_control"] = {"type": "ephemeral"}
-
-
 def _tool(tool: ToolSpec) -> JsonObject:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
@@ -126,7 +120,7 @@ def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
         elif blocks:
             turns.append((role, blocks))
     for blocks in [blocks for role, blocks in turns if role == "user" and blocks][-2:]:
-        _cache(blocks[-1])
+        blocks[-1] |= CACHED
     return [{"role": role, "content": [*blocks]} for role, blocks in turns]
 
 

@@ -87,7 +87,6 @@ class AnthropicAnswer:
 
     @property
     def text(self) -> str:
-        """The answer's text so far."""
         return self._text.text
 
     def feed(self, data: bytes) -> bool:
@@ -142,7 +141,6 @@ class AnthropicAnswer:
         self._counts.update(usage.model_dump(exclude_none=True))
 
     def response(self, request_id: str) -> ModelResponse:
-        """Return the answer so far."""
         finish = FINISH.get(self._stop, "done")
         return ModelResponse(
             message=AssistantMessage(

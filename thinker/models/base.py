@@ -87,21 +87,19 @@ class Model(Protocol):
         """Close connections."""
 
 
+@dataclass(eq=False)
 class ModelWrapper(ABC):
     """A model that wraps another one and changes its requests or answers."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    model: Model
 
     @property
     def name(self) -> str:
-        """The wrapped model's name."""
-        return self._model.name
+        return self.model.name
 
     @abstractmethod
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the wrapped model; raises what it raises."""
 
     async def aclose(self) -> None:
-        """Close the wrapped model."""
-        await self._model.aclose()
+        await self.model.aclose()

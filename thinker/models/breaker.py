@@ -11,7 +11,7 @@ from typing import Literal
 import anyio
 import structlog
 
-from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
+from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.worker_errors import CircuitOpenError, ModelError, RetryableModelError
 
 THRESHOLD = 5  # failures in a row
@@ -35,7 +35,6 @@ class Breaker:
     _probing: bool = False
 
     def state(self, now: float) -> Literal["closed", "open", "half-open"]:
-        """Return the state."""
         if self._until is None:
             return "closed"
         return "open" if now < self._until else "half-open"
@@ -67,32 +66,24 @@ class Breaker:
         return max(0.0, (self._until or now) - now)
 
 
+@dataclass(eq=False)
 class CircuitBreakerModel(ModelWrapper):
     """A model whose requests pass through its endpoint's breaker."""
 
-    def __init__(
-        self, model: Model, breaker: Breaker, clock: Callable[[], float] = anyio.current_time
-    ) -> None:
-        super().__init__(model)
-        self._breaker = breaker
-        self._clock = clock
+    breaker: Breaker
+    clock: Callable[[], float] = anyio.current_time
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Make the call unless the breaker is open.
-
-        Raises:
-            CircuitOpenError: the breaker is open.
-            ModelError: the wrapped model failed.
-        """
-        breaker = self._breaker
-        if not breaker.admit(self._clock()):
-            wait = breaker.remaining(self._clock())
+        """Make the call; raise `CircuitOpenError` if the breaker is open."""
+        breaker = self.breaker
+        if not breaker.admit(self.clock()):
+            wait = breaker.remaining(self.clock())
             raise CircuitOpenError(f"{self.name} failed too often; the next try is in {wait:.0f} s")
-        before = breaker.state(self._clock())
+        before = breaker.state(self.clock())
         try:
-            response = await self._model.complete(request)
+            response = await self.model.complete(request)
         except RetryableModelError:
-            breaker.failed(self._clock())
+            breaker.failed(self.clock())
             self._note(before)
             raise
         except ModelError:
@@ -107,7 +98,6 @@ class CircuitBreakerModel(ModelWrapper):
         return response
 
     def _note(self, before: str) -> None:
-        """Log a change of state."""
-        after = self._breaker.state(self._clock())
+        after = self.breaker.state(self.clock())
         if after != before:
             log.warning("circuit_breaker", model=self.name, state=after)

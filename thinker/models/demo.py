@@ -74,12 +74,7 @@ class DemoModel:
     """A deterministic stand-in for a language model."""
 
     def __init__(self, model: str = "demo") -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        """``demo/demo``."""
-        return f"demo/{self._model}"
+        self.name = f"demo/{model}"
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Answer by the rules; stream word by word if the request has an ``on_text``."""

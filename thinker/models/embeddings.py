@@ -98,5 +98,4 @@ class EmbeddingModel:
         return Embedded(model=self.name, usage=usage, vectors=tuple(answer.vectors))
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._endpoint.aclose()

@@ -88,13 +88,9 @@ class ModelEndpoint:
     @cached_property
     def poster(self) -> JsonPoster:
         """The connections, opened at the first call, which may be long after the start."""
-        timeouts = self.timeouts
+        connect, read = self.timeouts.connect, self.timeouts.total
         return open_poster(
-            self.url,
-            self.headers,
-            connect=timeouts.connect,
-            read=timeouts.total,
-            transport=self.transport,
+            self.url, self.headers, connect=connect, read=read, transport=self.transport
         )
 
     async def aclose(self) -> None:
@@ -264,15 +260,10 @@ class ProviderModel(ABC):
 
     @property
     def name(self) -> str:
-        """``provider/model``."""
         return f"{self._account.provider.name}/{self._account.model}"
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Make one call; streams if the request has an ``on_text``.
-
-        Raises:
-            ModelError: see `thinker.models.base.Model.complete`.
-        """
+        """Make one call; streams if the request has an ``on_text``."""
         body: dict[str, object] = {**self._body(request)}
         if request.tools:
             body["tools"] = self._encode_tools(request.tools, body["tools"])
@@ -285,7 +276,6 @@ class ProviderModel(ABC):
         return self._tools_json
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._endpoint.aclose()
 
     @abstractmethod

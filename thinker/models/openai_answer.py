@@ -94,7 +94,6 @@ class OpenAIAnswer:
 
     @property
     def text(self) -> str:
-        """The answer's text so far."""
         return self._text_so_far.text
 
     def feed(self, data: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import anyio
@@ -35,6 +36,7 @@ def delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> 
     return backoff * (0.5 + rng() / 2)
 
 
+@dataclass(eq=False)
 class Retrying(ModelWrapper):
     """A model whose retryable failures are retried.
 
@@ -42,53 +44,33 @@ class Retrying(ModelWrapper):
     if the next attempt would begin more than ``patience`` seconds after the first.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        attempts: int = 4,
-        patience: float = 180.0,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
-        clock: Callable[[], float] = anyio.current_time,
-        rng: Callable[[], float] = random.random,
-    ) -> None:
-        super().__init__(model)
-        self._attempts = attempts
-        self._patience = patience
-        self._sleep = sleep
-        self._clock = clock
-        self._rng = rng
+    attempts: int = 4
+    patience: float = 180.0
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    clock: Callable[[], float] = anyio.current_time
+    rng: Callable[[], float] = random.random
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the model until it answers or a retry is useless.
-
-        Raises:
-            ModelError: the last failure.
-        """
-        end = self._clock() + self._patience
+        """Call the model until it answers or a retry is useless; raise the last failure."""
+        end = self.clock() + self.patience
         attempt = 1
         while True:
             try:
-                return await self._model.complete(request)
+                return await self.model.complete(request)
             except RetryableModelError as error:
-                wait = delay(attempt, error.retry_after, self._rng)
-                if (
-                    attempt >= self._attempts
-                    or (error.retry_after or 0.0) > LONGEST_DELAY
-                    or self._clock() + wait > end
-                ):
+                wait = delay(attempt, error.retry_after, self.rng)
+                too_long = (error.retry_after or 0.0) > LONGEST_DELAY
+                if attempt >= self.attempts or too_long or self.clock() + wait > end:
                     raise
+                why = headline(error)
                 log.warning(
-                    "model_retry",
-                    model=self.name,
-                    attempt=attempt,
-                    wait=round(wait, 2),
-                    error=headline(error),
+                    "model_retry", model=self.name, attempt=attempt, wait=round(wait, 2), error=why
                 )
-            await self._sleep(wait)
+            await self.sleep(wait)
             attempt += 1
 
 
+@dataclass(eq=False)
 class Fallback:
     """Calls the first model, and the next one whenever a model fails.
 
@@ -97,13 +79,12 @@ class Fallback:
     is better than none.
     """
 
-    def __init__(self, models: Sequence[Model]) -> None:
-        self._models = tuple(models)
+    models: Sequence[Model]
 
     @property
     def name(self) -> str:
         """The name of the first model; a response names the one that answered."""
-        return self._models[0].name
+        return self.models[0].name
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the models in order.
@@ -114,7 +95,7 @@ class Fallback:
         """
         over_tools: list[Model] = []
         transient: ModelError | None = None  # the last failure that needs no operator
-        for model, following in zip_longest(self._models, self._models[1:]):
+        for model, following in zip_longest(self.models, self.models[1:]):
             try:
                 return await model.complete(request)
             except ContextOverflowError:
@@ -135,6 +116,5 @@ class Fallback:
         return await over_tools[0].complete(text_only(request))
 
     async def aclose(self) -> None:
-        """Close every model."""
-        for model in self._models:
+        for model in self.models:
             await model.aclose()

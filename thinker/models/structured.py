@@ -4,13 +4,13 @@ The prompt describes the schema in any case, and `thinker.answers` checks every 
 schema only makes it likelier that the first one matches.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import orjson
 import structlog
 
-from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
+from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import OutputRefusedError, headline
 from thinker.protocol.messages import JsonObject
 
@@ -19,6 +19,7 @@ MAX_REFUSED = 4  # schemas; after this many refusals no schema is sent
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class StructuredOutput(ModelWrapper):
     """A model that receives the schema of its answer.
 
@@ -27,38 +28,31 @@ class StructuredOutput(ModelWrapper):
     ``beside_tools``: many servers enforce the schema so strictly that the model cannot call a tool.
     """
 
-    def __init__(self, model: Model, mode: StructuredMode, *, beside_tools: bool) -> None:
-        super().__init__(model)
-        self._mode = mode
-        self._beside_tools = beside_tools
-        self._refused: set[bytes] = set()
+    mode: StructuredMode
+    beside_tools: bool
+    _refused: set[bytes] = field(default_factory=set, init=False)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the model; in mode ``auto``, log and remember a refusal.
-
-        Raises:
-            ModelError: the wrapped model failed.
-        """
         if request.output is None:
-            return await self._model.complete(request)
+            return await self.model.complete(request)
         plain = replace(request, output=None)
         if not self._sends(request, request.output):
-            return await self._model.complete(plain)
+            return await self.model.complete(plain)
         try:
-            return await self._model.complete(request)
+            return await self.model.complete(request)
         except OutputRefusedError as error:
-            if self._mode == "native":
+            if self.mode == "native":
                 raise
             log.warning("output_schema_refused", model=self.name, why=headline(error))
-        response = await self._model.complete(plain)
+        response = await self.model.complete(plain)
         self._refused.add(_key(request.output))
         return response
 
     def _sends(self, request: ModelRequest, schema: JsonObject) -> bool:
-        if self._mode != "auto":
-            return self._mode == "native"
+        if self.mode != "auto":
+            return self.mode == "native"
         may_call = request.tools and request.tool_choice.mode != "none"
-        if may_call and not self._beside_tools:
+        if may_call and not self.beside_tools:
             return False
         return len(self._refused) < MAX_REFUSED and _key(schema) not in self._refused
 

@@ -6,7 +6,7 @@ that the loop treats both alike.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
 import orjson
@@ -55,14 +55,9 @@ class TextTools(ModelWrapper):
     """A model that is offered its tools as text."""
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Describe the tools in the prompt and parse the calls out of the answer.
-
-        Raises:
-            ModelError: the wrapped model failed.
-        """
         instructions = tool_block(request.tools, request.tool_choice)
         calls = _parser(request) is not None  # a schema of the answer would forbid calls
-        response = await self._model.complete(
+        response = await self.model.complete(
             replace(
                 request,
                 system=developer_instructions(instructions, request.system),
@@ -76,25 +71,19 @@ class TextTools(ModelWrapper):
         return replace(response, message=message, tool_block=instructions)
 
 
+@dataclass(eq=False)
 class AutoTools(ModelWrapper):
     """A model that is offered tools natively, and as text once it has refused them."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self._text: TextTools | None = None
+    _text: TextTools | None = field(default=None, init=False)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the model; log and remember the first refusal.
-
-        Raises:
-            ModelError: the wrapped model failed.
-        """
         if self._text is None:
             try:
-                return await self._model.complete(request)
+                return await self.model.complete(request)
             except ToolsRefusedError as error:
                 log.warning("tool_calls_as_text", model=self.name, why=headline(error))
-                self._text = TextTools(self._model)
+                self._text = TextTools(self.model)
         return await self._text.complete(request)
 
 

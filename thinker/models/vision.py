@@ -1,13 +1,13 @@
 """Send pictures to models that see them, and descriptions to the others."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import structlog
 
 from thinker.history import described
-from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
+from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
 from thinker.worker_errors import ContextOverflowError, FatalModelError
 
@@ -27,6 +27,7 @@ def sees(model: str, setting: Literal["auto", "on", "off"]) -> bool:
     return SEES.search(model) is not None if setting == "auto" else setting == "on"
 
 
+@dataclass(eq=False)
 class VisionFilter(ModelWrapper):
     """A model that receives pictures if it sees them, and otherwise their descriptions.
 
@@ -34,24 +35,17 @@ class VisionFilter(ModelWrapper):
     picture must not block the conversation.
     """
 
-    def __init__(self, model: Model, *, sees: bool) -> None:
-        super().__init__(model)
-        self._sees = sees
+    sees: bool
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the wrapped model.
-
-        Raises:
-            ModelError: the wrapped model failed.
-        """
         messages = tuple(map(described, request.messages))
         if messages == request.messages:
-            return await self._model.complete(request)
-        if self._sees:
+            return await self.model.complete(request)
+        if self.sees:
             try:
-                return await self._model.complete(request)
+                return await self.model.complete(request)
             except ContextOverflowError:
                 raise
             except FatalModelError as error:
                 log.warning("pictures_refused", model=self.name, error=headline(error))
-        return await self._model.complete(replace(request, messages=messages))
+        return await self.model.complete(replace(request, messages=messages))

@@ -130,13 +130,8 @@ class ThinkerSettings(BaseModel):
 
     def to_env(self) -> dict[str, str]:
         """Return the variables from which `read` builds equal settings."""
-        env: dict[str, str] = {}
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            if value is None:
-                continue
-            env[variable(name, self.llm_provider)] = _text(value)
-        return env
+        settings = ((variable(name, self.llm_provider), value) for name, value in self)
+        return {name: _text(value) for name, value in settings if value is not None}
 
 
 def variable(name: str, llm_provider: str = "") -> str:

@@ -23,14 +23,7 @@ class Environments(Frozen):
 
     def merged(self) -> Env:
         """Return each variable with its winning value."""
-        return {
-            **self.prompt,
-            **self.tool,
-            **self.agent,
-            **self.instance,
-            **self.account,
-            **self.thread,
-        }
+        return dict(item for _, env in reversed(list(self)) for item in env.items())
 
     def only(self, names: frozenset[str]) -> "Environments":
         """Return only the values of the named variables."""

@@ -7,8 +7,7 @@ once with `bound`. Prompts, messages and keys are never logged at info level.
 import json
 import logging
 import sys
-from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import MutableMapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,8 @@ import structlog
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
 NOT_SECRETS = ("tokens", "max_tokens")
+
+bound = structlog.contextvars.bound_contextvars  # binds facts to the events inside a block
 
 
 def configure(level: str = "info") -> None:
@@ -33,7 +34,7 @@ def configure(level: str = "info") -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info if lines else _keep,
+            *([structlog.processors.format_exc_info] if lines else []),
             redact,
             renderer,
         ],
@@ -58,18 +59,6 @@ def redact(
 def _names_a_secret(key: str) -> bool:
     lowered = key.lower()
     return lowered not in NOT_SECRETS and any(word in lowered for word in SECRET_WORDS)
-
-
-@contextmanager
-def bound(**facts: object) -> Iterator[None]:
-    """Bind facts to every event logged inside the block."""
-    with structlog.contextvars.bound_contextvars(**facts):
-        yield
-
-
-def _keep(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    del logger, method
-    return event
 
 
 def _dumps(event: object, **_: object) -> str:

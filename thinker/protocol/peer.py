@@ -29,13 +29,8 @@ NotificationHandler = Callable[[JsonValue], None]
 R = TypeVar("R", bound=BaseModel)
 log = structlog.get_logger()
 
-PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = (
-    -32700,
-    -32600,
-    -32601,
-    -32602,
-    -32603,
-)
+PARSE_ERROR, INTERNAL = -32700, -32603
+INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32600, -32601, -32602
 FENCED = -32001  # the caller no longer owns the turn
 CANCELLED = -32002
 FAILED = -32003  # an expected failure; the message is for people
@@ -83,8 +78,6 @@ class Peer:
         self._buffer = bytearray()
         self._scanned = 0
 
-    # --- calls to the other side ------------------------------------------------------------
-
     async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - every call must state its bound
         """Call the other side and wait at most ``timeout`` seconds for the response.
 
@@ -109,8 +102,7 @@ class Peer:
 
     async def call(self, method: str, params: Params, result: type[R], *, timeout: float) -> R:  # noqa: ASYNC109 - as in `request`
         """Like `request`, with the response validated as ``result``."""
-        answer = await self.request(method, params, timeout=timeout)
-        return result.model_validate(answer)
+        return result.model_validate(await self.request(method, params, timeout=timeout))
 
     def notify(self, method: str, params: Params = None) -> None:
         """Send a notification; does nothing if the other side is gone."""
@@ -120,8 +112,6 @@ class Peer:
     def close(self) -> None:
         """Close the connection; the other side sees end-of-file."""
         self._writer.close()
-
-    # --- bytes in ---------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
         """Take received bytes; each complete line is one frame."""
@@ -207,8 +197,6 @@ class Peer:
         except Exception as error:  # one bad request must not end the process
             log.exception("request_failed", method=method)
             self._answer_error(call_id, INTERNAL, f"{type(error).__name__}: {error}")
-
-    # --- bytes out --------------------------------------------------------------------------
 
     def _answer_error(self, call_id: JsonValue, code: int, message: str) -> None:
         # A message may quote anything, such as a file name that is not UTF-8.

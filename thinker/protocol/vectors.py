@@ -15,9 +15,7 @@ from pydantic import BeforeValidator, PlainSerializer
 Key = TypeVar("Key", int, str)
 RELEVANT = 0.3  # least cosine that counts as related
 WIDTH = 4  # bytes of a number
-SIGN = bytes(
-    ord("0") + (byte >> 7) for byte in range(256)
-)  # the sign of a number by its highest byte, as 0 or 1
+SIGN = bytes(ord("0") + (byte >> 7) for byte in range(256))  # 0 or 1 by a number's highest byte
 
 
 def _from_wire(value: object) -> object:
@@ -45,7 +43,6 @@ def packed(values: Sequence[float]) -> bytes:
 
 
 def unpacked(vector: bytes) -> tuple[float, ...]:
-    """Return the numbers of a vector."""
     return struct.unpack(f"<{len(vector) // WIDTH}f", vector)
 
 

@@ -51,33 +51,27 @@ def _plan_call(
     call: ToolCall, tool: ToolSpec | None, number: int, choice: ToolChoice, *, last: bool
 ) -> PlannedCall:
     last = last and not (tool is not None and tool.handed_back)
-    problem = _excess(number, last=last) or _unchosen(call.name, choice) or _unusable(call)
+    problem = _forbidden(call, number, choice, last=last) or _unusable(call)
     if problem is None and tool is None:
         problem = f"there is no tool named {call.name!r}; use one of those offered"
     if problem is None and tool is not None:
-        coerced = (
-            call.arguments if tool.strict else arguments.coerce(call.arguments, tool.parameters)
-        )
-        problem = arguments.validate(coerced, tool.parameters)
+        given, schema = call.arguments, tool.parameters
+        coerced = given if tool.strict else arguments.coerce(given, schema)
+        problem = arguments.validate(coerced, schema)
         if problem is None:
-            whole = {**coerced, **tool.fixed}
-            return PlannedCall(id=call.id, name=call.name, arguments=whole)
+            return PlannedCall(id=call.id, name=call.name, arguments=coerced | tool.fixed)
     rejected = orjson.dumps({"error": problem}).decode()
     return PlannedCall(id=call.id, name=call.name, arguments={}, rejected=rejected)
 
 
-def _excess(number: int, *, last: bool) -> str | None:
+def _forbidden(call: ToolCall, number: int, choice: ToolChoice, *, last: bool) -> str | None:
     if last:
         return "this was the turn's last step, so the call was not run; call again if need be"
     if number >= MAX_CALLS:
         return f"at most {MAX_CALLS} tool calls in one response; this one was not run"
-    return None
-
-
-def _unchosen(name: str, choice: ToolChoice) -> str | None:
     if choice.mode == "none":
         return "no tool may be called now; answer in plain text"
-    if choice.mode == "function" and name != choice.name:
+    if choice.mode == "function" and call.name != choice.name:
         return f"only {choice.name!r} may be called now; call it"
     return None
 

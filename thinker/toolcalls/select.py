@@ -35,7 +35,7 @@ class Selector:
 
     def __init__(self) -> None:
         self._ranking = Ranking()
-        self._inputs: tuple[object, ...] = ()
+        self._inputs: list[object] = []
         self._selection = Selection((), {}, {})
 
     def for_turn(
@@ -44,15 +44,10 @@ class Selector:
         """Return the tools of a turn: a task's fixed ones, otherwise those that fit ``text``."""
         if turn.tool_choice.name:
             required = {**required, turn.tool_choice.name: "the tool choice"}
-        inputs: tuple[object, ...] = (
-            turn.tools,
-            turn.required_tools,
-            turn.recent_tools,
-            turn.offered,
-            required,
-        )
+        inputs: list[object] = [required, turn.tools, turn.required_tools]
+        inputs += [turn.recent_tools, turn.offered]
         if len(turn.tools) > CAP:
-            inputs = (*inputs, text, scores)
+            inputs += [text, scores]
         if inputs != self._inputs:
             self._inputs, self._selection = inputs, self._select(turn, text, required, scores)
         return self._selection

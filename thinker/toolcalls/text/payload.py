@@ -94,9 +94,10 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
         return Payload(problem=PayloadProblem("missing_name", "tool_call name is required", strict))
     # Some models are trained to write "parameters".
     arguments = fields.get("arguments", fields.get("parameters", {}))
-    text = arguments if isinstance(arguments, str) else _as_text(arguments)
-    written = "arguments" in fields and isinstance(arguments, str)
-    problem = _broken_rule(name, text if written else None, limits)
+    written = arguments if isinstance(arguments, str) else None
+    # The format requires a string, so null becomes the empty string.
+    text = compact("" if arguments is None else arguments) if written is None else written
+    problem = _broken_rule(name, written if "arguments" in fields else None, limits)
     runs = problem is None or (problem.kind == "arguments_coerced" and not strict)
     return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
 
@@ -136,11 +137,6 @@ def _candidates(text: str) -> Iterator[str]:
         yield text
     if text.startswith("{") and text.endswith("]"):
         yield text[:-1]
-
-
-def _as_text(arguments: JsonValue) -> str:
-    # The format requires a string, so null becomes the empty string.
-    return compact("" if arguments is None else arguments)
 
 
 def _mismatch(text: str, schema: JsonObject) -> str | None:
