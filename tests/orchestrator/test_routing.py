@@ -1,4 +1,4 @@
-"""Routing: which binding applies, and that nobody else reads a refused message."""
+"""Routing: which binding applies; no other agent reads a refused message."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def test_most_specific_binding_wins_in_any_order() -> None:
 
 
 def test_unbound_chat_goes_to_the_fallback_or_nowhere() -> None:
-    """Never to a default that nobody wrote down."""
+    """Never to an unconfigured default."""
     message = replace(MESSAGE, channel="web")
     assert resolve(BINDINGS, message, ALL, None) is None
     assert resolve(BINDINGS, message, ALL, "other") == "other"

@@ -41,7 +41,7 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
 
 
 def test_env_example_names_every_variable() -> None:
-    """A setting that nobody can find does not exist."""
+    """A setting without documentation cannot be found."""
     text = (bundled("config") / "env.example").read_text("utf-8")
     for name, field in Settings.model_fields.items():
         assert str(field.validation_alias or f"ORCHESTRATOR_{name.upper()}") in text

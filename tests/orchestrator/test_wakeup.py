@@ -1,4 +1,4 @@
-"""Waiting for a change: none is missed, and a stop lets everybody go."""
+"""Waits for a change: none is missed, and closing ends them all."""
 
 import anyio
 from fakes.time_limit import time_limit
@@ -7,7 +7,7 @@ from orchestrator.wakeup import Wakeup
 
 
 async def test_change_between_look_and_wait_is_not_missed() -> None:
-    """Whoever changes something while another one looks wakes it all the same."""
+    """A change while the condition is being checked wakes the waiter."""
     changes, looks = Wakeup(), 0
 
     async def reached() -> bool:
@@ -21,8 +21,8 @@ async def test_change_between_look_and_wait_is_not_missed() -> None:
     assert looks == 3
 
 
-async def test_close_lets_go_whoever_waits_and_whoever_comes_later() -> None:
-    """The first looked once, the second did not look."""
+async def test_close_ends_present_and_later_waits() -> None:
+    """The first checked once, the second did not check."""
     changes, looks = Wakeup(), 0
 
     async def never() -> bool:

@@ -25,7 +25,7 @@ def installed(folder: Path, name: str, script: str) -> None:
 
 
 def ended(pid: int) -> bool:
-    """Whether a process has ended, reaped by whoever inherited it or not."""
+    """Return whether a process has ended, reaped or not."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

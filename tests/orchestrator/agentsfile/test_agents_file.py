@@ -79,7 +79,7 @@ def test_binding_without_effect_is_warned_about() -> None:
 
 
 def test_unknown_fallback_is_refused_and_dropped() -> None:
-    """It must never route to nobody in silence."""
+    """Messages must never get lost silently."""
     loaded = parsed(WORK, fallbackAgentId="wrok")
     assert loaded.file.fallback_agent_id is None
     assert loaded.errors[0].message.endswith('did you mean "work"?')

@@ -24,7 +24,7 @@ def test_budget_and_prices_are_read() -> None:
     "budget", [{"tokensPerDay": 0}, {"usdPerHour": 0}, {"tokensPerDay": 1.5}, {"perDay": 1}, 3]
 )
 def test_unusable_budget_disables_its_agent(budget: object) -> None:
-    """Rather than run without the limit that somebody wanted."""
+    """The agent must not run without the limit."""
     other = {"agentId": "other", "model": "m"}
     loaded = parsed(WORK | {"budget": budget}, other)
     assert loaded.errors

@@ -103,7 +103,7 @@ def test_provider_that_chooses_its_model_needs_none(provider: str) -> None:
 
 
 def test_key_that_stands_twice_disables_its_agent() -> None:
-    """Nobody can know which of the two was meant."""
+    """It is unknown which of the two is right."""
     loaded = parse(
         b'{"agents": [{"agentId": "a", "model": "m", "model": "n"}, %s]}'
         % b'{"agentId": "b", "model": "m"}'

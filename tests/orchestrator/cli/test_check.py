@@ -60,7 +60,7 @@ def test_warning_alone_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_json_carries_every_problem(tmp_path: Path) -> None:
-    """For editors and pipelines; a file that is no JSON is told of the same way."""
+    """For editors and pipelines, also for a file that is not JSON."""
     (tmp_path / "agents.json").write_text("{", "utf-8")
     checked = command(tmp_path, "check", "--json")
     report = json.loads(checked.stdout)

@@ -77,7 +77,7 @@ def test_help_loads_neither_pydantic_nor_rich() -> None:
 
 @pytest.mark.process
 def test_module_is_the_same_program_and_takes_odd_bytes(tmp_path: Path) -> None:
-    """``python -m orchestrator``; without a daemon there is nobody to talk to."""
+    """``python -m orchestrator``; without a daemon the message is refused."""
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator", "send", "--home", str(tmp_path), "work", "-"],
         input=b"caf\xe9",

@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def row(home: Path) -> tuple[object, ...]:
-    """The message as it stands."""
+    """Return the stored message."""
     with reading(home / "journal.db") as db:
         query = "SELECT state, claims, turn_id, error FROM inbox WHERE id = 10"
         found = db.execute(query).fetchone()
@@ -78,7 +78,7 @@ def test_message_that_is_not_dead_is_left_alone(home: Path) -> None:
     assert command(home, "dlq", "retry", "--", "-1").exit_code != 0
 
 
-async def test_running_daemon_is_asked(home: Path) -> None:
+async def test_running_daemon_makes_the_change(home: Path) -> None:
     """It has the journal, and has to wake its dispatcher."""
     refusal = RpcError(FAILED, "no such letter")
     answers: dict[str, Answer] = {protocol.DLQ_RETRY: Ack(), protocol.DLQ_DROP: refusal}

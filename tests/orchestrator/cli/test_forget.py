@@ -94,7 +94,7 @@ async def test_running_daemon_forgets_itself_and_may_refuse(home: Path) -> None:
 
 
 def test_chat_is_named_by_channel_and_id(home: Path) -> None:
-    """Anything else is told what to write; so is a chat that nobody knows."""
+    """The refusal says what to write; an unknown chat is refused too."""
     assert "write its channel and id" in command(home, "forget", "chat", "4711").stderr
     assert (
         "nothing is stored about chat telegram:5"
@@ -103,7 +103,7 @@ def test_chat_is_named_by_channel_and_id(home: Path) -> None:
 
 
 def test_everything_of_a_chat_is_printed_as_json_lines(home: Path) -> None:
-    """For an agent, too; of nobody there is nothing."""
+    """For an agent, too; nothing is printed about an unknown agent."""
     with opened(home) as db:
         receive(db, update(1, "from another chat", "8"))
     shown = command(home, "export", "chat", "telegram:4711")

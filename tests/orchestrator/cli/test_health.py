@@ -1,4 +1,4 @@
-"""``orchestrator health``: an exit code for whoever watches the daemon."""
+"""``orchestrator health``: an exit code for programs that watch the daemon."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ async def test_ready_daemon_is_exit_0(tmp_path: Path) -> None:
             assert (shown.exit_code, shown.stdout) == (0, "ready\n")
 
 
-async def test_daemon_that_is_not_ready_is_exit_1_only_when_that_was_asked(tmp_path: Path) -> None:
+async def test_daemon_that_is_not_ready_is_exit_1_only_with_the_option(tmp_path: Path) -> None:
     """The reasons are shown in both cases."""
     async with serving(tmp_path, {protocol.HEALTH: DEAF}):
         alive = await ask(tmp_path, "health")

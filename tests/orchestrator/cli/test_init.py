@@ -42,7 +42,7 @@ def test_home_option_wins_and_is_repeated_in_the_advice(tmp_path: Path) -> None:
     assert not (tmp_path / "agents.json").exists()
 
 
-def test_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_home_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """A file is in the way."""
     (tmp_path / "file").write_text("", "utf-8")
     refused = command(tmp_path / "file" / "home", "init")
@@ -68,7 +68,7 @@ def test_user_service_is_written_below_the_home_directory(tmp_path: Path) -> Non
     assert "systemctl --user enable --now orchestrator" in done.stdout
 
 
-def test_service_asks_for_whom_it_is(tmp_path: Path) -> None:
+def test_service_needs_either_user_or_system(tmp_path: Path) -> None:
     """Neither and both are a wrong use."""
     for scope in ([], ["--user", "--system"]):
         refused = command(tmp_path, "service", "install", *scope)

@@ -9,14 +9,14 @@ from orchestrator.errors import ExitCode
 
 
 @pytest.mark.parametrize(
-    ("history", "mend"),
+    ("history", "message"),
     [
         ("supervisor@never", "write supervisor@plan:before#2 or worker@300ms"),
         ("nowhere/worker@5ms", "use standard, effects, guarded, poison"),
     ],
 )
-def test_history_that_cannot_be_run_is_refused(history: str, mend: str, tmp_path: Path) -> None:
+def test_history_that_cannot_be_run_is_refused(history: str, message: str, tmp_path: Path) -> None:
     """Before anything is started, with what to write instead."""
     refused = command(tmp_path, "selftest", "crash", "--history", history)
     assert refused.exit_code == ExitCode.CONFIG
-    assert mend in refused.stderr
+    assert message in refused.stderr

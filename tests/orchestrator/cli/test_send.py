@@ -88,7 +88,7 @@ async def test_outcome_as_json(tmp_path: Path) -> None:
 
 
 async def test_message_that_got_no_reply_is_exit_1_with_the_reason(tmp_path: Path) -> None:
-    """What the chat was told is still printed."""
+    """The texts that the chat got are still printed."""
     refused = ChatOutcome(state="cancelled", texts=("sorry",), error="no agent is bound")
     async with serving(tmp_path, {protocol.CHAT_SEND: Ack(), protocol.CHAT_WAIT: refused}):
         done = await ask(tmp_path, "send", "work", "hi")

@@ -57,7 +57,7 @@ REPORT = StatusReport(
 async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     tmp_path: Path,
 ) -> None:
-    """Each row stands on one line when a program reads it."""
+    """A program that reads it gets each row on one line."""
     async with serving(tmp_path, {protocol.STATUS: REPORT}):
         shown = await ask(tmp_path, "status")
     rows = [line.split() for line in shown.stdout.splitlines()]
@@ -90,7 +90,7 @@ def test_without_a_daemon_the_exit_code_is_3(tmp_path: Path) -> None:
         assert refused.stdout == ""
 
 
-async def test_daemon_that_goes_away_while_asked_is_not_running(tmp_path: Path) -> None:
+async def test_daemon_that_stops_during_a_request_is_not_running(tmp_path: Path) -> None:
     """End-of-file instead of an answer."""
 
     async def hang_up(params: JsonValue) -> None:

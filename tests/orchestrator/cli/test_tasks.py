@@ -48,7 +48,7 @@ def test_tasks_are_listed_with_their_schedule_in_words(home: Path) -> None:
 
 
 def test_history_shows_every_due_instant_the_newest_first(home: Path) -> None:
-    """Also those at which nobody was there."""
+    """Also those that were missed."""
     shown = " ".join(command(home, "tasks", "history", "1").stdout.split())
     assert "task 1 'brief' of work: 9:00 AM daily (Warsaw)" in shown
     assert "2026-02-14 08:00:00.000 due" in shown
@@ -78,7 +78,7 @@ def test_unknown_task_is_refused(home: Path) -> None:
         assert refused.stderr == "there is no task 9; see 'orchestrator tasks list'\n"
 
 
-async def test_running_daemon_is_asked(home: Path) -> None:
+async def test_running_daemon_makes_the_change(home: Path) -> None:
     """It has the journal, and has to wake its scheduler."""
     answers: dict[str, Answer] = {
         protocol.TASK_RUN: Ack(),
@@ -94,7 +94,7 @@ async def test_running_daemon_is_asked(home: Path) -> None:
 
 
 def test_home_without_a_task_says_so(tmp_path: Path) -> None:
-    """And without a journal, that there is none."""
+    """Without a journal the message says that there is none."""
     assert command(tmp_path, "tasks", "list").exit_code == ExitCode.IO
     open_database(tmp_path / "journal.db").close()
     assert command(tmp_path, "tasks", "list").stdout == "no task is scheduled\n"

@@ -27,7 +27,7 @@ async def test_tools_are_listed_with_what_has_changed(tmp_path: Path) -> None:
     assert [tool["changed"] for tool in json.loads(as_json.stdout)["tools"]] == [False, True]
 
 
-async def test_no_tools_are_said_to_be_none(tmp_path: Path) -> None:
+async def test_empty_list_of_tools_says_so(tmp_path: Path) -> None:
     """An empty table would look like a fault."""
     async with serving(tmp_path, {TOOL_LIST: PinList(tools=())}):
         shown = await ask(tmp_path, "tools", "list")

@@ -79,7 +79,7 @@ def test_trace_says_why_a_message_was_refused_or_is_dead(home: Path) -> None:
 
 
 def test_trace_shows_what_a_restart_did(home: Path) -> None:
-    """A turn that was adopted, and a message of which nobody knows whether it arrived."""
+    """A turn that was adopted, and a message that may not have arrived."""
     assert "adopted in epoch 2" in command(home, "trace", "turn-intent").stdout
     assert ("outbox", 3, "unknown") in states(home, "turn-sending-direct")
 
@@ -163,5 +163,5 @@ def test_layers_beside_the_system_prompt_and_what_changed_are_shown(home: Path) 
     assert "── date_time · 1 chars · ~1 tokens · in the newest message ──" in shown
     assert "── summary · 1 chars · ~1 tokens · in an earlier message ──" in shown
     assert "── total · 7 chars · ~3 tokens ──" in shown
-    told = f"── stable {'a' * 12} (changed: base, tools) · volatile {'b' * 12} ──"
-    assert told in shown
+    line = f"── stable {'a' * 12} (changed: base, tools) · volatile {'b' * 12} ──"
+    assert line in shown

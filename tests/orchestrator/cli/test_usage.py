@@ -49,7 +49,7 @@ def test_days_are_summed_by_agent_with_what_is_not_known(home: Path) -> None:
     assert "prices" in command(home, "usage").stdout
 
 
-def test_one_agent_and_fewer_days_can_be_asked_for(home: Path) -> None:
+def test_one_agent_and_fewer_days_can_be_selected(home: Path) -> None:
     """As JSON, for programs."""
     shown = command(home, "usage", "--agent", "work", "--days", "1", "--json").stdout
     (day,) = json.loads(shown)["days"]
@@ -58,6 +58,6 @@ def test_one_agent_and_fewer_days_can_be_asked_for(home: Path) -> None:
     assert json.loads(shown)["timezone"] == "UTC"
 
 
-def test_nothing_is_said_to_be_nothing(home: Path) -> None:
+def test_empty_journal_has_no_usage(home: Path) -> None:
     """An agent that never asked a model."""
     assert command(home, "usage", "--agent", "nobody").stdout == "no model was called\n"

@@ -1,4 +1,4 @@
-"""Who is let in, who is offered a pairing code, who is refused."""
+"""Admission: which chats are admitted, get a pairing code, or are refused."""
 
 import pytest
 from hypothesis import given
@@ -39,13 +39,13 @@ def test_local_channels_are_admitted(channel: str) -> None:
     assert verdict(message, "allowlist") is AdmissionDecision.ADMIT
 
 
-def test_an_unknown_chat_is_told_its_code_in_pairing_mode() -> None:
-    """The default lets nobody in, and tells how to get in."""
+def test_unknown_chat_gets_its_code_in_pairing_mode() -> None:
+    """The default admits no stranger and says how to get admitted."""
     assert verdict(PRIVATE) is AdmissionDecision.PAIR
     assert verdict(GROUP) is AdmissionDecision.PAIR
 
 
-def test_an_empty_allowlist_is_nobody() -> None:
+def test_empty_allowlist_admits_no_chat() -> None:
     """Empty never means everybody (CVE-2026-28480)."""
     decided = decide(PRIVATE, access="allowlist", bound_chats=(), allowlist=(), paired=())
     assert decided.verdict is AdmissionDecision.REFUSE
@@ -60,12 +60,12 @@ def test_open_access_admits_everybody_with_a_chat() -> None:
 
 @pytest.mark.parametrize("access", ["pairing", "allowlist"])
 def test_a_chat_that_a_binding_names_is_admitted(access: Access) -> None:
-    """Whoever wrote the chat's number into agents.json has decided."""
+    """The chat's number in agents.json is the operator's decision."""
     assert verdict(PRIVATE, access, bound=("7",)) is AdmissionDecision.ADMIT
     assert verdict(GROUP, access, bound=("-100",)) is AdmissionDecision.ADMIT
 
 
-def test_a_wildcard_binding_admits_nobody() -> None:
+def test_wildcard_binding_admits_no_chat() -> None:
     """Routing everything to an agent does not let everybody in."""
     assert verdict(PRIVATE, "allowlist", bound=("*",)) is AdmissionDecision.REFUSE
 
@@ -83,8 +83,8 @@ def test_a_pairing_counts_only_while_pairing_is_on() -> None:
     assert verdict(PRIVATE, "allowlist", paired=("7",)) is AdmissionDecision.REFUSE
 
 
-def test_operators_are_the_people_whom_the_configuration_or_a_pairing_names() -> None:
-    """Talking to an open bot, or in a group that is admitted, makes nobody one."""
+def test_operators_are_the_people_named_by_the_configuration_or_a_pairing() -> None:
+    """Neither an open bot nor an admitted group makes its members operators."""
 
     def operator(
         message: InboundMessage, access: Access = "open", **known: tuple[str, ...]
@@ -114,7 +114,7 @@ def test_a_name_on_the_allowlist_opens_nothing() -> None:
 
 
 def test_an_update_without_a_chat_is_refused_even_when_open() -> None:
-    """An unreadable update is recorded, and nobody is told anything."""
+    """An unreadable update is recorded without a notice."""
     assert (
         verdict(InboundMessage("telegram", "1", "", "u5", ""), "open") is AdmissionDecision.REFUSE
     )
@@ -128,6 +128,6 @@ def test_a_pairing_code_has_eight_unambiguous_signs(random: bytes) -> None:
     assert set(code) <= set(CODE_ALPHABET)
 
 
-def test_the_unknown_chat_is_told_the_command() -> None:
+def test_unknown_chat_gets_the_command_to_run() -> None:
     """The text is the instruction."""
     assert "orchestrator pair approve ABCDEFGH" in pairing_text("ABCDEFGH")

@@ -43,7 +43,7 @@ NOW = 1_770_000_000_000
 
 
 class Chat:
-    """What a daemon makes of messages; ``stopped`` are the turns that it was told to let go."""
+    """A chat and its daemon's intake; ``stopped`` are the turns that commands canceled."""
 
     def __init__(self, db: apsw.Connection, store: Store) -> None:
         self.db = db
@@ -232,7 +232,7 @@ async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
 async def test_command_that_fails_takes_nothing_else_along(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The chat is told, the batch is stored, the log has the reason."""
+    """The chat gets an apology, the batch is stored, the log has the reason."""
     async with chat_in(tmp_path) as chat:
         chat.db.execute("DROP TABLE pause_told")
         chat.db.execute("DROP TABLE pause")

@@ -1,4 +1,4 @@
-"""A full disk as a chat sees it: nothing is confirmed, and each chat is told once."""
+"""A full disk: nothing is confirmed, and each chat gets one notice."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -55,8 +55,8 @@ async def full(folder: Path) -> AsyncIterator[tuple[Store, FakeChannel, JournalI
         store.close()
 
 
-async def test_each_admitted_chat_is_told_once_and_nothing_is_confirmed(tmp_path: Path) -> None:
-    """However often the platform repeats the message; strangers are told nothing."""
+async def test_each_admitted_chat_gets_one_notice_and_nothing_is_confirmed(tmp_path: Path) -> None:
+    """However often the platform repeats the message; strangers get none."""
     async with full(tmp_path) as (store, chats, intake):
         for _ in range(3):
             with pytest.raises(StorageFullError):

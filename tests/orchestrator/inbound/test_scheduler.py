@@ -17,7 +17,7 @@ def names(db: apsw.Connection) -> list[str]:
     return [task.name for task in tasks.listed(db)]
 
 
-async def test_due_task_is_fired_and_whoever_runs_it_is_told(tmp_path: Path) -> None:
+async def test_due_task_is_fired_and_its_runner_is_woken(tmp_path: Path) -> None:
     """A task that is added while the scheduler sleeps wakes it."""
     async with running(tmp_path) as bench:
         number = await bench.task(interval_minutes=5)

@@ -1,4 +1,4 @@
-"""A long absence is told to the operator."""
+"""A long downtime is reported to the operator."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ async def hints(store: Store, now: int) -> tuple[str, ...]:
     return downtime.hints
 
 
-@pytest.mark.parametrize(("away", "told"), [(0, False), (KEPT, False), (KEPT + 2 * HOUR, True)])
-async def test_absence_beyond_what_telegram_keeps_is_told(
-    tmp_path: Path, away: int, *, told: bool
+@pytest.mark.parametrize(("away", "reported"), [(0, False), (KEPT, False), (KEPT + 2 * HOUR, True)])
+async def test_downtime_beyond_what_telegram_keeps_is_reported(
+    tmp_path: Path, away: int, *, reported: bool
 ) -> None:
     """With its length (F59); a new journal knows of none."""
     store = Store(tmp_path / "journal.db")
     assert await hints(store, HOUR) == ()
     found = await hints(store, HOUR + away)
     store.close()
-    assert bool(found) == told
+    assert bool(found) == reported
     assert all("down for 26 hours" in hint for hint in found)

@@ -1,4 +1,4 @@
-"""What becomes of instants that come late, overlap, or follow a failure."""
+"""Instants that come late, overlap a run, or follow a failure."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def states(
     unfinished: int = 0,
     window: int = WEEK,
 ) -> list[str]:
-    """What becomes of each."""
+    """Return the state of each instant."""
     misfire = Misfire(policy, limit, window)
     verdicts = decide(instants, misfire, NOW, not_before=not_before, unfinished=unfinished)
     assert [verdict.at for verdict in verdicts] == instants
@@ -46,7 +46,7 @@ def test_instant_on_time_runs_under_every_policy(policy: Policy) -> None:
 
 
 def test_instant_outside_the_window_never_runs() -> None:
-    """Nobody wants last month's reminder."""
+    """Last month's reminder is of no use."""
     assert states(THREE, "all", 3, window=2 * HOUR) == ["missed", "due", "due"]
     assert states([NOW - WEEK - 1], "latest") == ["missed"]
 

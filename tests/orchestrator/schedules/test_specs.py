@@ -29,7 +29,7 @@ Say what is on today.
 
 
 def spec(**fields: object) -> TaskSpec:
-    """A task from fields as somebody wrote them, at noon on 2026-02-12 in UTC."""
+    """A task from fields as a person writes them, at noon on 2026-02-12 in UTC."""
     given: JsonObject = {"name": "x", "instructions": "do it", **fields}  # type: ignore[dict-item]
     return from_fields(normalize(given, NOW, "work"), "America/New_York", CHAT, NOW)
 
@@ -47,7 +47,7 @@ def test_skill_file_becomes_a_task() -> None:
 
 
 def test_what_a_task_does_not_say_has_a_default() -> None:
-    """The zone and chat of whoever made it; the newest missed instant runs; tools by its text."""
+    """Zone and chat of its author; the newest missed instant runs; tools fit its text."""
     found = spec()
     assert (found.timezone, found.notify, found.misfire) == ("America/New_York", CHAT, "latest")
     assert (found.required_tools, found.direct, found.parsed) == (None, None, Interval(1440))

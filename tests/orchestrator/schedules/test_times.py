@@ -167,8 +167,8 @@ def test_trigger_is_read_in_its_zone() -> None:
     assert parse({}, WARSAW) == Interval(1440)
     assert describe(Interval(90), WARSAW) == "every 90 min"
     assert describe(Cron("0 8 * * *"), ZoneInfo("America/Detroit")) == "8:00 AM daily (Detroit)"
-    told = describe(Once(ms("2026-02-12T08:00")), WARSAW)
-    assert told == "once, Thu 2026-02-12 09:00 (Europe/Warsaw)"
+    text = describe(Once(ms("2026-02-12T08:00")), WARSAW)
+    assert text == "once, Thu 2026-02-12 09:00 (Europe/Warsaw)"
 
 
 def test_instants_that_have_passed_are_listed_oldest_first() -> None:

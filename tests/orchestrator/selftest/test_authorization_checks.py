@@ -88,7 +88,7 @@ def test_what_was_fired_and_allowed_as_it_should_is_no_violation() -> None:
         replace(TASK, events=SHOWN[:1]),
         replace(TASK, events=(*SHOWN, LedgerEvent("shown", "two#1 done", 5, 101))),
     ],
-    ids=["instant lost", "instant of nobody", "older one ran", "not seen", "seen twice"],
+    ids=["instant lost", "instant without a run", "older one ran", "not seen", "seen twice"],
 )
 def test_task_that_fired_too_often_or_not_at_all_is_named(evidence: Evidence) -> None:
     """Each instant has one row, the newest of a downtime runs, and each run is seen once."""

@@ -76,7 +76,7 @@ def test_random_history_has_two_to_five_kills() -> None:
             assert "supervisor" not in [kill.victim for kill in life[:-1]]
 
 
-def test_log_of_boundaries_says_who_was_alive_and_who_was_killed(tmp_path: Path) -> None:
+def test_log_of_boundaries_names_living_workers_and_killed_processes(tmp_path: Path) -> None:
     """A kill counts only where the log has the process that it hit."""
     path = tmp_path / "boundaries"
     assert read_boundaries(path) == []

@@ -82,7 +82,7 @@ def test_history_that_went_well_has_no_violation() -> None:
     ],
 )
 def test_broken_promise_is_named(name: str, evidence: Evidence) -> None:
-    """The check that stands for it reports it."""
+    """Its own check reports it."""
     assert name in [violation.check for violation in check(evidence)]
 
 
@@ -108,11 +108,11 @@ def test_replies_out_of_order_are_a_violation() -> None:
 
 def test_unknown_call_that_was_told_is_no_violation() -> None:
     """The model has the note, the user has the line."""
-    told = LedgerEvent(
+    notice = LedgerEvent(
         "shown", "one#1 done\n\n⚠️ I couldn't confirm whether this happened: effect.", 3, 101
     )
     evidence = replace(WELL, journal=replace(JOURNAL, steps=(MODEL, UNKNOWN)))
-    assert check(replace(evidence, events=(*EVENTS, told))) == []
+    assert check(replace(evidence, events=(*EVENTS, notice))) == []
 
 
 def test_quotes_and_previews_hold_no_marks() -> None:

@@ -1,4 +1,4 @@
-"""Processes of the self-test end when they like, also while somebody signals them."""
+"""Processes may end at any time, also while the self-test signals them."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""The gate: what pauses an agent, who is told, and what lets it go on."""
+"""The spending guard: what pauses an agent, which chats get a notice, and what resumes it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,20 +53,20 @@ class Bench:
         )
         with job(self.db):
             steps.plan(self.db, commit, CLASSES, 1, self.now)
-            pause, told = self.gate.settle(self.db, turn, commit)
-        assert told == (pauses.find(self.db, "work") is not None)
+            pause, notified = self.gate.settle(self.db, turn, commit)
+        assert notified == (pauses.find(self.db, "work") is not None)
         return pause
 
     def admits(self, number: int, chat: str = "7") -> Pause | None:
-        """What T2 is told of a new message."""
+        """Receive a message and return the pause that T2 gets."""
         receive(self.db, update(number, chat_id=chat))
         row = inbox.oldest_new(self.db, f"telegram/1/{chat}/")
         assert row is not None
         with job(self.db):
             return self.gate.admits(self.db, "work", row)
 
-    def told(self) -> list[tuple[str, str]]:
-        """The notices: chat and text."""
+    def notices(self) -> list[tuple[str, str]]:
+        """Return the notices: chat and text."""
         rows = self.db.execute("SELECT chat_id, body FROM outbox WHERE turn_id IS NULL ORDER BY id")
         return [(str(chat), str(text)) for chat, text in rows]
 
@@ -89,18 +89,18 @@ def test_agent_without_limits_is_never_paused(bench: Bench) -> None:
     assert usage.spent(bench.db, "work", 0).tokens == 100_000_000  # the next is reserved
 
 
-def test_trip_is_told_to_the_chat_of_origin_and_the_notify_chat_once(bench: Bench) -> None:
-    """And stands in the audit log; every other chat hears of it with its next message, once."""
+def test_pause_notifies_the_chat_of_origin_and_the_notify_chat_once(bench: Bench) -> None:
+    """The pause is in the audit log; other chats get one notice with their next message."""
     bench.configure(costControls=NOTIFY)
     turn = open_turn(bench.db)
     pause = bench.answers(turn, 10_000, "read")
     assert pause is not None
     assert pause.reason.startswith("Hard cap exceeded: 10,000 tokens")
-    assert [chat for chat, _ in bench.told()] == ["7", "99"]
-    assert "/resume work" in bench.told()[1][1]
+    assert [chat for chat, _ in bench.notices()] == ["7", "99"]
+    assert "/resume work" in bench.notices()[1][1]
     assert bench.admits(2) == bench.admits(3) == pause
     assert bench.admits(4, chat="8") == bench.admits(5, chat="9") == pause
-    assert [chat for chat, _ in bench.told()] == ["7", "99", "8", "9"]
+    assert [chat for chat, _ in bench.notices()] == ["7", "99", "8", "9"]
     acts = bench.db.execute("SELECT act FROM audit WHERE object = 'agent work'").fetchall()
     assert [str(act).startswith("paused: Hard cap") for (act,) in acts] == [True]
     assert audit.verify(bench.db) is None
@@ -135,13 +135,13 @@ def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench)
 
 
 async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: Bench) -> None:
-    """F40: the chat is told once; the operator may resume as well."""
+    """The chat gets one notice; the operator may resume as well."""
     turn = open_turn(bench.db)
     with job(bench.db):
         bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
         bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
         assert bench.gate.holds(bench.db, turn) is not None
-    assert [chat for chat, _ in bench.told()] == ["7"]
+    assert [chat for chat, _ in bench.notices()] == ["7"]
     bench.now += 1
     bench.gate.configured()
     async with anyio.create_task_group() as tasks:
@@ -167,7 +167,7 @@ def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
 
 
 def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
-    """Nobody knows what it cost; the next one is reserved beside it."""
+    """Its cost is unknown; the next one is reserved in addition."""
     turn = open_turn(bench.db)
     bench.answers(turn, 1_000, "read")
     with job(bench.db):
@@ -211,7 +211,7 @@ def test_dollars_are_limited_by_the_prices_of_the_file(bench: Bench) -> None:
 
 
 async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
-    """An hour later, or when the limit was raised; whoever waits goes on."""
+    """An hour later, or when the limit was raised; waiting turns go on."""
     bench.configure(budget={"tokensPerHour": 10_000})
     turn = open_turn(bench.db)
     assert bench.answers(turn, 9_000, "read") is not None
@@ -232,7 +232,7 @@ async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
 
 
 async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
-    """Whoever waits for the agent hears of it; a removed agent is waited for no longer."""
+    """Waiting turns go on; a removed agent ends the wait, too."""
     turn = open_turn(bench.db)
     await bench.gate.order("work", "telegram:5", paused=True)
     with job(bench.db):
@@ -249,7 +249,7 @@ async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
 
 
 def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
-    """Nobody wrote, so nobody is told."""
+    """No chat wrote, so none gets a notice."""
     bench.gate.pause(bench.db, "work", "operator")
     open_turn(bench.db)
     receive(bench.db, update(2))
@@ -257,4 +257,4 @@ def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
     row = inbox.oldest_new(bench.db, "telegram/1/7/")
     assert row is not None
     assert bench.gate.admits(bench.db, "work", row) is not None
-    assert bench.told() == []
+    assert bench.notices() == []

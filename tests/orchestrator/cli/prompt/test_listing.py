@@ -36,7 +36,7 @@ def home(folder: Path) -> Path:
     return folder
 
 
-def test_list_says_what_each_is_and_who_uses_it(tmp_path: Path) -> None:
+def test_list_shows_form_and_users_of_each(tmp_path: Path) -> None:
     """Bundled ones are listed too."""
     shown = command(home(tmp_path), "prompt", "list", "--json")
     found = {entry["name"]: entry for entry in json.loads(shown.stdout)["prompts"]}
@@ -52,7 +52,7 @@ def test_list_says_what_each_is_and_who_uses_it(tmp_path: Path) -> None:
     assert "planner" in command(tmp_path, "prompt", "list").stdout
 
 
-def test_check_names_file_place_and_mend(tmp_path: Path) -> None:
+def test_check_names_file_place_and_what_to_do(tmp_path: Path) -> None:
     """The exit code is that of a bad configuration; `orchestrator check` says the same."""
     broken = home(tmp_path) / "prompts" / "broken.yaml"
     assert command(tmp_path, "prompt", "check").exit_code == ExitCode.OK

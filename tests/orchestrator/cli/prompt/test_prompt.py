@@ -88,7 +88,7 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
     """Facts, profile and summary of the chat, while the file is open elsewhere."""
     write(tmp_path, deniedTools=["send_*"])
     db = open_database(tmp_path / "journal.db")
-    facts.store(db, "work", "User likes tea", "preference", "told", 1)
+    facts.store(db, "work", "User likes tea", "preference", "test", 1)
     profile = json.dumps({"persona": {"system_prompt": "You are Ada."}})
     db.execute("INSERT INTO profile(agent_id, body, updated_at) VALUES('work', ?, 1)", (profile,))
     message = InboundMessage("telegram", "bot", "5", "1", "5", text="hi", target="work")
@@ -130,7 +130,7 @@ def test_journal_that_cannot_be_read_is_exit_74(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_worker_that_cannot_start_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_worker_that_cannot_start_is_an_error_without_a_traceback(tmp_path: Path) -> None:
     """A key that no header can carry; the worker's own message says so."""
     write(tmp_path, env={"OPENAI_API_KEY": "a b"})
     refused = show(tmp_path, "--message", "tea")
