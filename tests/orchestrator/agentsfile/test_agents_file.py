@@ -93,7 +93,7 @@ def test_fallback_on_an_invalid_agent_is_dropped() -> None:
 
 
 def test_mcp_servers_of_other_hosts_are_accepted_with_warnings() -> None:
-    """A copied section loads; fields that we do not know are named."""
+    """A copied section loads; unknown fields are named."""
     servers = {
         "files": {"command": "npx", "args": ["x"], "disabled": True},
         "web": {"url": "http://h"},

@@ -12,7 +12,7 @@ from orchestrator.errors import ConfigError, ExitCode
 
 
 def test_error_names_file_line_agent_and_what_to_do() -> None:
-    """The sentence that the design gives as the example."""
+    """One sentence has all of it."""
     text = (
         b'{\n  "agents": [\n    {"agentId": "ok", "model": "m"},\n    {"agentId": "work"}\n  ]\n}'
     )
@@ -75,7 +75,7 @@ def test_unknown_field_gets_a_did_you_mean(field: str, near: str) -> None:
     ],
 )
 def test_value_out_of_range_is_refused(fields: dict[str, Any]) -> None:
-    """Ranges of seed 002 and ours; no text is taken for a number."""
+    """Numbers out of range, and text in place of numbers."""
     assert parsed(WORK, {"agentId": "bad", "model": "m"} | fields).errors
 
 

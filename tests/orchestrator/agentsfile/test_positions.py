@@ -1,4 +1,4 @@
-"""The JSON reader: it agrees with the standard one and knows where everything stood."""
+"""The JSON reader: it agrees with the standard one and knows the line of each part."""
 
 import json
 from contextlib import suppress
@@ -36,7 +36,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @given(VALUES)
 def test_any_json_is_loaded_or_refused(value: object) -> None:
-    """Well-formed nonsense raises our error alone, also inside the known sections."""
+    """Well-formed nonsense raises `AgentsFileError` at most, also inside the known sections."""
     sections = ("agents", "bindings", "channels", "mcpServers", "models", "fallbackAgentId")
     for content in (value, {"agents": [value]}, dict.fromkeys(sections, value)):
         with pytest.raises(AgentsFileError):

@@ -52,7 +52,7 @@ def test_every_error_is_named_with_its_line_and_the_exit_code_is_78(tmp_path: Pa
 
 
 def test_warning_alone_is_no_failure(tmp_path: Path) -> None:
-    """A transport that we do not speak is worth a word."""
+    """An unsupported transport gets a warning."""
     path = write(tmp_path, mcpServers={"old": {"url": "http://h/sse", "type": "sse"}})
     checked = command(tmp_path, "check", str(path))
     assert checked.exit_code == 0

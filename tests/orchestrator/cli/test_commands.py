@@ -48,7 +48,7 @@ def test_misspelt_command_is_answered_with_the_nearest_one(tmp_path: Path) -> No
 
 
 def test_wrong_setting_ends_with_its_name_and_78(tmp_path: Path) -> None:
-    """Our own errors come without a traceback, on stderr."""
+    """The message goes to stderr, without a traceback."""
     refused = command(tmp_path, "run", "--log-level", "loud")
     assert refused.exit_code == ExitCode.CONFIG
     assert refused.stderr.startswith("ORCHESTRATOR_LOG_LEVEL: must be 'debug'")

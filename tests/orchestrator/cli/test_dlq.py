@@ -17,7 +17,7 @@ from thinker.protocol.peer import FAILED, RpcError
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with one dead letter, number 10, of a turn that is buried."""
+    """A home with one dead letter, number 10, of a turn that was given up."""
     restore(tmp_path / "journal.db")
     open_database(tmp_path / "journal.db").close()
     return tmp_path

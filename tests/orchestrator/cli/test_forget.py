@@ -41,7 +41,7 @@ def left(home: Path) -> set[str]:
 
 
 def test_agent_is_forgotten_with_its_files_when_it_was_taken_out(home: Path) -> None:
-    """In the journal first; what was asked about is what is gone."""
+    """In the journal first; exactly what was listed is deleted."""
     refused = command(home, "forget", "agent", "work", "--yes")
     assert refused.exit_code == ExitCode.FAILED
     assert "agent work is in agents.json; remove it there first" in refused.stderr
@@ -80,7 +80,7 @@ def test_nothing_is_removed_without_a_yes(home: Path) -> None:
 
 
 async def test_running_daemon_forgets_itself_and_may_refuse(home: Path) -> None:
-    """It is the only one who writes; its reason is the operator's."""
+    """It is the only writer; the operator sees its reason."""
     async with serving(home, {FORGET: Ack()}) as server:
         done = await ask(home, "forget", "chat", "telegram:4711", "--yes")
         assert done.exit_code == 0

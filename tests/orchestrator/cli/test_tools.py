@@ -1,4 +1,4 @@
-"""``orchestrator tools``: what was seen of MCP servers, and a word for what has changed."""
+"""``orchestrator tools``: the tools of MCP servers, and approval of changed ones."""
 
 import json
 from pathlib import Path

@@ -26,7 +26,7 @@ def verdict(
     allowed: tuple[str, ...] = (),
     paired: tuple[str, ...] = (),
 ) -> AdmissionDecision:
-    """The verdict alone."""
+    """Return the verdict."""
     return decide(
         message, access=access, bound_chats=bound, allowlist=allowed, paired=paired
     ).verdict
@@ -34,7 +34,7 @@ def verdict(
 
 @pytest.mark.parametrize("channel", ["console", "web", "api"])
 def test_local_channels_are_admitted(channel: str) -> None:
-    """What is reached on this host with a token needs no second gate."""
+    """A channel on this host with a token needs no admission."""
     message = InboundMessage(channel, "", "main", "1", "operator")
     assert verdict(message, "allowlist") is AdmissionDecision.ADMIT
 
@@ -53,7 +53,7 @@ def test_empty_allowlist_admits_no_chat() -> None:
 
 
 def test_open_access_admits_everybody_with_a_chat() -> None:
-    """Open is the operator's explicit word."""
+    """Open is the operator's explicit choice."""
     assert verdict(PRIVATE, "open") is AdmissionDecision.ADMIT
     assert verdict(GROUP, "open") is AdmissionDecision.ADMIT
 
@@ -66,7 +66,7 @@ def test_a_chat_that_a_binding_names_is_admitted(access: Access) -> None:
 
 
 def test_wildcard_binding_admits_no_chat() -> None:
-    """Routing everything to an agent does not let everybody in."""
+    """Routing every chat to an agent admits none."""
     assert verdict(PRIVATE, "allowlist", bound=("*",)) is AdmissionDecision.REFUSE
 
 

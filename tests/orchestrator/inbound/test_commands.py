@@ -165,7 +165,7 @@ async def test_agent_of_the_chat_or_a_named_one_is_paused_and_resumed(tmp_path: 
 
 
 async def test_new_conversation_leaves_the_old_one_behind(tmp_path: Path) -> None:
-    """The turn in hand still belongs to the old one."""
+    """The open turn still belongs to the old one."""
     async with chat_in(tmp_path) as chat:
         await chat.begins("hello")
         await chat.says("/new")
@@ -178,7 +178,7 @@ async def test_new_conversation_leaves_the_old_one_behind(tmp_path: Path) -> Non
 
 
 async def test_stopped_turn_is_cancelled_with_everything_in_it(tmp_path: Path) -> None:
-    """What may have happened is said, what was said stays, a question is withdrawn."""
+    """Uncertain effects are named, the messages stay, an open question is withdrawn."""
     async with chat_in(tmp_path) as chat:
         await chat.begins("pay and tell")
         mail, note = planned(chat.db, "t1", "mail", "note")
@@ -205,7 +205,7 @@ async def test_stopped_turn_is_cancelled_with_everything_in_it(tmp_path: Path) -
 
 
 async def test_call_is_granted_by_its_code_once(tmp_path: Path) -> None:
-    """As with the command line, and by whom is in the audit log."""
+    """As with the command line; the audit log names the operator."""
     async with chat_in(tmp_path) as chat:
         await chat.begins("write it down")
         (note,) = planned(chat.db, "t1", "note")
@@ -262,7 +262,7 @@ async def test_preview_of_a_stopped_turn_ends_so(tmp_path: Path) -> None:
 
 
 async def test_chat_that_was_handed_over_goes_back_with_its_conversation(tmp_path: Path) -> None:
-    """An operator's word undoes a handoff; the session is the first agent's again."""
+    """An operator's command undoes a handoff; the session is the first agent's again."""
     async with chat_in(tmp_path) as chat:
         await chat.begins("hello")
         handoffs.hand_over(chat.db, "t1", "home", NOW)

@@ -13,7 +13,7 @@ from orchestrator.schedules.specs import TaskSpec
 
 
 def names(db: apsw.Connection) -> list[str]:
-    """The tasks there are."""
+    """Return the tasks."""
     return [task.name for task in tasks.listed(db)]
 
 
@@ -94,7 +94,7 @@ async def test_outcome_of_a_skills_task_goes_to_the_agents_notify_chat(tmp_path:
 
 
 async def test_task_that_cannot_be_read_any_more_does_not_stop_the_others(tmp_path: Path) -> None:
-    """Its time zone is gone from this machine, say."""
+    """This machine may have lost its time zone."""
 
     def spoil(db: apsw.Connection) -> None:
         db.execute("UPDATE task SET spec = replace(spec, '\"UTC\"', '\"Old/Zone\"')")
@@ -117,7 +117,7 @@ async def test_task_that_cannot_be_read_any_more_does_not_stop_the_others(tmp_pa
 async def test_scheduler_that_does_not_look_at_the_clock_is_not_ready(
     tmp_path: Path, seconds: float, *, stuck: bool
 ) -> None:
-    """Two periods without a look are too many."""
+    """Two periods without a tick are too many."""
     bench = Bench(tmp_path)
     bench.monotonic += seconds
     assert (bench.scheduler.problem() is not None) is stuck

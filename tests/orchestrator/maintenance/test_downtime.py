@@ -12,13 +12,13 @@ from orchestrator.maintenance.downtime import HOUR, KEPT, DowntimeMonitor
 
 
 def noted(db: apsw.Connection) -> str | None:
-    """When the daemon was last seen alive."""
+    """Return when the daemon was last alive."""
     found = db.execute("SELECT v FROM meta WHERE k = 'alive_at'").get
     return None if found is None else str(found)
 
 
 async def hints(store: Store, now: int) -> tuple[str, ...]:
-    """What a daemon that starts at ``now`` tells."""
+    """Return the hints of a daemon that starts at ``now``."""
     downtime = DowntimeMonitor(store, lambda: now)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(downtime.run)
@@ -33,7 +33,7 @@ async def hints(store: Store, now: int) -> tuple[str, ...]:
 async def test_downtime_beyond_what_telegram_keeps_is_reported(
     tmp_path: Path, away: int, *, reported: bool
 ) -> None:
-    """With its length (F59); a new journal knows of none."""
+    """With its length (F59); a new journal has none."""
     store = Store(tmp_path / "journal.db")
     assert await hints(store, HOUR) == ()
     found = await hints(store, HOUR + away)

@@ -72,7 +72,7 @@ def test_trigger_is_understood_in_the_ways_people_write_it(
 
 
 def test_three_ways_to_tools() -> None:
-    """None, exactly these, or chosen by the text (seed 002)."""
+    """No tools, exactly these, or chosen by the text."""
     assert spec(no_tools="true").required_tools == ()
     assert spec(required_tools='["a", "b"]').required_tools == ("a", "b")
     assert spec(required_tools=[]).required_tools is None

@@ -1,4 +1,4 @@
-"""The checks of what runs by plan or by leave: silent when all is well, and loud when not."""
+"""The checks of scheduled tasks and approvals report violations, and nothing otherwise."""
 
 import json
 from dataclasses import replace
@@ -72,7 +72,7 @@ def test_instants_are_read_as_they_were_written() -> None:
 
 
 def test_what_was_fired_and_allowed_as_it_should_is_no_violation() -> None:
-    """No check cries wolf."""
+    """No check reports anything."""
     assert list(fired(TASK)) == []
     assert list(allowed(WORD)) == []
     failed = replace(CALL, state="failed")
@@ -96,7 +96,7 @@ def test_task_that_fired_too_often_or_not_at_all_is_named(evidence: Evidence) ->
 
 
 def test_instant_that_passed_before_the_planning_is_not_missed() -> None:
-    """A plan may be made late; from then on every instant counts."""
+    """A task may be created late; from then on every instant counts."""
     late = replace(TASK.journal, runs=RUNS[1:], tasks=(TaskRow("two", "done", FIRST + 1),))
     shown = replace(TASK, journal=late, events=SHOWN[1:])
     assert list(fired(shown)) == []
@@ -128,5 +128,5 @@ def test_instants_that_come_while_a_run_goes_on_may_all_be_skipped() -> None:
     ids=["not used", "never asked", "refused", "ran although denied", "no denial", "given back"],
 )
 def test_call_without_its_approval_is_named(evidence: Evidence) -> None:
-    """What ran has used its approval, and a used one never comes back."""
+    """A call that ran has used its approval, which is never restored."""
     assert list(allowed(evidence)) != []

@@ -1,4 +1,4 @@
-"""Histories as text, and which ones a seed chooses."""
+"""Histories as text, and the choice of them by a seed."""
 
 from pathlib import Path
 from random import Random
@@ -66,7 +66,7 @@ def test_special_scenario_is_killed_at_what_it_is_about() -> None:
 
 
 def test_random_history_has_two_to_five_kills() -> None:
-    """As the reference asks, split into lives after each death of the supervisor."""
+    """They are split into lives after each death of the supervisor."""
     for seed in range(50):
         rng = Random(seed)  # noqa: S311 - to be repeated, not to be secret
         plan = campaign.random_history(COUNTED, rng)

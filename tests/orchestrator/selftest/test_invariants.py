@@ -1,4 +1,4 @@
-"""Each check says something when its promise is broken, and nothing when it is kept."""
+"""Each check reports its violation, and nothing otherwise."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def with_events(*events: LedgerEvent) -> Evidence:
 
 
 def test_history_that_went_well_has_no_violation() -> None:
-    """No check cries wolf."""
+    """No check reports anything."""
     assert check(WELL) == []
 
 
@@ -87,7 +87,7 @@ def test_broken_promise_is_named(name: str, evidence: Evidence) -> None:
 
 
 def test_step_that_changed_after_its_end_is_a_violation() -> None:
-    """What was on disk when a process died must be there in the end."""
+    """Rows on disk at a death must exist at the end."""
     before = replace(JOURNAL, steps=(MODEL, replace(CALL, result='{"other":1}')))
     found = check(replace(WELL, deaths=(Death(before, 0),)))
     assert [violation.check for violation in found] == ["re-run (5)"]
@@ -107,7 +107,7 @@ def test_replies_out_of_order_are_a_violation() -> None:
 
 
 def test_unknown_call_that_was_told_is_no_violation() -> None:
-    """The model has the note, the user has the line."""
+    """The model's result and the user's reply both say so."""
     notice = LedgerEvent(
         "shown", "one#1 done\n\n⚠️ I couldn't confirm whether this happened: effect.", 3, 101
     )
@@ -116,14 +116,14 @@ def test_unknown_call_that_was_told_is_no_violation() -> None:
 
 
 def test_quotes_and_previews_hold_no_marks() -> None:
-    """A reply that tells of an earlier one shows its own mark alone."""
+    """A reply that quotes an earlier one counts with its own mark only."""
     quote = "⚠️ I couldn't confirm that this reached you earlier:\none#1 done\n\ntwo#1 done"
     assert marks_of(quote) == ["two#1"]
     assert marks_of("one#1 is the begi …") == []
 
 
 def test_fact_that_a_done_call_did_not_store_is_a_violation() -> None:
-    """The result of a journal tool is worth nothing without its effect."""
+    """A result of a journal tool without its effect is a violation."""
     call = replace(CALL, name="store_fact", args='{"fact":"tea"}')
     evidence = with_journal(steps=(MODEL, call), facts=("coffee",))
     assert "forgotten" in [violation.check for violation in check(evidence)]

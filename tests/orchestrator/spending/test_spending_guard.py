@@ -107,7 +107,7 @@ def test_pause_notifies_the_chat_of_origin_and_the_notify_chat_once(bench: Bench
 
 
 def test_answer_that_trips_is_delivered_and_the_next_message_waits(bench: Bench) -> None:
-    """The money is spent, so the chat gets what it bought."""
+    """The call is paid for, so the chat gets its answer."""
     bench.configure(costControls=CONTROLS)
     turn = open_turn(bench.db)
     assert bench.answers(turn, 20_000, text="the answer") is None
@@ -152,7 +152,7 @@ async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: B
 
 
 def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
-    """What the last one took is set aside for the next."""
+    """The tokens of the last call are reserved for the next."""
     bench.configure(budget={"tokensPerDay": 10_000})
     turn = open_turn(bench.db)
     assert bench.answers(turn, 4_000, "read") is None
@@ -181,7 +181,7 @@ def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
 
 
 def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
-    """What T2 set aside is neither asked for nor set aside again; an operator's pause holds it."""
+    """T2's reservation is not checked or made again; an operator's pause holds the turn."""
     bench.configure(budget={"tokensPerDay": budgets.FIRST_CALL})
     turn = open_turn(bench.db)
     with job(bench.db):
