@@ -38,18 +38,15 @@ class AnswerContract:
             return None
 
     def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
-        """Return the answer in this text, or the problems with it.
-
-        ``whole`` is false for a text that the provider cut off: a truncated answer is rejected.
-        """
-        answer = parse(text, self._keys())
+        fields = self.model.model_fields
+        answer = parse(text, tuple(field.alias or name for name, field in fields.items()))
         if answer.value is None:
             return AnswerRejected(("it holds no JSON",))
         if answer.repair == "truncated" and not whole:
             return CUT_OFF
         value: JsonValue = answer.value
-        if isinstance(value, list) and self._is_list():
-            value = {"list": value}
+        if isinstance(value, list) and fields.keys() == {"list"}:
+            value = {"list": value} if get_origin(fields["list"].annotation) is list else value
         try:
             checked = self.model.model_validate(value)
         except ValidationError as error:
@@ -62,14 +59,6 @@ class AnswerContract:
             return AnswerRejected(tuple(f"{key} is missing" for key in lacking[:MAX_PROBLEMS]))
         value = _OBJECT.validate_python(checked.model_dump(mode="json", by_alias=True))
         return AnswerAccepted(value, answer.repaired)
-
-    def _keys(self) -> tuple[str, ...]:
-        fields = self.model.model_fields.items()
-        return tuple(field.alias or name for name, field in fields)
-
-    def _is_list(self) -> bool:
-        fields = self.model.model_fields
-        return set(fields) == {"list"} and get_origin(fields["list"].annotation) is list
 
 
 def _problem(detail: ErrorDetails) -> str:

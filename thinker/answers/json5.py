@@ -4,7 +4,7 @@ The cost grows with the length of the text, whatever it holds.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
@@ -75,20 +75,20 @@ class _Frame:
             self.container[self.key] = value
 
 
+@dataclass
 class _Reader:
     """Reads one value; ``done`` says whether ``value`` is complete."""
 
-    def __init__(self, text: str) -> None:
-        self.value: JsonValue = None
-        self.done = False
-        self._text = text
-        self._frames: list[_Frame] = []
-        self._expect: Expected = "value"
-        self._cut_string: str | None = None
+    text: str
+    value: JsonValue = None
+    done: bool = False
+    frames: list[_Frame] = field(default_factory=list)
+    expect: Expected = "value"
+    cut_string: str | None = None
 
     def read(self) -> int:
         """Read to the end of the value or of the text, and return that offset."""
-        text, at = self._text, 0
+        text, at = self.text, 0
         while at < len(text) and not self.done:
             character = text[at]
             if blank := SKIP.match(text, at):
@@ -103,15 +103,14 @@ class _Reader:
         return at
 
     def close(self) -> None:
-        """Close what is open at the end of the text."""
-        if self._cut_string is not None and self._expect == "value":
-            self._add(self._cut_string)
-        while self._frames:
-            self._add(self._frames.pop().container)
+        if self.cut_string is not None and self.expect == "value":
+            self._add(self.cut_string)
+        while self.frames:
+            self._add(self.frames.pop().container)
 
     def _string(self, start: int) -> int:
         self._require("value", "key", at=start)
-        text, quote, at = self._text, self._text[start], start + 1
+        text, quote, at = self.text, self.text[start], start + 1
         pieces: list[str] = []
         while at < len(text):
             if text[at] == quote:
@@ -120,12 +119,12 @@ class _Reader:
             run = RUN[quote].match(text, at)
             piece, at = (run[0], run.end()) if run else self._escape(at)
             pieces.append(piece)
-        self._cut_string = "".join(pieces)
+        self.cut_string = "".join(pieces)
         return at
 
     def _escape(self, at: int) -> tuple[str, int]:
         """Return the character that an escape stands for, and the offset after it."""
-        text = self._text
+        text = self.text
         if pair := PAIR.match(text, at):
             return bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be"), pair.end()
         escape = ESCAPE.match(text, at)
@@ -138,19 +137,19 @@ class _Reader:
         return "\ufffd" if "\ud800" <= character <= "\udfff" else character, escape.end()
 
     def _add_string(self, text: str) -> None:
-        if self._expect == "key":
-            self._frames[-1].key, self._expect = text, "colon"
+        if self.expect == "key":
+            self.frames[-1].key, self.expect = text, "colon"
         else:
             self._add(text)
 
     def _word(self, at: int) -> int:
-        word = WORD.match(self._text, at)
+        word = WORD.match(self.text, at)
         if word is None:
-            raise AnswerSyntaxError(f"{self._text[at]!r}", at)
+            raise AnswerSyntaxError(f"{self.text[at]!r}", at)
         if len(word[0]) > MAX_WORD:
             raise AnswerSyntaxError("words without quotes", at)
-        if self._expect == "key" and KEY.fullmatch(word[0]):
-            self._frames[-1].key, self._expect = word[0], "colon"
+        if self.expect == "key" and KEY.fullmatch(word[0]):
+            self.frames[-1].key, self.expect = word[0], "colon"
         else:
             self._require("value", at=at)
             self._add(_scalar(word[0], at))
@@ -159,36 +158,36 @@ class _Reader:
     def _structure(self, character: str, at: int) -> None:
         if character in "{[":
             self._require("value", at=at)
-            if len(self._frames) == MAX_DEPTH:
+            if len(self.frames) == MAX_DEPTH:
                 raise AnswerSyntaxError(f"more than {MAX_DEPTH} levels", at)
-            self._frames.append(_Frame({} if character == "{" else []))
-            self._expect = "key" if character == "{" else "value"
+            self.frames.append(_Frame({} if character == "{" else []))
+            self.expect = "key" if character == "{" else "value"
         elif character == ":":
             self._require("colon", at=at)
-            self._expect = "value"
-        elif not self._frames:
+            self.expect = "value"
+        elif not self.frames:
             raise AnswerSyntaxError(f"{character!r}", at)
         else:
-            item: Expected = "value" if isinstance(self._frames[-1].container, list) else "key"
+            item: Expected = "value" if isinstance(self.frames[-1].container, list) else "key"
             if character == ",":
                 self._require("comma", at=at)
-                self._expect = item
+                self.expect = item
             else:
                 self._require("comma", item, at=at)
                 if (item == "value") != (character == "]"):
                     raise AnswerSyntaxError(f"{character!r}", at)
-                self._add(self._frames.pop().container)
+                self._add(self.frames.pop().container)
 
     def _add(self, value: JsonValue) -> None:
-        self._expect = "comma"
-        if self._frames:
-            self._frames[-1].put(value)
+        self.expect = "comma"
+        if self.frames:
+            self.frames[-1].put(value)
         else:
             self.value, self.done = value, True
 
     def _require(self, *expected: str, at: int) -> None:
-        if self._expect not in expected:
-            raise AnswerSyntaxError(f"a {self._expect} is missing", at)
+        if self.expect not in expected:
+            raise AnswerSyntaxError(f"a {self.expect} is missing", at)
 
 
 def _scalar(word: str, at: int) -> JsonValue:

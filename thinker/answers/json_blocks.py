@@ -28,8 +28,8 @@ def blocks(text: str) -> list[str]:
     text = TRIPLE.sub(lambda match: json.dumps(match[1]), text).replace('"""', '"')
     found: list[str] = []
     at = 0
-    while start := _after_opening(text, at):
-        block, at = _block(text, start - 1)
+    while start := next((m for m in PROSE.finditer(text, at) if m["start"]), None):
+        block, at = _block(text, start.start())
         found.append(block)
     return found
 
@@ -59,11 +59,6 @@ def complete(text: str) -> str:
     return text + end + "".join(reversed(open_brackets))
 
 
-def _after_opening(text: str, at: int) -> int:
-    """Return the offset after the next opening bracket, or 0 without one."""
-    return next((m.end() for m in PROSE.finditer(text, at) if m["start"]), 0)
-
-
 def _block(text: str, start: int) -> tuple[str, int]:
     """Return the block that begins at ``start``, and the offset of its end."""
     parts: list[str] = []
@@ -88,5 +83,4 @@ def _block(text: str, start: int) -> tuple[str, int]:
 
 
 def _with_escapes(string: str) -> str:
-    """Replace line breaks and tabs by their escapes."""
     return re.sub(r"\\.|[\n\t]", lambda m: ESCAPES.get(m[0], m[0]), string, flags=re.DOTALL)

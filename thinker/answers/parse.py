@@ -90,10 +90,9 @@ def _candidates(text: str) -> list[str]:
 
 def _read(text: str) -> ParsedAnswer:
     completed = complete(text)
-    try:
-        return ParsedAnswer(text, completed, loads(text))
-    except AnswerSyntaxError:
-        pass
+    value = _loads(text)
+    if value is not None:
+        return ParsedAnswer(text, completed, value)
     try:
         return ParsedAnswer(text, completed, loads_truncated(text), "truncated")
     except AnswerSyntaxError:
@@ -113,11 +112,9 @@ def _parse_like_upstream(text: str, keys: Collection[str]) -> ParsedAnswer:
     if located is None:
         return ParsedAnswer()
     completed = complete(located)
-    try:
-        value = loads(completed)
-    except AnswerSyntaxError:
-        return ParsedAnswer(located, completed)
-    return ParsedAnswer(located, completed, value, "truncated" if completed > located else None)
+    value = _loads(completed)
+    cut = value is not None and completed > located
+    return ParsedAnswer(located, completed, value, "truncated" if cut else None)
 
 
 def _loads(block: str) -> JsonValue:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")
-EVERY = {"*", ""}
 
 
 def missing(value: JsonValue, paths: Iterable[str]) -> tuple[str, ...]:
@@ -26,7 +25,7 @@ def _exists(value: JsonValue, steps: list[str]) -> bool:
         return first in value and _exists(value[first], rest)
     if not isinstance(value, list):
         return False
-    if first in EVERY:
+    if first == "*":
         return all(_exists(item, rest) for item in value)
     if not re.fullmatch(r"-?\d+", first):
         return False

@@ -13,7 +13,7 @@ Each piece parses the whole text again and compares the result with the one befo
 grows with the square of the answer. A field counts as done when a later one begins.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal, get_args, get_origin
@@ -38,7 +38,6 @@ class Change:
 
     @property
     def is_complete(self) -> bool:
-        """Whether this is the last event of its path."""
         return self.event_type == "done"
 
 
@@ -78,15 +77,10 @@ class Snapshots:
         return tuple(changes)
 
     def _changes(self, now: JsonValue, before: JsonValue, place: Place) -> Iterator[Change]:
-        if isinstance(now, dict):
-            old = before if isinstance(before, dict) else {}
-            for key, value in now.items():
-                yield from self._changes(value, old.get(key), (*place, key))
-        elif isinstance(now, list):
-            items = before if isinstance(before, list) else []
-            for index, value in enumerate(now):
-                item = items[index] if index < len(items) else None
-                yield from self._changes(value, item, (*place, index))
+        if isinstance(now, dict | list):
+            old = dict(_items(before)) if type(before) is type(now) else {}
+            for step, value in _items(now):
+                yield from self._changes(value, old.get(step), (*place, step))
         elif now not in (None, "", before):
             longer = isinstance(now, str) and isinstance(before, str) and now.startswith(before)
             delta = now[len(before) :] if longer else now  # type: ignore[index, arg-type]  # both text
@@ -116,14 +110,16 @@ class Snapshots:
 
 def _inner_first(value: JsonValue, place: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Yield every place in a value except the root, with the value there."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _inner_first(item, (*place, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _inner_first(item, (*place, index))
+    for step, item in _items(value):
+        yield from _inner_first(item, (*place, step))
     if place:
         yield place, value
+
+
+def _items(value: JsonValue) -> Iterable[tuple[str | int, JsonValue]]:
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def _path(place: Place) -> str:

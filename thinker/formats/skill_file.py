@@ -17,6 +17,7 @@ from thinker.protocol.messages import Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
 MAX_BYTES = 256 * 1024
+AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -62,7 +63,10 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
         raise SkillError(
             f"{where}: no front matter; begin with a line '---', the fields, a line '---'"
         )
-    fields = _load(parts[0], where)
+    try:
+        fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
+    except YamlError as error:
+        raise SkillError(f"{where}: {error}") from error
     name = fields.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise SkillError(
@@ -128,13 +132,6 @@ def _read(path: Path, directory: Path) -> SkillFile:
     return parse(text, path.parent.name, path)
 
 
-def _load(front_matter: str, where: str) -> JsonObject:
-    try:
-        return plain_yaml.load(front_matter, "the front matter", first_line=2)
-    except YamlError as error:
-        raise SkillError(f"{where}: {error}") from error
-
-
 def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> SkillFile:
     metadata = fields.get("metadata") or {}
     if not isinstance(metadata, dict):
@@ -144,18 +141,14 @@ def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> Skil
     try:
         return SkillFile.model_validate(
             {
-                "name": fields.get("name"),
-                "description": fields.get("description"),
-                "license": fields.get("license"),
-                "compatibility": fields.get("compatibility"),
+                **{key: fields.get(key) for key in AS_WRITTEN},
+                **{key: metadata.get(key) for key in ("trigger_config", "max_steps")},
                 "allowed_tools": allowed,
                 "instructions": body.strip(),
                 "keywords": [word.lower() for word in _words(metadata.get("keywords"), r"\s*,\s*")],
                 # Files written for other programs may hold any priority.
-                "priority": priority if _is_number(priority) else 0,
+                "priority": priority if type(priority) in (int, float) else 0,
                 "required_tools": _words(metadata.get("required_tools"), r"[\s,]+") or allowed,
-                "trigger_config": metadata.get("trigger_config"),
-                "max_steps": metadata.get("max_steps"),
                 "execution_plan": metadata.get("execution_plan") or (),
                 "path": path,
             }
@@ -173,7 +166,3 @@ def _words(value: object, separator: str) -> list[str]:
     if isinstance(value, str):
         return [word for word in re.split(separator, value.strip()) if word]
     return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

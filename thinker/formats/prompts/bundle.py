@@ -16,7 +16,6 @@ class PromptBundle(Frozen):
 
     @property
     def root(self) -> PromptDefinition:
-        """The definition called ``name``."""
         return self.definitions[self.name]
 
     def as_json(self) -> JsonObject:
@@ -38,7 +37,6 @@ class PromptBundle(Frozen):
         return (variable.name for variable in variables if variable.type == kind)
 
     def sources(self) -> dict[str, Source]:
-        """Return the prompt of every definition, by name."""
         return {name: found.prompt for name, found in self.definitions.items()}
 
     def included(self) -> Iterator[PromptDefinition]:
@@ -61,8 +59,7 @@ def bundle(definitions: Mapping[str, PromptDefinition], name: str) -> PromptBund
         if current in seen:
             continue
         seen.add(current)
-        for part in include_order(sources, current):
-            needed[part] = definitions[part]
+        needed |= {part: definitions[part] for part in include_order(sources, current)}
         tools = definitions[current].tools or ()
         pending += [entry.name for entry in tools if entry.name in definitions]
     return PromptBundle(name=name, definitions=needed)

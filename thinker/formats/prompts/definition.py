@@ -9,16 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from thinker.formats.prompts.fields import (
-    Definition,
-    Environment,
-    Name,
-    Names,
-    NonEmptyText,
-    PositiveNumber,
-    Schema,
-    TokenCount,
-)
+from thinker.formats.prompts import fields
 from thinker.formats.prompts.problem import DefinitionProblem
 from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import ToolEntry
@@ -41,20 +32,20 @@ RULES = {
 }
 
 
-class Variable(Definition):
+class Variable(fields.Definition):
     """A variable of the prompt or its tools; a secret never appears in the prompt's text."""
 
-    name: NonEmptyText
+    name: fields.NonEmptyText
     type: Literal["text", "secret"]
     required: StrictBool
     description: StrictStr
 
 
-class ReasoningSettings(Definition):
+class ReasoningSettings(fields.Definition):
     """Extended thinking: its effort, and whether the reply and the history contain it."""
 
     effort: Literal["low", "medium", "high"] | None = None
-    max_tokens: TokenCount | None = None
+    max_tokens: fields.TokenCount | None = None
     exclude: StrictBool = False
     include: StrictBool = False
 
@@ -72,24 +63,24 @@ def _entry(value: object) -> object:
 Tools: TypeAlias = tuple[Annotated[ToolEntry, BeforeValidator(_entry)], ...]
 
 
-class PromptDefinition(Definition):
+class PromptDefinition(fields.Definition):
     """A prompt: its text, model, tools, history settings and inputs."""
 
-    name: Name
-    tool_description: NonEmptyText
+    name: fields.Name
+    tool_description: fields.NonEmptyText
     prompt: Source
     model: StrictStr  # INHERIT, or a name in "models" of agents.json
     include_chat: StrictBool = False
     include_past_tools: StrictBool = False
     parallel_tool_calls: StrictBool = False
     tool_choice: ToolChoice = "auto"
-    required_schema: Schema | None = None
+    required_schema: fields.Schema | None = None
     tools: Tools | None = None  # None: all tools of the agent
     variables: tuple[Variable, ...] = ()
-    env: Environment = Field(default_factory=dict)
+    env: fields.Environment = Field(default_factory=dict)
     reasoning: ReasoningSettings | None = None
-    recent_image_threshold: PositiveNumber = IMAGES_KEPT
-    hooks: Names | None = None
+    recent_image_threshold: fields.PositiveNumber = IMAGES_KEPT
+    hooks: fields.Names | None = None
 
 
 def read(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON

@@ -10,20 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
-from thinker.formats.prompts.plain import is_model, is_type, plain
+from thinker.formats.prompts.plain import described_fields, is_model, is_type, plain
 
 MARKS = {"$type", "$desc", "$default"}
-NAMES: dict[str, object] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "dict": dict,
-    "list": list,
-    "Any": Any,
-    "None": None,
-    "NoneType": None,
-}
+NAMES: dict[str, object] = {"Any": Any, "None": None, "NoneType": None}
+NAMES |= {kind.__name__: kind for kind in (str, int, float, bool, dict, list)}
 
 
 class OutputSchemaError(Exception):
@@ -70,13 +61,26 @@ class Entry:
     default: tuple[object, ...] = ()
 
 
-def read(schema: object) -> Entry:
-    """Return the tree of a schema.
+def read(schema: object, models: tuple[object, ...] = ()) -> Entry:
+    """Return the tree of a schema; a pydantic model inside one of ``models`` stays a name.
 
     Raises:
         OutputSchemaError: A ``$type`` is not a type of the grammar.
     """
-    return _read(schema, ())
+    if isinstance(schema, tuple) and schema:
+        return _wrapped(schema, models)
+    if isinstance(schema, Mapping):
+        if schema and "$type" in schema and schema.keys() <= MARKS:
+            return _wrapped(_tuple(schema), models)
+        return Entry(Group(tuple((str(key), read(item, models)) for key, item in schema.items())))
+    items = _items(schema)
+    if items is not None:
+        return Entry(Listing(tuple(read(item, models) for item in items)))
+    if is_model(schema) and schema not in models:
+        inside, fields = (*models, schema), described_fields(schema)
+        entries = ((name, _wrapped(field, inside)) for name, field in fields.items())
+        return Entry(Group(tuple(entries), model=schema))
+    return Entry(Leaf(schema if is_type(schema) else plain(schema)))
 
 
 def parse_type(text: str) -> object:
@@ -94,25 +98,6 @@ def parse_type(text: str) -> object:
         ) from error
 
 
-def _read(schema: object, models: tuple[object, ...]) -> Entry:
-    if isinstance(schema, tuple) and schema:
-        return _wrapped(schema, models)
-    if isinstance(schema, Mapping):
-        if schema and "$type" in schema and schema.keys() <= MARKS:
-            return _wrapped(_tuple(schema), models)
-        return Entry(Group(tuple((str(key), _read(item, models)) for key, item in schema.items())))
-    items = _items(schema)
-    if items is not None:
-        return Entry(Listing(tuple(_read(item, models) for item in items)))
-    if is_model(schema) and schema not in models:  # a model inside itself stays a name
-        fields = (
-            (name, _field(field.annotation, field.description, (*models, schema)))
-            for name, field in schema.model_fields.items()
-        )
-        return Entry(Group(tuple(fields), model=schema))
-    return Entry(Leaf(schema if is_type(schema) else plain(schema)))
-
-
 def _items(schema: object) -> list[object] | None:
     """Return the item schemas of a list, a set or ``list[Model]``; None for anything else."""
     if isinstance(schema, list):
@@ -125,16 +110,12 @@ def _items(schema: object) -> list[object] | None:
 
 def _wrapped(schema: tuple[object, ...], models: tuple[object, ...]) -> Entry:
     return Entry(
-        _read(schema[0], models).node,
+        read(schema[0], models).node,
         wrapped=True,
         described=len(schema) > 1,
         description=str(plain(schema[1])) if len(schema) > 1 and schema[1] else "",
         default=schema[2:3],
     )
-
-
-def _field(annotation: object, description: str | None, models: tuple[object, ...]) -> Entry:
-    return _wrapped((annotation, description) if description else (annotation,), models)
 
 
 def _tuple(marked: Mapping[object, object]) -> tuple[object, ...]:

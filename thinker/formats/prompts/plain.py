@@ -16,25 +16,19 @@ def is_type(value: object) -> bool:
 
 
 def is_model(value: object) -> TypeGuard[type[BaseModel]]:
-    """Return whether the value is a pydantic model class."""
     return isinstance(value, type) and get_origin(value) is None and issubclass(value, BaseModel)
 
 
 def plain(value: object, *, keep_types: bool = False) -> object:
     """Return the value as plain data: scalars, containers, and text for any other object.
 
-    Types become their names, or stay types with ``keep_types``. A model becomes ``{field: (type,
-    description)}``, or ``(type,)`` without a description. Keys become text.
+    Types become their names, or stay types with ``keep_types``. A model becomes its
+    `described_fields`. Keys become text.
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if is_model(value):
-        return {
-            name: (plain(field.annotation, keep_types=keep_types), field.description)
-            if field.description
-            else (plain(field.annotation, keep_types=keep_types),)
-            for name, field in value.model_fields.items()
-        }
+        return plain(described_fields(value), keep_types=keep_types)
     if is_type(value):
         return value if keep_types else type_name(value)
     if isinstance(value, Mapping):
@@ -42,6 +36,14 @@ def plain(value: object, *, keep_types: bool = False) -> object:
     if isinstance(value, list | set | tuple):
         return map_items(value, lambda item: plain(item, keep_types=keep_types))
     return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def described_fields(model: type[BaseModel]) -> dict[str, tuple[object, ...]]:
+    """Return each field as ``(type, description)``, or as ``(type,)`` without a description."""
+    return {
+        name: (field.annotation, field.description) if field.description else (field.annotation,)
+        for name, field in model.model_fields.items()
+    }
 
 
 def map_items(items: Items, change: Callable[[object], object]) -> Items:

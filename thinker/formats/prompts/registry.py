@@ -53,7 +53,6 @@ class Registry:
         return problems if definition is None else self.check(definition)
 
     def check(self, definition: PromptDefinition) -> tuple[DefinitionProblem, ...]:
-        """Return the problems with the names in a definition."""
         return (
             *self._model(definition),
             *self._includes(definition),
@@ -82,20 +81,16 @@ class Registry:
     def _model(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         if definition.model != INHERIT and definition.model not in self.models:
             known = ", ".join(sorted({INHERIT, *self.models}))
-            yield DefinitionProblem(
-                ("model",),
-                "defined_model",
-                f"there is no model {definition.model!r}; "
-                f'add it to "models" in agents.json or use one of: {known}',
-            )
+            advice = f'add it to "models" in agents.json or use one of: {known}'
+            message = f"there is no model {definition.model!r}; {advice}"
+            yield DefinitionProblem(("model",), "defined_model", message)
 
     def _includes(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         known = {**self.prompts, definition.name: definition.prompt}
         for path, name in _include_places(definition.prompt):
             if name not in known:
-                yield DefinitionProblem(
-                    path, "known_prompt", f"there is no prompt {name!r}; correct the name"
-                )
+                message = f"there is no prompt {name!r}; correct the name"
+                yield DefinitionProblem(path, "known_prompt", message)
         try:
             include_order(known, definition.name)
         except CircularIncludeError as error:
@@ -105,17 +100,12 @@ class Registry:
                 yield DefinitionProblem(("prompt",), "known_prompt", str(error))
 
     def _variables(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
-        declared = {variable.name: variable for variable in definition.variables}
+        declared = {variable.name: variable.type for variable in definition.variables}
+        rule = 'may be used in the text only when "variables" declares it with type "text"'
         for part in parts_of(definition.prompt):
-            if isinstance(part, EnvPart):
-                variable = declared.get(part.property)
-                if variable is None or variable.type == "secret":
-                    yield DefinitionProblem(
-                        ("prompt",),
-                        "text_variable",
-                        f'{part.property!r} may be used in the text only when "variables" '
-                        'declares it with type "text"',
-                    )
+            if isinstance(part, EnvPart) and declared.get(part.property) != "text":
+                message = f"{part.property!r} {rule}"
+                yield DefinitionProblem(("prompt",), "text_variable", message)
 
     def _tools(self, entries: Sequence[ToolEntry]) -> Iterator[DefinitionProblem]:
         seen: set[str] = set()
@@ -128,14 +118,12 @@ class Registry:
             seen.add(entry.name)
             kind = self._kind(entry)
             if kind is None:
-                yield DefinitionProblem(
-                    name_place, "known_tool", f"there is no tool, prompt or agent {entry.name!r}"
-                )
+                message = f"there is no tool, prompt or agent {entry.name!r}"
+                yield DefinitionProblem(name_place, "known_tool", message)
             else:
                 if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
-                    yield DefinitionProblem(
-                        name_place, "tool_name", _UNCALLABLE.format(name=entry.name)
-                    )
+                    message = _UNCALLABLE.format(name=entry.name)
+                    yield DefinitionProblem(name_place, "tool_name", message)
                 yield from self._agent(entry, kind, (*place, "name"))
                 yield from _inapplicable_options(entry, kind, place)
 
@@ -145,21 +133,15 @@ class Registry:
         hidden = kind is SubagentUse and not self.agents[entry.name].exposed
         subagent_options = kind is HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
         if hidden or subagent_options:
-            yield DefinitionProblem(
-                place,
-                "exposed_dual_ai_agent",
-                f"agent {entry.name!r} cannot work as a subagent; "
-                + ("remove its subagent options" if subagent_options else "expose it as a tool"),
-            )
+            advice = "remove its subagent options" if subagent_options else "expose it as a tool"
+            message = f"agent {entry.name!r} cannot work as a subagent; {advice}"
+            yield DefinitionProblem(place, "exposed_dual_ai_agent", message)
 
     def _hooks(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         for number, hook in enumerate(definition.hooks or ()):
             if hook not in self.hooks:
-                yield DefinitionProblem(
-                    ("hooks", number),
-                    "known_hook",
-                    f"there is no hook {hook!r}; add hooks/{hook}.py",
-                )
+                message = f"there is no hook {hook!r}; add hooks/{hook}.py"
+                yield DefinitionProblem(("hooks", number), "known_hook", message)
 
 
 def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
@@ -208,11 +190,8 @@ def _inapplicable_options(
         reported = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
         options = [name for name in options if name not in reported]
     if options:
-        yield DefinitionProblem(
-            place,
-            "options_not_applicable",
-            f"{entry.name!r} is a {kind.kind}, which has no {', '.join(options)}; remove that",
-        )
+        message = f"{entry.name!r} is a {kind.kind}, which has no {', '.join(options)}; remove that"
+        yield DefinitionProblem(place, "options_not_applicable", message)
 
 
 def _undeclared(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
@@ -227,6 +206,5 @@ def _undeclared(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
 
 def _tool_choice(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
     if definition.tool_choice == "required" and definition.tools == ():
-        yield DefinitionProblem(
-            ("toolChoice",), "required_needs_tools", '"required" needs at least one tool in "tools"'
-        )
+        message = '"required" needs at least one tool in "tools"'
+        yield DefinitionProblem(("toolChoice",), "required_needs_tools", message)

@@ -66,7 +66,6 @@ class AttachmentMessageContent(BaseModel):
 
     @model_validator(mode="after")
     def suffix(self) -> "AttachmentMessageContent":
-        """Set a missing payload to None."""
         if self.type not in self.model_fields_set:
             setattr(self, self.type, None)
         return self
@@ -104,23 +103,16 @@ def as_list(value: object) -> list[object]:
 
 
 def _history(value: object) -> list[ChatMessage]:
-    return [
-        item
-        if isinstance(item, ChatMessage)
-        else ChatMessage.model_validate(item if isinstance(item, dict) else {"content": str(item)})
-        for item in as_list(value)
-    ]
+    whole = (dict, ChatMessage)
+    items = (x if isinstance(x, whole) else {"content": str(x)} for x in as_list(value))
+    return list(map(ChatMessage.model_validate, items))
 
 
 def _attachment(value: object) -> list[MessageContent]:
-    return [
-        item
-        if isinstance(item, TextMessageContent | AttachmentMessageContent)
-        else CONTENT.validate_python(
-            item if isinstance(item, dict) else {"type": "text", "text": str(item)}
-        )
-        for item in as_list(value)
-    ]
+    whole = (dict, TextMessageContent, AttachmentMessageContent)
+    items = as_list(value)
+    items = [x if isinstance(x, whole) else {"type": "text", "text": str(x)} for x in items]
+    return list(map(CONTENT.validate_python, items))
 
 
 def _readable(output: object) -> object:

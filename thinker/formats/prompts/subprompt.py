@@ -30,7 +30,6 @@ class SubpromptCall:
 
 
 def as_tool(definition: PromptDefinition) -> ToolSpec:
-    """Return the definition as a tool for the calling model."""
     return ToolSpec(
         name=definition.name,
         description=definition.tool_description,
@@ -72,7 +71,6 @@ def opening_message(use: DelegatedUse, arguments: JsonObject) -> str | None:
 
 
 def with_attached(text: str, paths: Sequence[str]) -> str:
-    """Add the paths of attachments to a message."""
     attached = f"[Attached files: {', '.join(paths)}]" if paths else ""
     return "\n\n".join(part for part in (text, attached) if part)
 
@@ -107,13 +105,11 @@ def failure_text(use: SubpromptUse, reason: str) -> str:
 
 def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
     """Add defaults inside objects and lists."""
-    if not isinstance(schema, dict):
-        return value
-    if isinstance(value, dict):
+    if isinstance(value, dict) and isinstance(schema, dict):
         return with_defaults(value, schema)
-    return (
-        [_filled(item, schema.get("items")) for item in value] if isinstance(value, list) else value
-    )
+    if isinstance(value, list) and isinstance(schema, dict):
+        return [_filled(item, schema.get("items")) for item in value]
+    return value
 
 
 def as_text(value: JsonValue) -> str:

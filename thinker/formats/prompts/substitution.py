@@ -11,7 +11,6 @@ PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def variable_names(value: JsonValue) -> Iterator[str]:
-    """Yield the name of every variable in the texts of a JSON value."""
     if isinstance(value, str):
         yield from PLACE.findall(value)
     elif isinstance(value, list | dict):

@@ -8,13 +8,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, JsonValue, StrictBool, StrictStr, Tag
 
-from thinker.formats.prompts.fields import (
-    Definition,
-    Environment,
-    Names,
-    NonEmptyText,
-    PositiveNumber,
-)
+from thinker.formats.prompts import fields
 from thinker.protocol.messages import JsonObject
 
 SUBAGENT_CREATE, SUBAGENT_MESSAGE = "subagent_create", "subagent_message"
@@ -23,21 +17,21 @@ NOTIFY_PARENT = "notify_parent"
 INJECTED = (SUBAGENT_CREATE, SUBAGENT_MESSAGE, NOTIFY_PARENT)
 
 
-class Immediate(Definition):
+class Immediate(fields.Definition):
     """Starts a subagent before the first model call."""
 
-    name_env: NonEmptyText | None = None
-    description_env: NonEmptyText | None = None
-    scoped_env: Names = ()
+    name_env: fields.NonEmptyText | None = None
+    description_env: fields.NonEmptyText | None = None
+    scoped_env: fields.Names = ()
 
 
-class Resumable(Definition):
+class Resumable(fields.Definition):
     """Keeps a subagent after its first answer, so that it can receive messages."""
 
     receives_messages: Annotated[
         Literal["side_a", "side_b"], Field(alias="receives_messages")
     ]  # snake_case in files too, as the Standard Agents specification writes it
-    max_instances: PositiveNumber | None = None
+    max_instances: fields.PositiveNumber | None = None
     parent_communication: Literal["implicit", "explicit"] = "implicit"
 
 
@@ -61,24 +55,24 @@ Resume: TypeAlias = Annotated[
 ]
 
 
-class ToolUse(Definition):
+class ToolUse(fields.Definition):
     """A tool. ``options`` are fixed arguments, hidden from the model; ``${NAME}`` is a variable.
 
     ``env`` sets variables for the tool; only the definition's own ``env`` ranks lower.
     """
 
-    name: NonEmptyText
-    env: Environment = Field(default_factory=dict)
+    name: fields.NonEmptyText
+    env: fields.Environment = Field(default_factory=dict)
     options: dict[StrictStr, JsonValue] = Field(default_factory=dict)
     kind: ClassVar = "tool"
 
 
-class DelegatedUse(Definition):
+class DelegatedUse(fields.Definition):
     """Another prompt or agent that gets work; its first message may be among the arguments."""
 
-    name: NonEmptyText
-    init_user_message_property: NonEmptyText | None = None
-    init_attachments_property: NonEmptyText | None = None
+    name: fields.NonEmptyText
+    init_user_message_property: fields.NonEmptyText | None = None
+    init_attachments_property: fields.NonEmptyText | None = None
 
 
 class SubpromptUse(DelegatedUse):
@@ -100,9 +94,9 @@ class SubagentUse(DelegatedUse):
     """An agent that works for the calling agent."""
 
     blocking: StrictBool = True
-    init_agent_name_property: NonEmptyText | None = None
+    init_agent_name_property: fields.NonEmptyText | None = None
     immediate: StrictBool | Immediate = False
-    optional: NonEmptyText | None = None
+    optional: fields.NonEmptyText | None = None
     resumable: Resume = None
     kind: ClassVar = "subagent"
 
@@ -110,21 +104,21 @@ class SubagentUse(DelegatedUse):
 Use: TypeAlias = ToolUse | SubpromptUse | HandoffUse | SubagentUse
 
 
-class ToolEntry(Definition):
+class ToolEntry(fields.Definition):
     """An entry as the author wrote it, with the options of all four uses."""
 
-    name: NonEmptyText
-    env: Environment | None = None
+    name: fields.NonEmptyText
+    env: fields.Environment | None = None
     options: JsonObject | None = None
     include_text_response: StrictBool | None = None
     include_tool_calls: StrictBool | None = None
     include_errors: StrictBool | None = None
-    init_user_message_property: NonEmptyText | None = None
-    init_attachments_property: NonEmptyText | None = None
+    init_user_message_property: fields.NonEmptyText | None = None
+    init_attachments_property: fields.NonEmptyText | None = None
     blocking: StrictBool | None = None
-    init_agent_name_property: NonEmptyText | None = None
+    init_agent_name_property: fields.NonEmptyText | None = None
     immediate: StrictBool | Immediate | None = None
-    optional: NonEmptyText | None = None
+    optional: fields.NonEmptyText | None = None
     resumable: Resume = None
 
     @property

@@ -18,10 +18,6 @@ class SchemaContract:
     max_retries: int = MAX_RETRIES
 
     def judge(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
-        """Return the answer in this text, or the problems with it.
-
-        ``whole`` is false for a text that the provider cut off: a truncated answer is rejected.
-        """
         properties = self.schema.get("properties")
         answer = parse(text, tuple(properties) if isinstance(properties, dict) else ())
         if not isinstance(answer.value, dict):
