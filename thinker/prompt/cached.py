@@ -20,7 +20,6 @@ class ToolsDigest:
         self._digest = digest("")
 
     def of(self, tools: Sequence[ToolSpec]) -> str:
-        """Return the fingerprint of these tools in their order."""
         if tools is not self._tools:
             self._digest = digest("\n".join(tool.model_dump_json() for tool in tools))
             self._tools = tools
@@ -47,7 +46,8 @@ def arrange_cached(
 
     ``sent`` holds the volatile layers of a turn that is resumed; they are kept as they were.
     """
-    known = {layer.name: layer.text for layer in _contexts(past)}
+    said = (message for message in past if isinstance(message, UserMessage))
+    known = {layer.name: layer.text for message in said for layer in message.context}
     volatile = (
         layer.model_copy(update={"standing": known.get(layer.name) == layer.text})
         for layer in record.layers
@@ -61,7 +61,6 @@ def arrange_cached(
 def with_context(
     messages: Sequence[UserMessage], context: tuple[LayerRecord, ...]
 ) -> tuple[UserMessage, ...]:
-    """Attach the context to the newest message of a turn."""
     *others, newest = messages
     return (*others, newest.model_copy(update={"context": context}))
 
@@ -74,10 +73,3 @@ def without_context(messages: Sequence[Message]) -> tuple[Message, ...]:
         else message
         for message in messages
     )
-
-
-def _contexts(past: Sequence[Message]) -> list[LayerRecord]:
-    """Return the layers in the messages of a history, the newest last."""
-    return [
-        layer for message in past if isinstance(message, UserMessage) for layer in message.context
-    ]

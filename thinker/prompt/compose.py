@@ -19,12 +19,7 @@ INTERACTIVE: tuple[Layer, ...] = (
     layers.summary,
     layers.memories,
 )
-PROACTIVE: tuple[Layer, ...] = (
-    layers.base,
-    layers.date_time,
-    layers.task,
-    layers.task_memories,
-)
+PROACTIVE: tuple[Layer, ...] = (layers.base, layers.date_time, layers.task, layers.task_memories)
 SUBAGENT: tuple[Layer, ...] = (layers.base, layers.date_time)
 REQUEST: tuple[Layer, ...] = (
     layers.base,
@@ -36,13 +31,7 @@ REQUEST: tuple[Layer, ...] = (
     layers.output,
 )
 VOLATILE: frozenset[Layer] = frozenset(  # may change between the turns of a session
-    (
-        layers.playbooks,
-        layers.date_time,
-        layers.summary,
-        layers.memories,
-        layers.task_memories,
-    )
+    (layers.playbooks, layers.date_time, layers.summary, layers.memories, layers.task_memories)
 )
 RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
     "interactive": INTERACTIVE,

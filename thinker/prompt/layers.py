@@ -77,21 +77,17 @@ def zone(name: str) -> tuple[ZoneInfo, str | None]:
 
 
 def base(context: TurnContext) -> str | None:
-    """Return the base prompt unchanged."""
     return context.base
 
 
 def playbooks(context: TurnContext) -> str | None:
-    """Return the instructions of the playbooks that match the message."""
     if not context.playbooks:
         return None
     parts = (
         f"### Playbook: {_line(playbook.name)}\n{playbook.instructions}"
         for playbook in context.playbooks
     )
-    return "\n\n".join(
-        ("## Workflow Guidance\nFollow these steps when relevant:", *parts),
-    )
+    return "\n\n".join(("## Workflow Guidance\nFollow these steps when relevant:", *parts))
 
 
 def skills(context: TurnContext) -> str | None:
@@ -109,7 +105,6 @@ def skills(context: TurnContext) -> str | None:
 
 
 def date_time(context: TurnContext) -> str | None:
-    """Return weekday, date and time (24 hours) in the user's time zone."""
     local, _ = zone(context.timezone)
     now = context.now.astimezone(local)
     day = f"{WEEKDAYS[now.weekday()]}, {MONTHS[now.month - 1]} {now.day}, {now.year}"
@@ -128,14 +123,12 @@ def task(context: TurnContext) -> str | None:
 
 
 def summary(context: TurnContext) -> str | None:
-    """Return the summary of the compacted part of the session."""
     if context.summary is None or not context.summary.strip():
         return None
     return f"## Previous Conversation Context\n{context.summary}"
 
 
 def memories(context: TurnContext) -> str | None:
-    """Return facts about the user with their categories."""
     lines = tuple(
         f"- {_line(memory.fact)} ({_line(memory.category)})"
         for memory in context.memories[:MAX_MEMORIES]
@@ -150,12 +143,10 @@ def task_memories(context: TurnContext) -> str | None:
 
 
 def instructions(context: TurnContext) -> str | None:
-    """Return the instructions of an API request in their order."""
     return "\n\n".join(context.instructions) or None
 
 
 def output(context: TurnContext) -> str | None:
-    """Return the JSON Schema that an API request sets for the answer."""
     if context.output_schema is None:
         return None
     return OUTPUT.format(schema=json.dumps(context.output_schema, ensure_ascii=False))

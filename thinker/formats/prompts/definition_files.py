@@ -6,7 +6,7 @@ it is a text for other prompts to include.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -44,7 +44,12 @@ def scan(directories: Sequence[Path]) -> dict[str, DefinitionFile]:
         here: dict[str, DefinitionFile] = {}
         for path in _paths(directory):
             first = here.get(path.stem)
-            here[path.stem] = load(path) if first is None else _duplicated(first, path)
+            if first is None:
+                here[path.stem] = load(path)
+            else:
+                message = f"{path.name} has the same name; remove or rename one of them"
+                problem = DefinitionProblem((), "file_name", message)
+                here[path.stem] = replace(first, problems=(*first.problems, problem))
         found |= here
     return found
 
@@ -52,7 +57,7 @@ def scan(directories: Sequence[Path]) -> dict[str, DefinitionFile]:
 def load(path: Path) -> DefinitionFile:
     """Read the file at ``path``; errors become problems of the result."""
     try:
-        definition, problems = read(_fields(path))
+        definition, problems = read({"name": path.stem, **_fields(path)})
     except (DefinitionError, YamlError) as error:
         return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
@@ -71,12 +76,6 @@ def _paths(directory: Path) -> Iterator[Path]:
             yield path
 
 
-def _duplicated(first: DefinitionFile, path: Path) -> DefinitionFile:
-    message = f"{path.name} has the same name; remove or rename one of them"
-    problem = DefinitionProblem((), "file_name", message)
-    return DefinitionFile(first.path, first.definition, (*first.problems, problem))
-
-
 def _fields(path: Path) -> JsonObject:
     """Return the definition in a file as JSON.
 
@@ -87,20 +86,19 @@ def _fields(path: Path) -> JsonObject:
     text = _text(path)
     if path.suffix == ".json":
         try:
-            return {"name": path.stem, **_OBJECT.validate_json(text)}
+            return _OBJECT.validate_json(text)
         except ValidationError as error:
             raise DefinitionError(f"{error.errors()[0]['msg']}; correct the file") from error
     if path.suffix != ".md":
-        return {"name": path.stem, **plain_yaml.load(text, "the file")}
+        return plain_yaml.load(text, "the file")
     parts = plain_yaml.front_matter(text)
     if parts is None:
-        plain: JsonObject = {"toolDescription": PLAIN, "model": INHERIT}
-        return {"name": path.stem, **plain, "prompt": text.strip()}
+        return {"toolDescription": PLAIN, "model": INHERIT, "prompt": text.strip()}
     fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
     body = parts[1].strip()
     if body and "prompt" in fields:
         raise DefinitionError("prompt: is in the front matter and below it; keep one of them")
-    return {"name": path.stem, **fields, **({"prompt": body} if body else {})}
+    return {**fields, "prompt": body} if body else fields
 
 
 def _text(path: Path) -> str:

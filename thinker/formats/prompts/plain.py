@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeGuard, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -59,8 +58,6 @@ def type_name(value: object) -> str:
     origin, arguments = get_origin(value), get_args(value)
     if origin is None:
         return str(getattr(value, "__name__", value))
-    if origin is UnionType:
-        return str(value)
     names = [str(plain(argument)) for argument in arguments]
     if origin is Union:
         return " | ".join(names)

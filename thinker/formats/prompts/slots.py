@@ -66,6 +66,7 @@ class AttachmentMessageContent(BaseModel):
 
     @model_validator(mode="after")
     def suffix(self) -> "AttachmentMessageContent":
+        """Set a missing payload to None."""
         if self.type not in self.model_fields_set:
             setattr(self, self.type, None)
         return self

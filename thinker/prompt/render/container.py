@@ -49,20 +49,23 @@ class Slots:
         Raises:
             TypeError: The path leads through a value that is not a mapping.
         """
-        return self._put(key, self._trimmed(value), mappings)
+        return self.put(key, self._trimmed(value), mappings)
 
     def update(
         self, values: Mapping[str, object], mappings: Mapping[str, object] | None = None
     ) -> "Slots":
-        """Set several slots at once."""
         filled = values if mappings is None else substitute(values, mappings)
         for key, value in dict(filled).items():  # type: ignore[call-overload]  # a mapping stays one
             self.set(key, value)
         return self
 
-    def put(self, key: str, value: object) -> "Slots":
+    def put(self, key: str, value: object, mappings: Mapping[str, object] | None = None) -> "Slots":
         """Set a slot like `set`, but leave text as it is."""
-        return self._put(key, value, None)
+        key, value = self._filled(key, value, mappings)
+        holder, last = self._holder(key)
+        keep = self._compat or merge_policy(key.split(".")[0]) is not Merge.REPLACE
+        holder[last] = merge(holder[last], value) if last in holder and keep else _copy(value)
+        return self
 
     def append(
         self, key: str, value: object, mappings: Mapping[str, object] | None = None
@@ -73,11 +76,8 @@ class Slots:
         current = holder.get(last)
         if isinstance(current, set):
             holder[last] = current | {_copy(value)}
-        elif current is None:
-            holder[last] = [_copy(value)]
         else:
-            items = current if isinstance(current, list) else [current]
-            holder[last] = [*items, _copy(value)]
+            holder[last] = [*as_list(current), _copy(value)]
         return self
 
     def delete(self, key: str) -> "Slots":
@@ -103,13 +103,6 @@ class Slots:
             ValidationError: A value does not fit its slot.
         """
         return SlotPrompt.model_validate(self.values())
-
-    def _put(self, key: str, value: object, mappings: Mapping[str, object] | None) -> "Slots":
-        key, value = self._filled(key, value, mappings)
-        holder, last = self._holder(key)
-        keep = self._compat or merge_policy(key.split(".")[0]) is not Merge.REPLACE
-        holder[last] = merge(holder[last], value) if last in holder and keep else _copy(value)
-        return self
 
     def _filled(
         self, key: str, value: object, mappings: Mapping[str, object] | None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from thinker.formats.prompts.grammar import read
@@ -27,17 +28,16 @@ Layout: TypeAlias = Callable[[Sequence[Section]], str]
 def markdown(sections: Sequence[Section]) -> str:
     """Write sections under their headings, separated by blank lines; agents get this layout."""
     return "".join(
-        _separator(number, section) + _heading(section) + body_text(section.body)
+        ("\n\n" if number and not section.attached else "")
+        + (f"# {section.title}\n" if section.title else "")
+        + body_text(section.body)
         for number, section in enumerate(sections)
     )
 
 
 def plain(sections: Sequence[Section]) -> str:
     """Write sections without headings, separated by blank lines."""
-    return "".join(
-        _separator(number, section) + body_text(section.body)
-        for number, section in enumerate(sections)
-    )
+    return markdown([replace(section, title="") for section in sections])
 
 
 def body_text(body: Body) -> str:
@@ -67,14 +67,6 @@ def _slot(body: Conversation | ContentParts | Contract) -> str:
             return f"Answer with JSON of this structure:\n{requirement(read(output))}"
         case Contract():
             return f"Answer with {body.format}."
-
-
-def _separator(number: int, section: Section) -> str:
-    return "\n\n" if number and not section.attached else ""
-
-
-def _heading(section: Section) -> str:
-    return f"# {section.title}\n" if section.title else ""
 
 
 def _table(table: ToolTable) -> str:

@@ -6,6 +6,7 @@ rows below win, because their author wrote them by hand.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from thinker.prompt.render.sections import Section, ToolRow, ToolTable
 
@@ -20,7 +21,8 @@ def overlay(
         if at is None:
             sections.insert(_place(sections, section.id, order), section)
         else:
-            sections[at : _end(sections, at)] = [_joined(sections[at], section)]
+            attached = takewhile(lambda old: old.attached, sections[at + 1 :])
+            sections[at : at + 1 + len(list(attached))] = [_joined(sections[at], section)]
     return tuple(sections)
 
 
@@ -41,11 +43,3 @@ def _joined(old: Section, new: Section) -> Section:
 def _place(sections: Sequence[Section], name: str, order: Sequence[str]) -> int:
     later = order[order.index(name) + 1 :] if name in order else ()
     return next((i for i, old in enumerate(sections) if old.id in later), len(sections))
-
-
-def _end(sections: Sequence[Section], at: int) -> int:
-    """Return the index after the section at ``at`` and the sections attached to it."""
-    end = at + 1
-    while end < len(sections) and sections[end].attached:
-        end += 1
-    return end

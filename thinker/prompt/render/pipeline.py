@@ -24,26 +24,16 @@ from thinker.protocol.environments import Environments
 from thinker.protocol.messages import ToolSpec
 
 
-def _agently_text(sections: Sequence[Section]) -> str:
-    try:
-        return agently_text(sections).text
-    except EmptyPromptError as error:
-        raise DefinitionError(str(error.args[0])) from error
-
-
 def _agently_messages(sections: Sequence[Section]) -> str:
     """Write each message as a line of JSON."""
-    try:
-        messages = agently_messages(sections, rich_content=True).messages
-    except EmptyPromptError as error:
-        raise DefinitionError(str(error.args[0])) from error
+    messages = agently_messages(sections, rich_content=True).messages
     return "\n".join(orjson.dumps(message).decode() for message in messages)
 
 
 LAYOUTS: Mapping[str, Layout] = {
     "markdown": markdown,
     "plain": plain,
-    "agently_text": _agently_text,
+    "agently_text": lambda sections: agently_text(sections).text,
     "agently_messages": _agently_messages,
 }
 
@@ -80,4 +70,7 @@ def render(
     values = environments.model_copy(update={"prompt": root.env}).merged()
     sections = bind(sections, for_text(values, declared))
     sections = attach(sections, root, tools)
-    return Rendered(LAYOUTS[layout](sections), sections)
+    try:
+        return Rendered(LAYOUTS[layout](sections), sections)
+    except EmptyPromptError as error:
+        raise DefinitionError(str(error.args[0])) from error

@@ -20,16 +20,12 @@ def requirement(entry: Entry, compat: Compat | None = None) -> str:
 def _node(node: Node, level: int, compat: Compat | None) -> str:
     if isinstance(node, Leaf):
         return f"<{node.type.__name__ if is_model(node.type) else plain(node.type)}>"
-    inner = STEP * (level + 1)
-    if isinstance(node, Group):
-        lines = [inner + line for line in _fields(node, level, compat)]
-        opening, closing = "{", "}"
-    else:
-        lines = [inner + line for line in _items(node, level, compat)]
-        opening, closing = "[", "]"
+    lines = _fields(node, level, compat) if isinstance(node, Group) else _items(node, level, compat)
+    opening, closing = "{}" if isinstance(node, Group) else "[]"
     if not lines:
         return opening + closing
-    return "\n".join((opening, *lines, STEP * level + closing))
+    inside = (STEP * (level + 1) + line for line in lines)
+    return "\n".join((opening, *inside, STEP * level + closing))
 
 
 def _fields(group: Group, level: int, compat: Compat | None) -> list[str]:

@@ -62,7 +62,7 @@ def lower_slot_prompt(
     ]
     sections: list[Section] = []
     for name, value in slots:
-        if name in prompt.extras or not is_empty(value):
+        if name in prompt.extras or not (value is None or value in ("", [], {})):
             section = Section(
                 id=name,
                 body=_body(name, value, prompt),
@@ -95,11 +95,6 @@ def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Secti
     return (heading, *(in_role(piece, section.role) for piece in inserted))
 
 
-def is_empty(value: object) -> bool:
-    """Return whether a slot is not set: None, empty text or an empty collection, but not 0."""
-    return value is None or value in ("", [], {})
-
-
 def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
     match name:
         case "chat_history":
@@ -111,10 +106,7 @@ def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
         case "output":
             options = prompt.options
             return Contract(
-                prompt.output,
-                str(prompt.output_format),
-                options.ensure_keys,
-                options.max_retries,
+                prompt.output, str(prompt.output_format), options.ensure_keys, options.max_retries
             )
     if isinstance(value, str):
         return Text(value)

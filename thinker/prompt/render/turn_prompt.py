@@ -1,5 +1,7 @@
 """Apply a prompt definition to a turn: base prompt, tools, history and answer contract."""
 
+from typing import Any
+
 from thinker import history
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.definition import PromptDefinition
@@ -24,22 +26,20 @@ def apply_definition(turn: TurnRun) -> TurnPrompt:
     definition = bundle.root
     tools = tuple(tool for tool in turn.tools if not tool.handed_back)
     rendered = render(bundle, turn.environments, tools)
-    changed = turn.model_copy(
-        update={
-            "tools": (*offered_tools(definition, tools), *(t for t in turn.tools if t.handed_back)),
-            "history": _past(turn, definition),
-            "summary": turn.summary if definition.include_chat else None,
-            "tool_choice": _choice(turn, definition),
-        }
-    )
-    base = BasePrompt(rendered.text, "definition")
+    own_choice, settings = ToolChoice(mode=definition.tool_choice), definition.reasoning
+    changes: dict[str, Any] = {
+        "tools": (*offered_tools(definition, tools), *(t for t in turn.tools if t.handed_back)),
+        "history": _past(turn, definition),
+        "summary": turn.summary if definition.include_chat else None,
+        "tool_choice": own_choice if turn.tool_choice == AUTO else turn.tool_choice,
+    }
     return TurnPrompt(
-        changed,
-        base,
+        turn.model_copy(update=changes),
+        BasePrompt(rendered.text, "definition"),
         definition.parallel_tool_calls,
         definition.recent_image_threshold,
         answer_contract(rendered.sections),
-        _reasoning(definition),
+        None if settings is None else Reasoning.model_validate(settings.model_dump()),
         definition.hooks,
     )
 
@@ -59,18 +59,6 @@ def render_alone(request: PromptRender) -> PromptRendered:
             for section in rendered.sections
         ),
     )
-
-
-def _choice(turn: TurnRun, definition: PromptDefinition) -> ToolChoice:
-    """Return the turn's tool choice, or the definition's if the turn has none."""
-    if turn.tool_choice != AUTO:
-        return turn.tool_choice
-    return ToolChoice(mode=definition.tool_choice)
-
-
-def _reasoning(definition: PromptDefinition) -> Reasoning | None:
-    settings = definition.reasoning
-    return None if settings is None else Reasoning.model_validate(settings.model_dump())
 
 
 def _past(turn: TurnRun, definition: PromptDefinition) -> tuple[Message, ...]:

@@ -56,12 +56,10 @@ class LayoutStyle:
         return self.roles.get(name, name)
 
     def title(self, section: Section) -> str:
-        """Return the title of a section's block."""
         return self.titles.get(section.id, section.title or section.id)
 
 
 def join_attached(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """Join each section with the sections attached to it."""
     whole: list[Section] = []
     for section in sections:
         if section.attached and whole:
@@ -77,11 +75,7 @@ def is_main(section: Section) -> bool:
 
 
 def check_asks(sections: Sequence[Section]) -> None:
-    """Check that a prompt asks for something.
-
-    Raises:
-        EmptyPromptError: The prompt has no input, info, instruct, output, attachment or extra slot.
-    """
+    """Raise `EmptyPromptError` for a prompt that asks for nothing."""
     if not any(is_main(section) and section.id not in NOT_ASKING for section in sections):
         raise EmptyPromptError(
             "Prompt requires at least one of 'input', 'info', 'instruct', 'output', 'attachment' "
@@ -134,11 +128,10 @@ def facts(section: Section) -> str:
 
 def is_shown(section: Section) -> bool:
     """Return whether a section is shown: it is not empty, or it is an extra slot."""
-    body = section.body
-    empty = (isinstance(body, Structured) and not body.value) or (
-        isinstance(body, Contract) and not body.output
-    )
-    return not empty or section.id not in STANDARD
+    match section.body:
+        case Structured(value) | Contract(value):
+            return bool(value) or section.id not in STANDARD
+    return True
 
 
 def _tools(table: ToolTable) -> list[str]:

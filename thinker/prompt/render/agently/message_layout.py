@@ -124,7 +124,10 @@ def _user_messages(
     parts = [p for s in sections if isinstance(s.body, ContentParts) for p in s.body.items]
     main = [s for s in sections if not isinstance(s.body, ContentParts) and _counts(s, style)]
     if len(main) == 1 and main[0].id == "input" and not parts:
-        return [{"role": role, "content": _bare(main[0], style)}], []
+        only = main[0].body
+        # Upstream sends a mapping, which providers refuse.
+        bare = only.value if style.compat and isinstance(only, Structured) else text(main[0])
+        return [{"role": role, "content": bare}], []
     if rich_content:
         content: list[JsonValue] = [part.model_dump() for part in parts]
         if main or not parts:
@@ -140,12 +143,6 @@ def _counts(section: Section, style: LayoutStyle) -> bool:
     """Return whether a section is part of the main block; upstream ignores examples here."""
     ignored = {"examples"} if style.compat else set()
     return is_main(section) and section.id not in ignored and is_shown(section)
-
-
-def _bare(section: Section, style: LayoutStyle) -> JsonValue:
-    if style.compat and isinstance(section.body, Structured):
-        return section.body.value  # upstream sends a mapping, which providers refuse
-    return text(section)
 
 
 def _texts(parts: Sequence[MessageContent], role: str) -> tuple[list[JsonObject], list[str]]:
