@@ -27,7 +27,6 @@ class Spent:
     usage: Usage = field(default_factory=Usage)
 
     def plus(self, usage: Usage) -> "Spent":
-        """Add one step."""
         return Spent(self.steps + 1, self.usage + usage)
 
 

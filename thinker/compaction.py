@@ -26,11 +26,7 @@ Conversation:
 
 
 async def compact(model: Model, path: Path | None, request: Compact) -> Compacted:
-    """Ask the model for a new summary; ``path`` is the template's file.
-
-    Raises:
-        ModelError: the model did not answer.
-    """
+    """Ask the model for a new summary; ``path`` is the template's file."""
     template = summarizing.template(path, TEMPLATE)
     values = {
         "SUMMARY": (request.summary or "").strip() or NONE,
@@ -44,7 +40,6 @@ async def compact(model: Model, path: Path | None, request: Compact) -> Compacte
 
 
 def transcript(messages: Sequence[Message]) -> str:
-    """Return the messages as text, with tool calls and their results."""
     return "\n\n".join(part for message in messages for part in _parts(message))
 
 

@@ -33,28 +33,23 @@ class _Answer(Frozen):
 
 
 async def extract(model: Model, path: Path | None, request: Extract) -> Extracted:
-    """Ask the model for facts; ``path`` is the template's file.
-
-    Raises:
-        ModelError: the model did not answer.
-    """
+    """Ask the model for facts; ``path`` is the template's file."""
     values = {
         "KNOWN_FACTS": known(request.known),
         "CONVERSATION": summarizing.conversation(request.messages),
     }
     prompt = summarizing.fill(summarizing.template(path, TEMPLATE), values)
     text, metered = await summarizing.ask(model, prompt)
-    if metered.problem:
-        return Extracted(**metered.model_dump())
+    result = Extracted(**metered.model_dump())
+    if result.problem:
+        return result
     try:
-        facts = worth_keeping(jsontext.parse(text))
+        return result.model_copy(update={"facts": worth_keeping(jsontext.parse(text))})
     except ValueError as error:
-        return Extracted(**metered.model_copy(update={"problem": str(error)}).model_dump())
-    return Extracted(facts=facts, **metered.model_dump())
+        return result.model_copy(update={"problem": str(error)})
 
 
 def known(facts: Iterable[str]) -> str:
-    """Return facts as a list, one line each."""
     return "\n".join(f"- {' '.join(fact.split())}" for fact in facts) or "(none)"
 
 

@@ -132,7 +132,6 @@ class Hooks:
         return request if found == before else replace(request, messages=history.repair(found))
 
     async def answer(self, message: AssistantMessage) -> AssistantMessage:
-        """Return the model's answer after ``before_create_message``."""
         return await self._filter("before_create_message", message, AssistantMessage.model_validate)
 
     @property
@@ -158,7 +157,6 @@ class Hooks:
     async def _filter(
         self, point: str, value: T, read: Callable[[Any], T], *before: PlannedCall
     ) -> T:
-        """Pass a value through every hook of this point."""
         for hook, function in self._at(point):
             try:
                 found = await _call_hook(function, self.state, *before, value)

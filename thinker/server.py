@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from thinker.agent import Agent
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
-from thinker.protocol.background import Compact, Compacted, Embed, Embedded, Extract, Extracted
+from thinker.protocol.background import Compact, Embed, Extract, MeteredResult
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import TurnResult, TurnRun
@@ -76,9 +76,10 @@ class WorkerServer:
             methods.TURN_RUN: self._run,
             methods.PROMPT_PREVIEW: self._preview,
             methods.PROMPT_RENDER: _render,
-            background.SESSION_COMPACT: self._compact,
-            background.FACTS_EXTRACT: self._extract,
-            background.TEXTS_EMBED: self._embed,
+            background.SESSION_COMPACT: _metered(Compact, agent.compact),
+            background.FACTS_EXTRACT: _metered(Extract, agent.extract),
+            # The provider's text may quote the input.
+            background.TEXTS_EMBED: _metered(Embed, agent.embed, headline),
         }
         self.notifications = {methods.TURN_CANCEL: self._cancel, methods.DRAIN: self._drain}
         self.peer: Peer | None = None
@@ -111,24 +112,6 @@ class WorkerServer:
     async def _preview(self, params: JsonValue) -> PromptRecord:
         return self._agent.preview(TurnRun.model_validate(params))
 
-    async def _compact(self, params: JsonValue) -> Compacted:
-        try:
-            return await self._agent.compact(Compact.model_validate(params))
-        except ModelError as error:
-            raise RpcError(FAILED, str(error)) from error
-
-    async def _extract(self, params: JsonValue) -> Extracted:
-        try:
-            return await self._agent.extract(Extract.model_validate(params))
-        except ModelError as error:
-            raise RpcError(FAILED, str(error)) from error
-
-    async def _embed(self, params: JsonValue) -> Embedded:
-        try:
-            return await self._agent.embed(Embed.model_validate(params))
-        except ModelError as error:  # the provider's text may quote the input
-            raise RpcError(FAILED, headline(error)) from error
-
     def _cancel(self, params: JsonValue) -> None:
         canceled = methods.TurnCancel.model_validate(params).turn_id
         for scope, turn_id in self._running.items():
@@ -139,6 +122,20 @@ class WorkerServer:
         del params
         log.info("draining", open_turns=len(self._running))
         self._draining = True
+
+
+def _metered(
+    kind: type[R],
+    work: Callable[[R], Awaitable[MeteredResult]],
+    problem: Callable[[ModelError], str] = str,
+) -> RequestHandler:
+    async def handle(params: JsonValue) -> MeteredResult:
+        try:
+            return await work(kind.model_validate(params))
+        except ModelError as error:
+            raise RpcError(FAILED, problem(error)) from error
+
+    return handle
 
 
 async def _render(params: JsonValue) -> PromptRendered:

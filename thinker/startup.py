@@ -32,7 +32,6 @@ log = structlog.get_logger()
 
 
 def main(environ: Mapping[str, str]) -> int:
-    """Run the worker; return an exit code of sysexits.h."""
     return run(partial(work, environ))
 
 
@@ -79,11 +78,6 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
 
 
 def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
-    """Build the agent with its models.
-
-    Raises:
-        WorkerConfigError: a model cannot be used.
-    """
     model = choose(settings, environ)
     small = choose_small(settings, environ, model)
     return Agent(settings, model, small, choose_embeddings(settings, environ))

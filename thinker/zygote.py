@@ -113,7 +113,6 @@ class Zygote:
         return wire.recv(REQUESTS)
 
     def answer(self, line: bytes) -> bytes:
-        """Return the answer to one request."""
         frame = orjson.loads(line)
         answer = {"jsonrpc": "2.0", "id": frame["id"]}
         handlers: dict[str, Callable[[], object]] = {

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Protocol
+from typing import TypeAlias
 from urllib.request import getproxies
 
 import h11
@@ -55,42 +55,6 @@ def open_client(
     )
 
 
-class StreamedResponse(Protocol):
-    """A response whose body is not read yet; the caller closes it."""
-
-    @property
-    def status_code(self) -> int:
-        """The HTTP status."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, by lower-case name."""
-
-    def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """Yield the body in pieces.
-
-        Raises:
-            HttpError: the rest of the body did not arrive.
-        """
-
-    async def aclose(self) -> None:
-        """Release the connection, reading no more."""
-
-
-class JsonPoster(Protocol):
-    """Posts JSON to one address over kept-alive connections."""
-
-    async def post(self, body: bytes) -> StreamedResponse:
-        """Send a body and return the response, its body unread.
-
-        Raises:
-            HttpError: no response arrived.
-        """
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-
-
 def open_poster(
     url: str,
     headers: Mapping[str, str],
@@ -98,7 +62,7 @@ def open_poster(
     connect: float,
     read: float,
     transport: HttpTransport | None = None,
-) -> JsonPoster:
+) -> "JsonPoster":
     """Open a poster that sends what an httpx client would; timeouts in seconds, no redirects.
 
     It uses `Connections`, which take a third of httpx's time per request. A proxy in the
@@ -115,31 +79,34 @@ def open_poster(
 
 
 class HttpxPoster:
-    """Posts through an httpx client."""
+    """Posts JSON to one address through an httpx client."""
 
     def __init__(self, template: httpx.Request, client: HttpClient) -> None:
         self._url, self._headers = template.url, template.headers
         self._client = client
 
-    async def post(self, body: bytes) -> StreamedResponse:
-        """Send a body and return the response, its body unread."""
+    async def post(self, body: bytes) -> httpx.Response:
+        """Send a body and return the response, its body unread; the caller closes it.
+
+        Raises:
+            HttpError: no response arrived.
+        """
         request = httpx.Request("POST", self._url, headers=self._headers, content=body)
         return await self._client.send(request, stream=True)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
 
 class DirectPoster:
-    """Posts over connections of its own."""
+    """Posts JSON to one address over connections of its own."""
 
     def __init__(self, template: httpx.Request, address: HostAddress) -> None:
         self._target, self._headers = template.url.raw_path, template.headers.raw
         self._connections = Connections(address)
 
-    async def post(self, body: bytes) -> StreamedResponse:
-        """Send a body and return the response, its body unread."""
+    async def post(self, body: bytes) -> "StreamedResponse":
+        """Do what `HttpxPoster.post` does."""
         headers = [*self._headers, (b"content-length", b"%d" % len(body))]
         request = h11.Request(method="POST", target=self._target, headers=headers)
         with _httpx_errors(httpx.ConnectTimeout, httpx.ConnectError):
@@ -156,7 +123,6 @@ class DirectPoster:
         return httpx.Response(head.status_code, headers=answer.headers, stream=answer)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         self._connections.close()
 
 
@@ -184,6 +150,10 @@ class _DirectResponse(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Return the connection, which closes if the body was not read to its end."""
         self._connections.give_back(self._connection)
+
+
+JsonPoster: TypeAlias = HttpxPoster | DirectPoster
+StreamedResponse: TypeAlias = httpx.Response | _DirectResponse
 
 
 @contextmanager

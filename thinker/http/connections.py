@@ -43,17 +43,14 @@ class HttpConnection(asyncio.Protocol):
         self._problem: Exception | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport (`asyncio.Protocol`)."""
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes to h11 (`asyncio.Protocol`)."""
         self._http.receive_data(data)
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Record the end and its error, if any (`asyncio.Protocol`)."""
         if exc is None:
             self._http.receive_data(b"")  # end-of-file may complete a response
         self._problem = exc
@@ -102,7 +99,6 @@ class HttpConnection(asyncio.Protocol):
         return event if isinstance(event, h11.Event) else None
 
     async def _more(self) -> None:
-        """Wait for more data."""
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         timer = loop.call_later(self._read, self._expire)
@@ -161,7 +157,6 @@ class Connections:
         self._idle[connection] = loop.call_later(KEPT, self._expire, connection)
 
     def close(self) -> None:
-        """Close the idle connections."""
         for connection, expiry in self._idle.items():
             expiry.cancel()
             connection.end()

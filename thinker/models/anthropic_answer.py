@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import orjson
 from pydantic import BaseModel, JsonValue
 
 from thinker.models.base import ModelResponse
-from thinker.models.call_arguments import OpenCall, finished_calls
-from thinker.models.streaming import TextBuffer
-from thinker.protocol.messages import AssistantMessage, Usage
+from thinker.models.call_arguments import OpenCall
+from thinker.models.collector import Collector
+from thinker.protocol.messages import Usage
+from thinker.protocol.methods import Finish
 
-FINISH: Mapping[str, Literal["done", "length", "refused"]] = {
+FINISH: Mapping[str, Finish] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
@@ -72,29 +72,13 @@ class _Kind(BaseModel):
 
 
 @dataclass
-class AnthropicAnswer:
-    """Collects one answer of ``provider/model``."""
+class AnthropicAnswer(Collector):
+    """Collects one answer of Anthropic's Messages API."""
 
-    provider: str
-    model: str
-    finished: bool = False
-    _text: TextBuffer = field(default_factory=TextBuffer)
-    _thinking: TextBuffer = field(default_factory=TextBuffer)
-    _calls: dict[int, OpenCall] = field(default_factory=dict)
-    _stop: str = ""
-    _id: str = ""
+    _open: dict[int, OpenCall] = field(default_factory=dict)  # by content block
     _counts: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def text(self) -> str:
-        return self._text.text
-
     def feed(self, data: bytes) -> bool:
-        """Add a whole response or one event; return true at ``message_stop``.
-
-        Raises:
-            ValueError: the data is neither.
-        """
         kind = _Kind.model_validate_json(data).type
         if kind == "message":
             self._message(_Message.model_validate_json(data))
@@ -113,27 +97,27 @@ class AnthropicAnswer:
             self._message(event.message)
         if event.content_block is not None:
             self._block(event.index, event.content_block)
-        self._text.add(event.delta.text)
-        self._thinking.add(event.delta.thinking)
-        if event.delta.partial_json and event.index in self._calls:
-            self._calls[event.index].arguments.add(event.delta.partial_json)
+        self._content.add(event.delta.text)
+        self._reasoning.add(event.delta.thinking)
+        if event.delta.partial_json and event.index in self._open:
+            self._open[event.index].arguments.add(event.delta.partial_json)
         if event.delta.stop_reason is not None:
-            self._stop = event.delta.stop_reason
+            self._finish = FINISH.get(event.delta.stop_reason, "done")
             self.finished = True
 
     def _message(self, message: _Message) -> None:
         self._id = message.id
         self.model = message.model or self.model
-        self._stop = message.stop_reason or ""
+        self._finish = FINISH.get(message.stop_reason or "", "done")
         self._count(message.usage)
         for index, block in enumerate(message.content):
             self._block(index, block)
 
     def _block(self, index: int, block: _Block) -> None:
-        self._text.add(block.text)
-        self._thinking.add(block.thinking)
+        self._content.add(block.text)
+        self._reasoning.add(block.thinking)
         if block.type == "tool_use":
-            call = self._calls[index] = OpenCall(index, block.id, block.name)
+            call = self._open[index] = OpenCall(index, block.id, block.name)
             if block.input:
                 call.arguments.add(orjson.dumps(block.input).decode())
 
@@ -141,25 +125,13 @@ class AnthropicAnswer:
         self._counts.update(usage.model_dump(exclude_none=True))
 
     def response(self, request_id: str) -> ModelResponse:
-        finish = FINISH.get(self._stop, "done")
-        return ModelResponse(
-            message=AssistantMessage(
-                content=self.text,
-                tool_calls=finished_calls(self._calls.values(), whole=finish != "length"),
-                reasoning=self._thinking.text or None,
-            ),
-            usage=self._usage(),
-            finish=finish,
-            model=f"{self.provider}/{self.model}",
-            request_id=request_id or self._id,
-        )
-
-    def _usage(self) -> Usage:
         read = self._counts.get("cache_read_input_tokens", 0)
         written = self._counts.get("cache_creation_input_tokens", 0)
-        return Usage(
+        self._usage = Usage(
             prompt=self._counts.get("input_tokens", 0) + read + written,
             completion=self._counts.get("output_tokens", 0),
             cached=read,
             cache_written=written,
         )
+        self._calls = [*self._open.values()]
+        return super().response(request_id)

@@ -121,7 +121,6 @@ def _named_call(text: str, tools: Iterable[ToolSpec]) -> tuple[str, JsonObject] 
 
 
 def _matched_call(text: str) -> tuple[str, JsonObject] | None:
-    """Return the tool and arguments that the first matching rule finds in the text."""
     if found := READ_SKILL.search(text):
         return "read_skill", {"name": found[1]}
     if found := REMEMBER.search(text):

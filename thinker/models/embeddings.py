@@ -7,11 +7,11 @@ from pydantic import BaseModel
 
 from thinker import budget
 from thinker.http.client import HttpTransport
-from thinker.models.base import ModelResponse
+from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.background import LONGEST, Embedded
-from thinker.protocol.messages import AssistantMessage, JsonObject, Usage
+from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.providers import Provider
 from thinker.protocol.vectors import packed
 
@@ -33,34 +33,22 @@ class _Answer(BaseModel):
 
 
 @dataclass
-class _Vectors:
-    """Collects one answer of ``count`` vectors (a `thinker.models.endpoint.Collector`)."""
+class _Vectors(Collector):
+    """Collects one answer of ``count`` vectors of one dimension, each with a direction."""
 
-    count: int
-    text: str = ""
-    finished: bool = False
+    count: int = 0
     vectors: list[bytes] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
 
     def feed(self, data: bytes) -> bool:
-        """Take the whole answer.
-
-        Raises:
-            ValueError: it is not ``count`` vectors of one dimension, each with a direction.
-        """
         answer = _Answer.model_validate_json(data)
         found = sorted(answer.data, key=lambda item: item.index)
         self.vectors = [packed(item.embedding) for item in found]
         if len(found) != self.count or len({len(item.embedding) for item in found}) > 1:
             raise ValueError(f"expected {self.count} vectors of one length")
         tokens = answer.usage.prompt_tokens if answer.usage else None
-        self.usage = Usage(prompt=max(0, tokens or 0))
+        self._usage = Usage(prompt=max(0, tokens or 0))
         self.finished = True
         return True
-
-    def response(self, request_id: str) -> ModelResponse:
-        """Return the usage; the caller reads the vectors off the collector."""
-        return ModelResponse(AssistantMessage(), self.usage, request_id=request_id)
 
 
 class EmbeddingModel:
@@ -75,10 +63,10 @@ class EmbeddingModel:
         api_key: str,
         transport: HttpTransport | None = None,
     ) -> None:
-        account = Account(provider, model, api_key)
+        self._account = Account(provider, model, api_key)
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         url = f"{base_url.rstrip('/')}/embeddings"
-        self._endpoint = ModelEndpoint(account, url, headers, transport, TIMEOUTS)
+        self._endpoint = ModelEndpoint(self._account, url, headers, transport, TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions
@@ -91,7 +79,7 @@ class EmbeddingModel:
             ModelError: the embeddings model did not answer; trying again later may help.
         """
         inputs = [text[:LONGEST] for text in texts]
-        answer = _Vectors(len(inputs))
+        answer = _Vectors(self._account.provider.name, self._account.model, count=len(inputs))
         body: JsonObject = {**self._body, "input": [*inputs]}
         response = await self._endpoint.ask(body, lambda: answer, None)
         usage = budget.charged(response.usage, lambda: (sum(map(len, inputs)), 0))

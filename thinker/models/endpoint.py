@@ -7,13 +7,13 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import Protocol
 
 import anyio
 import orjson
 
 from thinker.http.client import HttpError, HttpTransport, JsonPoster, StreamedResponse, open_poster
 from thinker.models.base import ModelRequest, ModelResponse, OnText
+from thinker.models.collector import Collector
 from thinker.models.failures import (
     Account,
     Complaint,
@@ -49,28 +49,6 @@ class ModelTimeouts:
 
 STANDARD_TIMEOUTS = ModelTimeouts()
 LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server may have to load the model first
-
-
-class Collector(Protocol):
-    """Builds one answer from a whole response or from the events of a stream."""
-
-    @property
-    def text(self) -> str:
-        """The answer's text so far."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether the answer is complete, so that a broken stream loses nothing."""
-
-    def feed(self, data: bytes) -> bool:
-        """Take one piece; return true if nothing follows.
-
-        Raises:
-            ValueError: the piece does not have the provider's format.
-        """
-
-    def response(self, request_id: str) -> ModelResponse:
-        """Return the answer; ``request_id`` comes from the provider's headers."""
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Parse answers in OpenAI's chat format, whole or streamed, allowing for servers' deviations."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -7,9 +8,13 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
-from thinker.models.call_arguments import OpenCall, finished_calls
+from thinker.models.call_arguments import OpenCall
+from thinker.models.collector import Collector
 from thinker.models.streaming import TextBuffer
-from thinker.protocol.messages import AssistantMessage, Usage
+from thinker.protocol.messages import Usage
+from thinker.protocol.methods import Finish
+
+FINISH: Mapping[str, Finish] = {"length": "length", "content_filter": "refused"}
 
 
 def _text(value: JsonValue) -> JsonValue:
@@ -69,6 +74,12 @@ class _Usage(_Lenient):
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
 
+    def counted(self) -> Usage:
+        details = self.prompt_tokens_details
+        cached = details and details.cached_tokens
+        prompt, completion = self.prompt_tokens or 0, self.completion_tokens or 0
+        return Usage(prompt=prompt, completion=completion, cached=cached or 0)
+
 
 class _Completion(_Lenient):
     id: str | None = None
@@ -78,30 +89,12 @@ class _Completion(_Lenient):
 
 
 @dataclass
-class OpenAIAnswer:
-    """Collects one answer of ``provider/model``."""
+class OpenAIAnswer(Collector):
+    """Collects one chat completion."""
 
-    provider: str
-    model: str
-    finished: bool = False
-    _text_so_far: TextBuffer = field(default_factory=TextBuffer)
-    _reasoning: TextBuffer = field(default_factory=TextBuffer)
     _refusal: TextBuffer = field(default_factory=TextBuffer)
-    _finish: str = ""
-    _id: str = ""
-    _usage: Usage = field(default_factory=Usage)
-    _calls: list[OpenCall] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return self._text_so_far.text
 
     def feed(self, data: bytes) -> bool:
-        """Add a whole response or one chunk; return true at the mark ``[DONE]``.
-
-        Raises:
-            ValueError: the data is not a chat completion.
-        """
         if data.strip() == b"[DONE]":
             self.finished = True
             return True
@@ -109,7 +102,7 @@ class OpenAIAnswer:
         self._id = completion.id or self._id
         self.model = completion.model or self.model
         if completion.usage is not None:
-            self._usage = _usage(completion.usage)
+            self._usage = completion.usage.counted()
         for choice in (completion.choices or ())[:1]:
             self._choice(choice)
         return False
@@ -117,7 +110,7 @@ class OpenAIAnswer:
     def _choice(self, choice: _Choice) -> None:
         part = choice.delta or choice.message
         if part is not None:
-            self._text_so_far.add(part.content)
+            self._content.add(part.content)
             self._reasoning.add(part.reasoning_content or part.reasoning)
             self._refusal.add(part.refusal)
             for call in part.tool_calls or ():
@@ -125,7 +118,7 @@ class OpenAIAnswer:
         if choice.finish_reason == "error":
             raise ValueError("the provider ended the answer with an error")
         if choice.finish_reason or choice.message is not None:
-            self._finish = choice.finish_reason or ""
+            self._finish = FINISH.get(choice.finish_reason or "", "done")
             self.finished = True
 
     def _call(self, part: _Call, *, new: bool) -> None:
@@ -152,21 +145,12 @@ class OpenAIAnswer:
         return same[-1]
 
     def response(self, request_id: str) -> ModelResponse:
-        """Return the answer so far, its calls in the provider's order."""
-        calls = [call for call in self._calls if call.name]
-        cut = self._finish == "length"
-        refused = self._finish == "content_filter" or bool(self._refusal.text)
-        return ModelResponse(
-            message=AssistantMessage(
-                content=self.text or self._refusal.text,
-                tool_calls=finished_calls(calls, whole=not cut),
-                reasoning=self._reasoning.text or None,
-            ),
-            usage=self._usage,
-            finish="length" if cut else "refused" if refused else "done",
-            model=f"{self.provider}/{self.model}",
-            request_id=request_id or self._id,
-        )
+        self._calls = [call for call in self._calls if call.name]
+        if self._refusal.text and self._finish == "done":
+            self._finish = "refused"
+        if not self.text:
+            self._content = self._refusal
+        return super().response(request_id)
 
 
 def _belongs(part: _Call, call: OpenCall) -> bool:
@@ -180,12 +164,3 @@ def _is_another(part: _Call, call: OpenCall) -> bool:
     if part.id:
         return bool(call.id) and part.id != call.id
     return part.index is None and bool(call.name)
-
-
-def _usage(usage: _Usage) -> Usage:
-    details = usage.prompt_tokens_details or _PromptDetails()
-    return Usage(
-        prompt=usage.prompt_tokens or 0,
-        completion=usage.completion_tokens or 0,
-        cached=details.cached_tokens or 0,
-    )

@@ -1,16 +1,17 @@
 """Model wrappers that retry: one repeats a call, one falls back to another model."""
 
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import anyio
+import orjson
 import structlog
 
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
-from thinker.models.textonly import text_only
+from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
 from thinker.worker_errors import (
     AccountError,
     ContextOverflowError,
@@ -118,3 +119,27 @@ class Fallback:
     async def aclose(self) -> None:
         for model in self.models:
             await model.aclose()
+
+
+def text_only(request: ModelRequest) -> ModelRequest:
+    """Return the request without tools, its earlier tool calls rewritten as text.
+
+    Providers refuse tool calls in a transcript whose tools are not declared.
+    """
+    return replace(request, tools=(), tool_choice=AUTO, messages=tuple(_in_words(request.messages)))
+
+
+def _in_words(messages: Iterable[Message]) -> Iterator[Message]:
+    for message in messages:
+        if isinstance(message, ToolResult):
+            result = f"[Result of {message.name}]\n{message.content}"
+            yield UserMessage(content=result, images=message.images)
+        elif isinstance(message, AssistantMessage) and message.tool_calls:
+            calls = (
+                f"[Called {call.name} with {orjson.dumps(call.arguments).decode()}]"
+                for call in message.tool_calls
+            )
+            text = [message.content] if message.content else []
+            yield AssistantMessage(content="\n".join([*text, *calls]))
+        else:
+            yield message

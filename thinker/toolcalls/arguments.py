@@ -24,7 +24,6 @@ DECIMAL = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,2})?")
 
 
 def relaxed(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """Return the tools with `relax`-ed schemas."""
     return tuple(tool.model_copy(update={"parameters": relax(tool.parameters)}) for tool in tools)
 
 

@@ -28,7 +28,6 @@ class ToolChoiceState:
         return f"(You must call {tool} before you answer. Call it now.)"
 
     def after(self, calls: Sequence[PlannedCall]) -> "ToolChoiceState":
-        """Return the state after a response with these calls."""
         if not self.choice.demands:
             return self
         if any(call.rejected is None for call in calls):

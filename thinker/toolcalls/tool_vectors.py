@@ -21,7 +21,6 @@ class ToolVectors:
         self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
 
     def keep(self, texts: Sequence[str], vectors: Sequence[bytes]) -> None:
-        """Store the vectors of texts."""
         for text, vector in zip(texts, vectors, strict=True):
             self._vectors[_key(text)] = vector
         while len(self._vectors) > self._size:

@@ -40,7 +40,6 @@ class ParserRules:
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
     def is_strict(self, name: str) -> bool:
-        """Return whether the tool's calls must follow its schema exactly."""
         return self.strict.get(name, self.strict_default)
 
 

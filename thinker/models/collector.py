@@ -1,0 +1,53 @@
+"""Collect one answer of a provider, in one piece or streamed."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from thinker.models.base import ModelResponse
+from thinker.models.call_arguments import OpenCall, finished_calls
+from thinker.models.streaming import TextBuffer
+from thinker.protocol.messages import AssistantMessage, Usage
+from thinker.protocol.methods import Finish
+
+
+@dataclass
+class Collector(ABC):
+    """Builds one answer of ``provider/model`` from a whole response or from a stream's events.
+
+    ``finished``: the answer is complete, so that a broken stream loses nothing.
+    """
+
+    provider: str
+    model: str
+    finished: bool = False
+    _content: TextBuffer = field(default_factory=TextBuffer)
+    _reasoning: TextBuffer = field(default_factory=TextBuffer)
+    _calls: list[OpenCall] = field(default_factory=list)
+    _finish: Finish = "done"
+    _usage: Usage = field(default_factory=Usage)
+    _id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The answer's text so far."""
+        return self._content.text
+
+    @abstractmethod
+    def feed(self, data: bytes) -> bool:
+        """Take a whole response or one event; return true if nothing follows.
+
+        Raises:
+            ValueError: the data does not have the provider's format.
+        """
+
+    def response(self, request_id: str) -> ModelResponse:
+        """Return the answer so far; ``request_id`` comes from the provider's headers."""
+        calls = finished_calls(self._calls, whole=self._finish != "length")
+        reasoning = self._reasoning.text or None
+        return ModelResponse(
+            message=AssistantMessage(content=self.text, tool_calls=calls, reasoning=reasoning),
+            usage=self._usage,
+            finish=self._finish,
+            model=f"{self.provider}/{self.model}",
+            request_id=request_id or self._id,
+        )
