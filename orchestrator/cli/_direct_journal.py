@@ -1,4 +1,7 @@
-"""Changes of the journal that work with and without a running daemon."""
+"""Changes of the journal that work with and without a running daemon.
+
+Apart from `_client`, because most commands need no database.
+"""
 
 import time
 from collections.abc import Callable

@@ -196,9 +196,9 @@ class Runner:
             journal = evidence.read(self._home / "journal.db")
             quiet = not journal.unsettled() and not world.bot.unconfirmed
             if quiet and self._reached(READY):
-                if world.all_said:
+                if world.all_sent:
                     return
-                world.say_rest()
+                world.send_rest()
             with anyio.move_on_after(POLL):
                 await world.bot.shown()
 

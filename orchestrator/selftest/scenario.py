@@ -92,7 +92,7 @@ def scenario(*scripts: Script) -> Scenario:
     return {script.name: script for script in scripts}
 
 
-def said(scripts: Scenario) -> Scenario:
+def sent(scripts: Scenario) -> Scenario:
     """Return the scripts that people send; the others are work of subagents and tasks."""
     work = {script.work for script in scripts.values()}
     return {name: script for name, script in scripts.items() if name not in work}

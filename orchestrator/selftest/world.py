@@ -11,7 +11,7 @@ from orchestrator.selftest.fake_model import ScriptedModel
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
-from orchestrator.selftest.scenario import MENTION, OPERATORS, Scenario, Script, said
+from orchestrator.selftest.scenario import MENTION, OPERATORS, Scenario, Script, sent
 
 TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
 QUESTION = re.compile(r'"name":"(?P<script>\w+)\..*/approve (?P<code>\w+)', re.DOTALL)
@@ -60,33 +60,33 @@ class World:
         self.ledger = ledger
         self.bot = LedgerBot(ledger, self._decide)
         self.model = ScriptedModel(scenario, ledger, self._send_during, self._pause)
-        self._said: set[str] = set()
+        self._sent: set[str] = set()
         self._decided: set[str] = set()
 
     @property
-    def all_said(self) -> bool:
+    def all_sent(self) -> bool:
         """Whether every message was sent."""
-        return self._said == set(said(self.scenario))
+        return self._sent == set(sent(self.scenario))
 
     def begin(self) -> None:
         """Send the messages that follow no other."""
         self._send_during(None)
 
-    def say_rest(self) -> None:
+    def send_rest(self) -> None:
         """Send the messages whose preceding turn never reached the model."""
-        for script in said(self.scenario).values():
-            self._say(script)
+        for script in sent(self.scenario).values():
+            self._send(script)
 
     def _send_during(self, current: Script | None) -> None:
         name = "" if current is None else current.name
-        for script in said(self.scenario).values():
+        for script in sent(self.scenario).values():
             if script.follows == name:
-                self._say(script)
+                self._send(script)
 
-    def _say(self, script: Script) -> None:
-        if script.name in self._said:
+    def _send(self, script: Script) -> None:
+        if script.name in self._sent:
             return
-        self._said.add(script.name)
+        self._sent.add(script.name)
         fields: ForeignJson = {}
         text = script.name
         if script.direct:
