@@ -116,7 +116,6 @@ class Daemon:
         self._turn_ended = Wakeup()
 
     async def run(self) -> None:
-        """Start, wait for a signal to stop, stop in order."""
         async with AsyncExitStack() as stack:
             # From the beginning, so that a signal during the start is an orderly stop as well.
             handled = stack.enter_context(ExitStack())
@@ -152,7 +151,6 @@ class Daemon:
         self._servers = McpServers(self._settings, self._environ, TOOLS, pins)
 
     def _make_turns(self, tasks: TaskGroup, epoch: int) -> None:
-        """Make what brings a stored message to its reply."""
         store, supervisor, delivery = self._store, self._supervisor, self._delivery
         prompts = self._configuration.prompts
         approvals = self._approvals = ApprovalQueue(store, _now)
@@ -186,7 +184,6 @@ class Daemon:
         )
 
     def _make_inbound(self) -> None:
-        """Make what stores messages and due tasks."""
         self._scheduler = Scheduler(
             self._store, self._agents, self._settings, self._environ, self._arrived, _now
         )
@@ -253,7 +250,6 @@ class Daemon:
     # --- what one part tells others --------------------------------------------------------------
 
     def _arrived(self) -> None:
-        """Wake what looks for new messages and new replies."""
         self._dispatcher.wake()
         self._delivery.wake()
 
@@ -297,7 +293,6 @@ class Daemon:
             tasks.start_soon(self._delivery.run, name)
 
     async def _serve(self, stopped: Callable[[], Awaitable[None]]) -> None:
-        """Run the channels until ``stopped`` returns."""
         async with anyio.create_task_group() as channels:
             for adapter in self._adapters.values():
                 channels.start_soon(adapter.run, self._intake)
@@ -307,7 +302,6 @@ class Daemon:
             channels.cancel_scope.cancel()
 
     def _spawn(self, tasks: TaskGroup) -> Spawn:
-        """Return how workers are started."""
         if self._settings.spawn == "exec":
             return child_process.execute
         zygotes = Zygotes(self._settings, self._environ)
@@ -315,7 +309,6 @@ class Daemon:
         return zygotes.spawn
 
     def _agents(self) -> AgentsFile:
-        """Return the configuration in force."""
         return self._configuration.file
 
     async def _fail_with_disk(self) -> None:

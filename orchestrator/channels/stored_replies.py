@@ -49,7 +49,6 @@ class JournalChannel:
         return (text,) if text.strip() else ()
 
     async def send(self, part: OutboundPart) -> str:
-        """Wake the clients that wait for the reply."""
         self.replied(part.chat_id)
         return "journal"
 
@@ -67,7 +66,6 @@ class JournalChannel:
         """Show nothing before the whole answer."""
 
     def replied(self, chat_id: str) -> None:
-        """Wake the clients that wait for a reply."""
         del chat_id
         self._replies.wake()
 

@@ -35,14 +35,12 @@ class Console(JournalChannel):
         await anyio.sleep_forever()
 
     def view(self, chat_id: str, text: str) -> None:
-        """Show the answer so far to the clients that wait in the chat."""
         for show in self._views.get(chat_id, ()):
             show(ChatView(chat=chat_id, text=text))
 
     # --- the control socket's side ---------------------------------------------------------
 
     async def say(self, intake: Intake, request: ChatSend) -> None:
-        """Hand in what the operator typed."""
         too_long = len(request.text) > MAX_TEXT
         skip = "too long" if too_long else "no text" if not request.text.strip() else None
         message = InboundMessage(

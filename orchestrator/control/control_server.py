@@ -264,7 +264,6 @@ class ControlServer:
         return done
 
     async def _change(self, change: Callable[..., object], *what: object) -> Ack:
-        """Run ``change`` in the journal with its subject ``what`` and the time."""
         try:
             await self._store.transact(change, *what, self._clock())
         except OrchestratorError as error:

@@ -48,7 +48,6 @@ class DaemonOperations:
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def status(self) -> StatusReport:
-        """Return everything that `orchestrator status` shows."""
         report = await status.report(
             self.store,
             self.settings,
@@ -62,7 +61,6 @@ class DaemonOperations:
         return report.model_copy(update={"hints": hints})
 
     async def health(self) -> HealthReport:
-        """Return whether the daemon is ready, and what keeps it from being so."""
         return await status.health(
             self.store,
             self.adapters.values(),
@@ -88,5 +86,4 @@ class DaemonOperations:
             return ReloadReport(applied=applied, problems=problems)
 
     async def reload_quietly(self) -> None:
-        """Reload without a report, after an edit or SIGHUP."""
         await self.reload()

@@ -60,7 +60,6 @@ async def report(
     adapters: Iterable[Adapter],
     health: HealthReport,
 ) -> StatusReport:
-    """Return the state of every part of the daemon."""
     counts, open_turns, recent, paused = store.read(_journal)
     handed = await store.transact(handoffs.every)
     missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
@@ -150,7 +149,6 @@ def _receives(adapter: Adapter, now: float) -> bool:
 
 
 def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:
-    """Return problems of agents.json as the control socket reports them."""
     return tuple(map(ConfigProblem.from_object, found))
 
 

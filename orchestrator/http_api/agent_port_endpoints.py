@@ -71,18 +71,15 @@ class AgentPortApi:
                         scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request by its headers, or pass it on."""
         async with self._requests:
             problem = self._problem(Headers(scope=scope))
             app = self._app if problem is None else _refusal(problem)
             await app(scope, receive, send)
 
     async def health(self, _: Request) -> Response:
-        """Say that the port answers."""
         return _json(AgentPortHealth(status="ok", agent_id=self._agent_id))
 
     async def process_message(self, request: Request) -> Response:
-        """Answer a message, with status 202 when there is no answer yet."""
         try:
             message = AgentPortMessage.model_validate_json(
                 await read_body(request, MAX_BODY, BODY_TIMEOUT)

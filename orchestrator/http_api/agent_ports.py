@@ -70,7 +70,6 @@ class AgentPorts(JournalChannel):
         self._configured = configured
 
     async def run(self, intake: Intake) -> None:
-        """Serve the ports of the configuration in force until cancelled."""
         servers: dict[AgentPort, PortServer] = {}
         async with anyio.create_task_group() as tasks:
             while True:
@@ -136,7 +135,6 @@ class AgentPorts(JournalChannel):
         return None if ended is None else await self._store.transact(_outcome, ended)
 
     def _token(self) -> str:
-        """Return the clients' token; write it if there is none."""
         try:
             return self._token_file.read_text("utf-8").strip()
         except FileNotFoundError:

@@ -51,27 +51,19 @@ class ApiChannel(JournalChannel):
         await anyio.sleep_forever()
 
     def delivered_when_stored(self, chat_id: str) -> bool:
-        """Return whether a client waits for the reply."""
         return chat_id in self._listeners
 
     async def send(self, part: OutboundPart) -> str:
-        """Wake the clients that wait for the reply.
-
-        Raises:
-            SendError: no client waits.
-        """
         if part.chat_id not in self._listeners:
             raise SendError(GONE, SendOutcome.PERMANENT)
         self.replied(part.chat_id)
         return "journal"
 
     def replied(self, chat_id: str) -> None:
-        """Wake the clients that wait for the reply."""
         for listener in self._listeners.get(chat_id, ()):
             listener.wake()
 
     def view(self, chat_id: str, text: str) -> None:
-        """Pass the answer so far to the clients that wait for it."""
         for listener in self._listeners.get(chat_id, ()):
             listener.text = text
             listener.wake()

@@ -24,7 +24,6 @@ class ApiService(Wakeup):
         self._stopped = anyio.Event()
 
     async def run(self) -> None:
-        """Serve whenever there is a token, until `stop`."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             while not self._closed:
@@ -65,7 +64,6 @@ class ApiService(Wakeup):
         return listener
 
     async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
-        """Serve until the token or the port changes."""
         from orchestrator.http_api.endpoints import serve_api  # noqa: PLC0415 - as in `_listen`
 
         channel, port = self._context.channel, listener.getsockname()[1]

@@ -41,7 +41,6 @@ Parser = Callable[[JsonObject], ParsedRequest]
 async def serve_api(
     listener: socket.socket, context: ApiContext, token: TokenFile
 ) -> AsyncIterator[None]:
-    """Serve the endpoints on a listening socket while the block runs."""
     app = Guard(Endpoints(context).app(), token)
     async with served(listener, app, connections=MAX_CONNECTIONS):
         yield
@@ -54,7 +53,6 @@ class Endpoints:
         self._context = context
 
     def app(self) -> ASGIApp:
-        """Return the application of all routes."""
         routes = [
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),
@@ -66,30 +64,24 @@ class Endpoints:
         return build_app(routes, refusal)
 
     async def healthz(self, _: Request) -> Response:
-        """Say that the daemon is alive."""
         return JSONResponse({"status": "ok"})
 
     async def readyz(self, _: Request) -> Response:
-        """Say whether messages are received, stored and answered."""
         report = await self._context.health()
         status = HTTPStatus.OK if report.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return JSONResponse({"ready": report.ready, "reasons": list(report.reasons)}, status)
 
     async def models(self, _: Request) -> Response:
-        """List the agents that take requests now."""
         names = sorted(self._context.agents().usable())
         return JSONResponse({"object": "list", "data": [_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
-        """Describe one agent."""
         return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
 
     async def chat(self, request: Request) -> PendingResponse:
-        """Answer ``POST /v1/chat/completions``."""
         return await self._respond(request, parse_chat, ChatFormatter)
 
     async def responses(self, request: Request) -> PendingResponse:
-        """Answer ``POST /v1/responses``."""
         return await self._respond(request, parse_responses, ResponsesFormatter)
 
     async def _respond(

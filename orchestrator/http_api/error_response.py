@@ -35,7 +35,6 @@ class ApiProblem(OrchestratorError):  # noqa: N818 - what RFC 9457 calls it; a r
         self.retry = retry
 
     def document(self) -> JsonObject:
-        """Return the JSON of the error."""
         client_error = self.status < HTTPStatus.INTERNAL_SERVER_ERROR
         kind = TYPES.get(self.status, "invalid_request_error" if client_error else "server_error")
         return {

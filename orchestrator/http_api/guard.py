@@ -33,7 +33,6 @@ class Guard:
         self._failures: deque[float] = deque(maxlen=FAILURES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on."""
         problem = self._problem(scope) if scope["type"] == "http" else None
         app = self._app if problem is None else refusal(problem)
         await app(scope, receive, send)
@@ -66,7 +65,6 @@ class Guard:
 
 
 def refusal(problem: ApiProblem) -> JSONResponse:
-    """Return the response of a problem."""
     return JSONResponse(problem.document(), problem.status, problem.headers())
 
 

@@ -26,7 +26,6 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture nothing."""
         yield
 
 

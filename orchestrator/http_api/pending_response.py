@@ -142,7 +142,6 @@ class JsonResult:
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Wait for the outcome and send it."""
         response: Response | None = None
         problem: ApiProblem | None = None
         async with anyio.create_task_group() as tasks:

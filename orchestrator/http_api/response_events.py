@@ -50,11 +50,9 @@ class _TextItem:
 
     @property
     def text(self) -> str:
-        """The text so far."""
         return "".join(self.pieces)
 
     def part(self) -> JsonObject:
-        """Return the item's only part."""
         return {"type": "output_text", "text": self.text, "annotations": [], "logprobs": []}
 
     def item(self, status: str) -> JsonObject:
@@ -89,7 +87,6 @@ class ResponseStream:
         return (self._event("created", fields), self._event("in_progress", fields))
 
     def text(self, delta: str) -> Events:
-        """Add text to the answer."""
         if self._ended or not delta:
             return ()
         events = [*self.begin()]
@@ -120,7 +117,6 @@ class ResponseStream:
         )
 
     def call(self, call: HandedCall) -> Events:
-        """Add a call of one of the client's functions."""
         if self._ended:
             return ()
         first = self.begin()
@@ -177,7 +173,6 @@ class ResponseStream:
         return (*events, self._event(status, {"response": response}), ServerEvent("done", DONE))
 
     def response(self) -> JsonObject:
-        """Return the whole response."""
         return self._response("incomplete" if self._reason in INCOMPLETE else "completed")
 
     def _response(self, status: str) -> JsonObject:

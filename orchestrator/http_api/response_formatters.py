@@ -72,16 +72,13 @@ class ChatFormatter:
         }
 
     def begin(self) -> bytes:
-        """Return the role."""
         return self._chunk({"role": "assistant", "content": ""})
 
     def grow(self, text: str) -> bytes:
-        """Return more of the content."""
         more, another = self._delta.advance(text)
         return self._chunk({"content": "\n\n" * another + more}) if more else b""
 
     def end(self, outcome: Outcome) -> bytes:
-        """Return the rest of the text, the calls, the finish reason, the usage if requested."""
         chunks = [self.grow(outcome.text)]
         for index, call in enumerate(outcome.calls):
             chunks.append(self._chunk({"tool_calls": [{"index": index, **_call(call)}]}))
@@ -93,7 +90,6 @@ class ChatFormatter:
         return b"".join((*chunks, DONE))
 
     def fail(self, problem: ApiProblem) -> bytes:
-        """Return the error, which OpenAI's clients raise."""
         return _data(problem.document()) + DONE
 
     def document(self, outcome: Outcome) -> JsonObject:
@@ -150,26 +146,21 @@ class ResponsesFormatter:
         self._delta = AnswerDelta()
 
     def begin(self) -> bytes:
-        """Return the response, in progress."""
         return _encoded(self._stream.begin())
 
     def grow(self, text: str) -> bytes:
-        """Return more of the text, or the beginning of another."""
         more, another = self._delta.advance(text)
         closed = self._stream.close_text() if another else ()
         return _encoded((*closed, *self._stream.text(more)))
 
     def end(self, outcome: Outcome) -> bytes:
-        """Return the rest of the text, the calls and the whole response."""
         rest = self.grow(outcome.text)
         return rest + _encoded((*self._finish(outcome), *self._stream.complete()))
 
     def fail(self, problem: ApiProblem) -> bytes:
-        """Return the failed response."""
         return _encoded(self._stream.fail(str(problem), problem.code or "server_error"))
 
     def document(self, outcome: Outcome) -> JsonObject:
-        """Return the whole response."""
         self.grow(outcome.text)
         self._finish(outcome)
         self._stream.close_text()

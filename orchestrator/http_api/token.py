@@ -19,19 +19,16 @@ class TokenFile:
     path: Path
 
     def make(self) -> str:
-        """Return a new token, and invalidate the earlier one."""
         token = PREFIX + secrets.token_urlsafe(BYTES)
         write_private(self.path, _digest(token).encode())
         return token
 
     def revoke(self) -> bool:
-        """Delete the token, and return whether there was one."""
         existed = self.path.exists()
         self.path.unlink(missing_ok=True)
         return existed
 
     def digest(self) -> str | None:
-        """Return the digest of the valid token; None if there is no token."""
         try:
             state = self.path.stat()
             return _read(self.path, state.st_ino, state.st_ctime_ns, state.st_size)

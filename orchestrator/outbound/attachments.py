@@ -32,7 +32,6 @@ class Pictures:
         self._clock = clock
 
     async def fetch(self, pictures: Iterable[Wanted]) -> None:
-        """Store pictures in the journal."""
         for picture in pictures:
             data = await self._data(picture)
             await self._store.transact(attachments.fetched, picture, data, self._clock())

@@ -74,7 +74,6 @@ class Delivery:
         return "edit" if adapter is not None and adapter.edits and address.private else "direct"
 
     def split(self, channel: str, text: str) -> tuple[str, ...]:
-        """Cut a text into parts that a channel accepts."""
         adapter = self._adapters.get(channel)
         return adapter.split(text) if adapter is not None else (text,)
 
@@ -96,7 +95,6 @@ class Delivery:
             self.wake(address.channel)
 
     async def run(self, channel: str) -> None:
-        """Send a channel's rows as they become due, until cancelled."""
         while True:
             changed = self._wakeups[channel].changed
             try:

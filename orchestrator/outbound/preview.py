@@ -16,7 +16,6 @@ class Preview:
         self.view: Callable[[str], None] | None = None
 
     def show(self, text: str) -> None:
-        """Set the whole answer so far."""
         if not self._open:
             return
         self.text = text
@@ -35,11 +34,9 @@ class Preview:
         return not self._begun
 
     def close(self) -> None:
-        """Show no more text."""
         self._open = False
 
     async def longer_than(self, length: int) -> str:
-        """Wait until the text has more than ``length`` characters, and return it."""
         while len(self.text) <= length:
             await self._grown.changed.wait()
         return self.text

@@ -60,7 +60,6 @@ class RequestRecipe(Recipe):
         definition: AgentDefinition,
         embedding: Embedding | None,
     ) -> Gathered:
-        """Load the inputs, and the conversation that the request names or brings."""
         request = _request_of(db, turn)
         conversation = (
             *request_history.before(db, request, WINDOW),
@@ -75,7 +74,6 @@ class RequestRecipe(Recipe):
     def request(
         self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
     ) -> TurnRun:
-        """Return what the worker is sent: the request's conversation, tools and options."""
         if not isinstance(inputs, RequestInputs):
             raise TypeError("inputs of a request are loaded by `RequestRecipe.gather`")
         run, body = super().request(inputs, definition, environments), inputs.request.body

@@ -69,7 +69,6 @@ class Dispatcher(Wakeup):
 
     @property
     def admitting(self) -> bool:
-        """Whether new turns are opened."""
         return self._opener.admitting
 
     def stop_admitting(self) -> None:
@@ -87,8 +86,6 @@ class Dispatcher(Wakeup):
                 scope.cancel()
 
     async def wait_idle(self) -> None:
-        """Wait until no turn runs."""
-
         async def idle() -> bool:
             return not self._busy
 
@@ -136,7 +133,6 @@ class Dispatcher(Wakeup):
                 self.wake()
 
     def _take(self, chat: str) -> bool:
-        """Mark a chat as busy if its queue may be worked off now."""
         if chat in self._busy:
             self._late.add(chat)
         elif chat not in self._held and self._opener.admitting and self._has_room(chat):
@@ -145,7 +141,6 @@ class Dispatcher(Wakeup):
         return False
 
     def _leave(self, chat: str) -> None:
-        """Mark a chat as idle."""
         self._busy.discard(chat)
         self._left.wake()
         # A task may have waited for this one; a subagent's result may be its parent's message.
@@ -154,7 +149,6 @@ class Dispatcher(Wakeup):
             self.wake()
 
     async def _release_paused(self) -> None:
-        """Look again at the chats of paused agents whenever one may have been resumed."""
         while True:
             await self._guard.changed.wait()
             self._held.clear()
@@ -168,7 +162,6 @@ class Dispatcher(Wakeup):
         return [*chats], interrupted, cancellations.cancelled(db, self._scopes)
 
     async def _work_off(self, chat: str, opened: OpenTurn | None = None) -> None:
-        """Run a chat's turns one after another until it has no more work."""
         try:
             done: Turn | None = None
             while opened := opened or await self._next(chat, done):
@@ -213,7 +206,6 @@ class Dispatcher(Wakeup):
             await self._close_preview(turn.id, shown)
 
     async def _limited(self, turn: Turn, runner: TurnRunner) -> None:
-        """Run a turn within its agent's maxConcurrentTurns."""
         if not RECIPES[turn.recipe].limited:
             await runner.run()
             return

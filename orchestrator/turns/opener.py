@@ -125,7 +125,6 @@ class TurnOpener:
         return cancellations.cancel(db, chat, "a newer message came", self._inputs.clock())
 
     def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
-        """Return how long a turn may take."""
         if row.kind == inbox.SUBAGENT:
             return subagents.of_message(db, row.id).spec.timeout_minutes
         definition = self._inputs.agents().agent(agent_id)

@@ -62,15 +62,12 @@ class Recipe:
         return self._services.inputs.definition(self.turn.agent_id)
 
     def environments(self, definition: AgentDefinition, address: Address) -> Environments:
-        """Return the values of variables in this turn."""
         return self._services.inputs.environments(definition, address)
 
     def worker(self, definition: AgentDefinition) -> AbstractAsyncContextManager[Worker]:
-        """Return the process that runs the turn."""
         return self._services.supervisor.using(definition.agent_id)
 
     def preview(self, address: Address) -> AbstractAsyncContextManager[Preview | None]:
-        """Return what the chat sees while the turn runs."""
         if not self.shown:
             return nullcontext()
         return self._services.delivery.preview(self.turn.id, address)
@@ -89,7 +86,6 @@ class Recipe:
     def request(
         self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
     ) -> TurnRun:
-        """Return what the worker is sent."""
         return self._services.inputs.turn_run(inputs, definition, environments)
 
     async def run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
@@ -137,7 +133,6 @@ class Recipe:
         turns.reply(db, self.turn, parts, mode, end, now, repaired=result.repaired)
 
     def dead_letter(self, db: apsw.Connection, deaths: int, reason: str) -> None:
-        """Give the message up and tell its chat."""
         now = self._services.inputs.clock()
         cancellations.cancel_awaited(db, self.turn.id, now)
         notice = chat_texts.POISON.format(deaths=deaths, turn=self.turn.id)

@@ -155,7 +155,6 @@ class SubagentRecipe(Recipe):
         subagents.end(db, turn.id, text, now, failed=True)
 
     def ended(self) -> None:
-        """End the subagent's process."""
         self._services.supervisor.remove(self._run.subagent_id)
 
 

@@ -78,8 +78,6 @@ class TurnSuspension:
             await self.store.transact(turns.unpark, turn, self.clock())
 
     async def _subagent_ended(self, turn: Turn, seq: int) -> None:
-        """Wait until the subagent that a call of the turn started has ended."""
-
         async def ended() -> bool:
             run = await self.store.transact(subagents.of_call, turn.id, seq)
             return run is None or run.ended
@@ -87,7 +85,6 @@ class TurnSuspension:
         await self.turn_ended.until(ended)
 
     async def _available(self, turn: Turn, error: QuarantinedError, *, notify: bool) -> None:
-        """Wait until the agent may be started again."""
         log.warning("turn_waits", problem=str(error))
         if notify:
             await self.store.transact(self._tell, turn, chat_texts.QUARANTINE)

@@ -100,5 +100,4 @@ class TaskRecipe(Recipe):
         return self._services.inputs.tools.plan(db, commit).call_seqs[0]
 
     def ended(self) -> None:
-        """Let the scheduler look for the next run."""
         self._services.task_ended()

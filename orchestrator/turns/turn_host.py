@@ -188,7 +188,6 @@ class TurnHost:
         raise self._suspended(result)
 
     def _suspended(self, reason: Reason) -> RpcError:
-        """Suspend the turn; return what makes the worker leave it."""
         self.outcome = Suspended(reason)
         return RpcError(FENCED, str(reason))
 

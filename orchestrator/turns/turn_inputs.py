@@ -75,7 +75,6 @@ class InputLoader:
         return definition
 
     def environments(self, definition: AgentDefinition, address: Address) -> Environments:
-        """Return the values of variables for a turn that answers at this address."""
         return self.prompts.environments(definition, self.agents(), address)
 
     async def load(
@@ -187,7 +186,6 @@ class InputLoader:
     async def _embed_messages(
         self, turn: Turn, definition: AgentDefinition, worker: Worker
     ) -> Embedding | None:
-        """Return the embedding of a turn's messages, if the agent has an embeddings model."""
         if definition.embeddings is None:
             return None
         text = await self.store.transact(_unanswered, turn.id)

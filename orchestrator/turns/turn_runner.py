@@ -101,7 +101,6 @@ class TurnRunner:
 
     @property
     def shown(self) -> str:
-        """The answer as far as its chat has seen it."""
         preview = None if self._host is None else self._host.preview
         return "" if preview is None else preview.text
 
@@ -150,11 +149,9 @@ class TurnRunner:
             await self._services.suspension.wait(turn, reason)
 
     async def _lost(self, problem: str) -> bool:
-        """Count a death with this turn; return whether that was one too many."""
         return await self._services.completion.count_death(self._recipe, problem)
 
     async def _attempt(self) -> Outcome:
-        """Run the turn in its agent's worker, to its end or to where it must wait."""
         try:
             return await self._in_worker()
         except UnknownAgentError:
@@ -228,7 +225,6 @@ class TurnRunner:
         return host.outcome or outcome
 
     async def _judged(self, result: TurnResult) -> Outcome:
-        """Return the outcome that a worker's result means."""
         if result.stop_reason is StopReason.ACCOUNT:
             guard = self._services.guard
             await self._services.store.transact(guard.refused, self._recipe.turn, result.text)

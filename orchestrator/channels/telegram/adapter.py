@@ -71,7 +71,6 @@ class Telegram:
 
     @property
     def bot_id(self) -> str:
-        """The bot's number, which its token begins with."""
         return self._api.bot_id
 
     async def run(self, intake: Intake) -> None:
@@ -86,7 +85,6 @@ class Telegram:
             self.status.state = "stopped"
 
     async def _round(self, intake: Intake) -> None:
-        """Poll once and store the updates."""
         bot = self._bot = self._bot or await self._introduce()
         if self._offset is None:
             self._offset = await intake.offset(self.name, self.bot_id)
@@ -116,7 +114,6 @@ class Telegram:
         return Bot(self.bot_id, me.username)
 
     async def _store(self, received: list[JsonValue], bot: Bot, intake: Intake) -> None:
-        """Store updates and move the offset past the last of them."""
         numbered = [
             (number, update)
             for update in received
@@ -141,7 +138,6 @@ class Telegram:
         self.status.last_ok = self._clock()
 
     def _failed(self, error: Exception) -> float:
-        """Record a failure and return how many seconds to wait."""
         self._failures += 1
         delay = 2.0 ** min(self._failures, 6)
         state, detail = "degraded", str(error) or type(error).__name__
@@ -173,15 +169,9 @@ class Telegram:
         )
 
     def split(self, text: str) -> tuple[str, ...]:
-        """Cut a reply into parts that Telegram accepts, in order."""
         return formatting.split(text)
 
     async def send(self, part: OutboundPart) -> str:
-        """Send one part and return its message id.
-
-        Raises:
-            SendError: with what is known about the message.
-        """
         params: JsonObject = {}
         if part.thread_id:
             params["message_thread_id"] = _number(part.thread_id)
@@ -193,11 +183,6 @@ class Telegram:
         return str((await self._write("sendMessage", part, params, Sent)).message_id)
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
-        """Change a sent message; "not modified" counts as success.
-
-        Raises:
-            SendError: with what is known about the message.
-        """
         try:
             await self._write("editMessageText", part, {"message_id": _number(message_id)}, object)
         except BotApiError as error:
@@ -205,11 +190,6 @@ class Telegram:
                 raise
 
     async def download(self, handle: str, limit: int) -> bytes:
-        """Download the file with this id.
-
-        Raises:
-            SendError: the download failed for now, or for good.
-        """
         return await self._api.download(handle, limit)
 
     def view(self, chat_id: str, text: str) -> None:
@@ -224,7 +204,6 @@ class Telegram:
         """Do nothing: replies are sent."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        """Show for about five seconds that an answer is being written; ignore failures."""
         params: JsonObject = {"chat_id": _number(chat_id), "action": "typing"}
         if thread_id:
             params["message_thread_id"] = _number(thread_id)

@@ -131,7 +131,6 @@ class BotApi:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close connections."""
         await self._polling.aclose()
         await self._sending.aclose()
 

@@ -54,12 +54,10 @@ class BotApiError(SendError):
 
     @property
     def conflict(self) -> bool:
-        """Whether another program receives the updates of this bot."""
         return self.code == _CONFLICT
 
     @property
     def unchanged(self) -> bool:
-        """Whether an edit was refused because the message has that text already."""
         return any(words in str(self).lower() for words in _UNCHANGED)
 
     @property

@@ -60,7 +60,6 @@ class RateLimiter:
         self._chats: dict[str, Bucket] = {}
 
     async def wait(self, chat_id: str, *, group: bool) -> None:
-        """Wait until another call to the chat is allowed."""
         now = self._clock()
         rate = GROUP if group else CHAT
         self._bot, bot_wait = take(BOT, self._bot, now)

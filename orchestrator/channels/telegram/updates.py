@@ -119,7 +119,6 @@ def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMess
 
 
 def _addressed(message: _Message, bot: Bot) -> bool:
-    """Return whether a message in a group is meant for the bot."""
     replied = message.reply_to_message
     # Every message of a topic "replies" to the topic's creation, which may be by the bot.
     if (
