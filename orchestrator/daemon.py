@@ -25,11 +25,10 @@ from orchestrator.channel_factory import open_channels
 from orchestrator.configuration import Configuration
 from orchestrator.control import control_server, status
 from orchestrator.control.console import Console
-from orchestrator.control.control_server import ControlHandlers, ControlServer
+from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import ConfigError
 from orchestrator.http_api.api_channel import ApiChannel
-from orchestrator.http_api.api_context import ApiContext
 from orchestrator.http_api.api_service import ApiService
 from orchestrator.inbound.commands import Commands
 from orchestrator.inbound.intake import JournalIntake
@@ -221,30 +220,14 @@ class Daemon:
             session_grew=self._session_grew,
             clock=_now,
         )
-        context = ApiContext(
-            store=self._store,
-            settings=self._settings,
-            agents=self._agents,
-            channel=self._api_channel,
-            dispatcher=self._dispatcher,
-            configured=self._configuration.changed,
-            health=self._operations.health,
-            clock=_now,
-        )
-        self._api = ApiService(context)
-        handlers = ControlHandlers(
-            status=self._operations.status,
-            health=self._operations.health,
-            reload=self._operations.reload,
-            wake=self._arrived,
-            approvals=self._approvals,
-            guard=self._guard,
-            tasks_changed=self._tasks_changed,
-            api_changed=self._api.wake,
-            tools_approved=self._servers.recheck_pins,
-        )
+        self._api = ApiService(self._operations, self._api_channel)
         self._control = ControlServer(
-            self._store, self._supervisor, self._console, self._intake, handlers, _now
+            self._operations,
+            self._console,
+            self._intake,
+            self._approvals,
+            wake=self._arrived,
+            api_changed=self._api.wake,
         )
 
     # --- what one part tells others --------------------------------------------------------------

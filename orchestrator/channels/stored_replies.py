@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import anyio
 import apsw
 
-from orchestrator.channel_api import ChannelStatus, OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox, outbox
 from orchestrator.journal.turns.inbox import InboxRow
@@ -38,6 +38,11 @@ class JournalChannel:
         self._store = store
         self._replies = Wakeup()
         self.status = ChannelStatus(self.name, "ok")
+
+    async def run(self, intake: Intake) -> None:
+        """Do nothing: a server hands in the messages."""
+        del intake
+        await anyio.sleep_forever()
 
     def delivered_when_stored(self, chat_id: str) -> bool:
         """Return true: clients read the journal, now or later."""

@@ -7,8 +7,6 @@ that lost its connection asks again with the same message id and gets the same a
 from collections import defaultdict
 from collections.abc import Callable
 
-import anyio
-
 from orchestrator.channel_api import InboundMessage, Intake
 from orchestrator.channels.stored_replies import JournalChannel
 from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatView
@@ -28,11 +26,6 @@ class Console(JournalChannel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._views: dict[str, set[View]] = defaultdict(set)
-
-    async def run(self, intake: Intake) -> None:
-        """Do nothing: the control socket calls `say`."""
-        del intake
-        await anyio.sleep_forever()
 
     def view(self, chat_id: str, text: str) -> None:
         for show in self._views.get(chat_id, ()):

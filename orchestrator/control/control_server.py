@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
@@ -13,29 +13,7 @@ from pydantic import JsonValue
 from orchestrator.channel_api import Intake
 from orchestrator.control import protocol
 from orchestrator.control.console import Console
-from orchestrator.control.protocol import (
-    Ack,
-    AgentName,
-    ApprovalDecision,
-    ApprovalList,
-    ApprovalReport,
-    ChatOutcome,
-    ChatSend,
-    ChatView,
-    ChatWait,
-    ErasureTarget,
-    HealthReport,
-    PairCode,
-    PairedChat,
-    PairingList,
-    PairingReport,
-    PinList,
-    PinReport,
-    ReloadReport,
-    RowId,
-    StatusReport,
-    ToolName,
-)
+from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import (
     AlreadyRunningError,
     JournalError,
@@ -43,14 +21,11 @@ from orchestrator.errors import (
     UnknownAgentError,
 )
 from orchestrator.journal.access import pairing, tool_pins
-from orchestrator.journal.db.store import Store
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import deadletters
 from orchestrator.journal.upkeep import erasure
 from orchestrator.journal.upkeep.erasure import Subject
-from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
-from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
 
@@ -58,44 +33,20 @@ ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a 
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControlHandlers:
-    """The parts of the daemon that requests act on.
+@dataclass(frozen=True)
+class ControlServer:
+    """The server of the control socket; each connection is a peer.
 
-    The last four are called when something has changed: ``wake`` for inbox and outbox,
-    ``tasks_changed`` for a scheduled task, ``api_changed`` for the token of the endpoints,
-    ``tools_approved`` for the pins of MCP tools.
+    ``wake`` is called when inbox or outbox have changed, ``api_changed`` when the token of the
+    endpoints has.
     """
 
-    status: Callable[[], Awaitable[StatusReport]]
-    health: Callable[[], Awaitable[HealthReport]]
-    reload: Callable[[], Awaitable[ReloadReport]]
+    daemon: DaemonOperations
+    console: Console
+    intake: Intake
     approvals: ApprovalQueue
-    guard: SpendingGuard
     wake: Callable[[], None]
-    tasks_changed: Callable[[], None]
     api_changed: Callable[[], None]
-    tools_approved: Callable[[], None]
-
-
-class ControlServer:
-    """The server of the control socket; each connection is a peer."""
-
-    def __init__(
-        self,
-        store: Store,
-        supervisor: Supervisor,
-        console: Console,
-        intake: Intake,
-        handlers: ControlHandlers,
-        clock: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._supervisor = supervisor
-        self._console = console
-        self._intake = intake
-        self._handlers = handlers
-        self._clock = clock
 
     async def run(self, listener: socket.socket) -> None:
         """Accept connections until cancelled; ``listener`` is non-blocking.
@@ -120,18 +71,18 @@ class ControlServer:
             await peer.closed.wait()
 
     def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
-        async def wait(params: JsonValue) -> ChatOutcome:
-            request = ChatWait.model_validate(params)
+        async def wait(params: JsonValue) -> protocol.ChatOutcome:
+            request = protocol.ChatWait.model_validate(params)
 
-            def view(text: ChatView) -> None:
+            def view(text: protocol.ChatView) -> None:
                 peer.notify(protocol.CHAT_VIEW, text)
 
             show = view if request.views else None
-            return await self._console.outcome(request.message, request.seconds, show)
+            return await self.console.outcome(request.message, request.seconds, show)
 
         return {
-            protocol.STATUS: lambda _: self._handlers.status(),
-            protocol.HEALTH: lambda _: self._handlers.health(),
+            protocol.STATUS: lambda _: self.daemon.status(),
+            protocol.HEALTH: lambda _: self.daemon.health(),
             protocol.CHAT_SEND: self._send,
             protocol.CHAT_WAIT: wait,
             protocol.PAIR_LIST: self._pairings,
@@ -142,7 +93,7 @@ class ControlServer:
             protocol.TOOL_LIST: self._tools,
             protocol.TOOL_APPROVE: self._approve_tool,
             protocol.FORGET: self._forget,
-            protocol.RELOAD: lambda _: self._handlers.reload(),
+            protocol.RELOAD: lambda _: self.daemon.reload(),
             protocol.AGENT_PAUSE: self._pause,
             protocol.AGENT_RESUME: self._resume,
             protocol.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
@@ -153,123 +104,127 @@ class ControlServer:
             protocol.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
         }
 
-    async def _send(self, params: JsonValue) -> Ack:
+    async def _send(self, params: JsonValue) -> protocol.Ack:
         try:
-            await self._console.say(self._intake, ChatSend.model_validate(params))
+            await self.console.say(self.intake, protocol.ChatSend.model_validate(params))
         except JournalError as error:
             raise RpcError(FAILED, f"the message was not stored: {error}") from error
-        return Ack()
+        return protocol.Ack()
 
-    async def _pairings(self, params: JsonValue) -> PairingList:
+    async def _pairings(self, params: JsonValue) -> protocol.PairingList:
         del params
-        rows = await self._store.transact(pairing.every)
-        return PairingList(
+        rows = await self.daemon.store.transact(pairing.every)
+        return protocol.PairingList(
             pairings=tuple(
-                PairingReport.from_object(row, created_at=row.created_at / 1000) for row in rows
+                protocol.PairingReport.from_object(row, created_at=row.created_at / 1000)
+                for row in rows
             )
         )
 
-    async def _approve(self, params: JsonValue) -> PairedChat:
-        code = PairCode.model_validate(params).code
-        found = await self._store.transact(pairing.approve, code, self._clock())
+    async def _approve(self, params: JsonValue) -> protocol.PairedChat:
+        code = protocol.PairCode.model_validate(params).code
+        found = await self.daemon.store.transact(pairing.approve, code, self.daemon.clock())
         if found is None:
             raise RpcError(
                 FAILED, f"no chat waits with the code {code!r}; see: orchestrator pair list"
             )
-        return PairedChat(channel=found.channel, chat_id=found.chat_id)
+        return protocol.PairedChat(channel=found.channel, chat_id=found.chat_id)
 
-    async def _revoke(self, params: JsonValue) -> Ack:
-        chat = PairedChat.model_validate(params)
-        if not await self._store.transact(
-            pairing.revoke, chat.channel, chat.chat_id, self._clock()
+    async def _revoke(self, params: JsonValue) -> protocol.Ack:
+        chat = protocol.PairedChat.model_validate(params)
+        if not await self.daemon.store.transact(
+            pairing.revoke, chat.channel, chat.chat_id, self.daemon.clock()
         ):
             raise RpcError(
                 FAILED,
                 f"the {chat.channel} chat {chat.chat_id!r} was never paired; see: orchestrator pair"
                 " list",
             )
-        return Ack()
+        return protocol.Ack()
 
-    async def _approvals(self, params: JsonValue) -> ApprovalList:
+    async def _approvals(self, params: JsonValue) -> protocol.ApprovalList:
         del params
-        return ApprovalList(
+        return protocol.ApprovalList(
             approvals=tuple(
-                ApprovalReport.from_object(
+                protocol.ApprovalReport.from_object(
                     approval, chat=approval.chat_key, expires=approval.expires / 1000
                 )
-                for approval in await self._handlers.approvals.waiting()
+                for approval in await self.approvals.waiting()
             )
         )
 
-    async def _decide(self, params: JsonValue) -> Ack:
-        decision = ApprovalDecision.model_validate(params)
-        approvals = self._handlers.approvals
-        if await approvals.decide(decision.code, "operator", granted=decision.granted) is None:
+    async def _decide(self, params: JsonValue) -> protocol.Ack:
+        decision = protocol.ApprovalDecision.model_validate(params)
+        if await self.approvals.decide(decision.code, "operator", granted=decision.granted) is None:
             raise RpcError(
                 FAILED,
                 f"no call waits with the code {decision.code!r}; see: orchestrator approvals list",
             )
-        return Ack()
+        return protocol.Ack()
 
-    async def _tools(self, params: JsonValue) -> PinList:
+    async def _tools(self, params: JsonValue) -> protocol.PinList:
         del params
-        pins = await self._store.transact(tool_pins.every)
-        return PinList(tools=tuple(PinReport.from_object(pin, at=pin.at / 1000) for pin in pins))
+        pins = await self.daemon.store.transact(tool_pins.every)
+        return protocol.PinList(
+            tools=tuple(protocol.PinReport.from_object(pin, at=pin.at / 1000) for pin in pins)
+        )
 
-    async def _approve_tool(self, params: JsonValue) -> Ack:
-        name = ToolName.model_validate(params).name
+    async def _approve_tool(self, params: JsonValue) -> protocol.Ack:
+        name = protocol.ToolName.model_validate(params).name
         done = await self._change(tool_pins.approve, name, "operator")
-        self._handlers.tools_approved()
+        self.daemon.servers.recheck_pins()
         return done
 
-    async def _pause(self, params: JsonValue) -> Ack:
-        agent_id = AgentName.model_validate(params).agent_id
-        if agent_id not in self._supervisor.slots():
+    async def _pause(self, params: JsonValue) -> protocol.Ack:
+        agent_id = protocol.AgentName.model_validate(params).agent_id
+        if agent_id not in self.daemon.supervisor.slots():
             raise RpcError(FAILED, f"there is no agent {agent_id!r}; see: orchestrator status")
-        await self._handlers.guard.order(agent_id, "operator", paused=True)
-        return Ack()
+        await self.daemon.guard.order(agent_id, "operator", paused=True)
+        return protocol.Ack()
 
-    async def _resume(self, params: JsonValue) -> Ack:
-        agent_id = AgentName.model_validate(params).agent_id
+    async def _resume(self, params: JsonValue) -> protocol.Ack:
+        agent_id = protocol.AgentName.model_validate(params).agent_id
         try:
-            self._supervisor.resume(agent_id)
+            self.daemon.supervisor.resume(agent_id)
         except UnknownAgentError as error:
             raise RpcError(FAILED, str(error)) from error
-        refused = await self._handlers.guard.order(agent_id, "operator", paused=False)
+        refused = await self.daemon.guard.order(agent_id, "operator", paused=False)
         if refused is not None:
             raise RpcError(FAILED, f"agent {agent_id!r} stays paused: {refused}")
-        return Ack()
+        return protocol.Ack()
 
-    async def _forget(self, params: JsonValue) -> Ack:
-        subject = Subject(**ErasureTarget.model_validate(params).model_dump(by_alias=False))
-        if subject.agent in self._supervisor.slots():
+    async def _forget(self, params: JsonValue) -> protocol.Ack:
+        subject = Subject(
+            **protocol.ErasureTarget.model_validate(params).model_dump(by_alias=False)
+        )
+        if subject.agent in self.daemon.supervisor.slots():
             raise RpcError(FAILED, f"{subject} is in agents.json; remove it there first")
         return await self._change(erasure.forget, subject)
 
-    async def _refresh_api(self, params: JsonValue) -> Ack:
+    async def _refresh_api(self, params: JsonValue) -> protocol.Ack:
         del params
-        self._handlers.api_changed()
-        return Ack()
+        self.api_changed()
+        return protocol.Ack()
 
     async def _dead_letter(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
-    ) -> Ack:
-        return await self._change(change, RowId.model_validate(params).id)
+    ) -> protocol.Ack:
+        return await self._change(change, protocol.RowId.model_validate(params).id)
 
     async def _task(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
-    ) -> Ack:
-        done = await self._change(change, RowId.model_validate(params).id)
-        self._handlers.tasks_changed()
+    ) -> protocol.Ack:
+        done = await self._change(change, protocol.RowId.model_validate(params).id)
+        self.daemon.scheduler.wake()
         return done
 
-    async def _change(self, change: Callable[..., object], *what: object) -> Ack:
+    async def _change(self, change: Callable[..., object], *what: object) -> protocol.Ack:
         try:
-            await self._store.transact(change, *what, self._clock())
+            await self.daemon.store.transact(change, *what, self.daemon.clock())
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
-        self._handlers.wake()
-        return Ack()
+        self.wake()
+        return protocol.Ack()
 
 
 def listen(settings: Settings) -> socket.socket:

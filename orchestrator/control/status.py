@@ -9,15 +9,7 @@ from orchestrator import __version__
 from orchestrator.agentsfile import Problem
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
-from orchestrator.control.protocol import (
-    AgentReport,
-    ChannelReport,
-    ConfigProblem,
-    HealthReport,
-    RecentTurn,
-    StatusReport,
-    ToolServerReport,
-)
+from orchestrator.control import protocol
 from orchestrator.errors import JournalError
 from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db.liveness import prove_writable
@@ -58,12 +50,12 @@ async def report(
     supervisor: Supervisor,
     servers: McpServers,
     adapters: Iterable[Adapter],
-    health: HealthReport,
-) -> StatusReport:
+    health: protocol.HealthReport,
+) -> protocol.StatusReport:
     counts, open_turns, recent, paused = store.read(_journal)
     handed = await store.transact(handoffs.every)
     missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
-    return StatusReport(
+    return protocol.StatusReport(
         ready=health.ready,
         version=__version__,
         home=str(settings.home),
@@ -72,9 +64,9 @@ async def report(
         agents=tuple(
             _agent(slot, paused.get(name, "")) for name, slot in supervisor.slots().items()
         ),
-        channels=tuple(ChannelReport.from_object(adapter.status) for adapter in adapters),
+        channels=tuple(protocol.ChannelReport.from_object(adapter.status) for adapter in adapters),
         tool_servers=tuple(
-            ToolServerReport.from_object(server, tools=len(server.tools))
+            protocol.ToolServerReport.from_object(server, tools=len(server.tools))
             for server in servers.states()
         ),
         config_errors=problems(configuration.problems),
@@ -114,7 +106,7 @@ async def health(
     *,
     admitting: bool,
     scheduler: str | None = None,
-) -> HealthReport:
+) -> protocol.HealthReport:
     """Return whether messages are received, stored and answered.
 
     Args:
@@ -139,7 +131,7 @@ async def health(
         reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
     except (JournalError, StorageFailedError) as error:
         reasons.append(f"the journal cannot be written: {error}")
-    return HealthReport(ready=not reasons, reasons=tuple(reasons))
+    return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons))
 
 
 def _receives(adapter: Adapter, now: float) -> bool:
@@ -148,23 +140,23 @@ def _receives(adapter: Adapter, now: float) -> bool:
     return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
 
 
-def problems(found: Iterable[Problem]) -> tuple[ConfigProblem, ...]:
-    return tuple(map(ConfigProblem.from_object, found))
+def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
+    return tuple(map(protocol.ConfigProblem.from_object, found))
 
 
 def _journal(
     db: apsw.Connection,
-) -> tuple[dict[str, int], int, tuple[RecentTurn, ...], dict[str, str]]:
+) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str]]:
     newest = tuple(
-        RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
+        protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
         for turn in recent.turns(db, RECENT)
     )
     paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
     return recent.counts(db), turns.open_count(db), newest, paused
 
 
-def _agent(slot: Slot, paused: str) -> AgentReport:
-    return AgentReport(
+def _agent(slot: Slot, paused: str) -> protocol.AgentReport:
+    return protocol.AgentReport(
         agent_id=slot.spec.agent_id,
         state=slot.history.state,
         pid=slot.worker.pid if slot.worker is not None else None,

@@ -9,20 +9,14 @@ import anyio
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.control.camel_model import CamelModel
-from orchestrator.http_api.agent_port_messages import (
-    AgentPortAnswer,
-    AgentPortHealth,
-    AgentPortMessage,
-)
-from orchestrator.http_api.app import build_app
+from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
+from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.http_server import listen, served
-from orchestrator.http_api.request_body import read_body
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
 BODY_TIMEOUT = 10.0  # seconds for a body to arrive
@@ -77,7 +71,7 @@ class AgentPortApi:
             await app(scope, receive, send)
 
     async def health(self, _: Request) -> Response:
-        return _json(AgentPortHealth(status="ok", agent_id=self._agent_id))
+        return JSONResponse({"status": "ok", "agentId": self._agent_id})
 
     async def process_message(self, request: Request) -> Response:
         try:
@@ -116,6 +110,6 @@ def _refusal(problem: ApiProblem) -> Response:
     return _json(AgentPortAnswer(success=False, error=str(problem)), problem.status)
 
 
-def _json(body: CamelModel, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def _json(body: AgentPortAnswer, status: HTTPStatus = HTTPStatus.OK) -> Response:
     content = body.model_dump_json(by_alias=True, exclude_none=True)
     return Response(content, status, media_type="application/json")

@@ -23,10 +23,3 @@ class AgentPortAnswer(CamelModel):
     tools_used: tuple[str, ...] = ()
     total_steps: int = 0
     error: str | None = None
-
-
-class AgentPortHealth(CamelModel):
-    """The response to ``GET /health``."""
-
-    status: str
-    agent_id: str

@@ -30,14 +30,6 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class AgentPort:
-    """Where an agent is reached."""
-
-    number: int
-    agent_id: str
-
-
-@dataclass(frozen=True)
 class PortServer:
     """The serving of one port: cancel ``scope`` to end it, then wait until it is ``closed``."""
 
@@ -70,12 +62,12 @@ class AgentPorts(JournalChannel):
         self._configured = configured
 
     async def run(self, intake: Intake) -> None:
-        servers: dict[AgentPort, PortServer] = {}
+        servers: dict[tuple[int, str], PortServer] = {}
         async with anyio.create_task_group() as tasks:
             while True:
                 file = self._agents()
                 configured = {
-                    AgentPort(agent.port, agent.agent_id)
+                    (agent.port, agent.agent_id)
                     for agent in file.agents
                     if agent.port is not None and agent.agent_id in file.usable()
                 }
@@ -86,27 +78,25 @@ class AgentPorts(JournalChannel):
                     await server.closed.wait()
                 for port in configured - servers.keys():
                     servers[port] = PortServer()
-                    tasks.start_soon(self._serve, port, servers[port], intake)
+                    tasks.start_soon(self._serve, *port, servers[port], intake)
                 await self._configured()
 
-    async def _serve(self, port: AgentPort, server: PortServer, intake: Intake) -> None:
+    async def _serve(self, port: int, agent_id: str, server: PortServer, intake: Intake) -> None:
         # Most daemons have no agent with a port, and do without a web server.
         from orchestrator.http_api.agent_port_endpoints import AgentPortApi  # noqa: PLC0415 - see above
 
-        answer = partial(self._answer, port.agent_id, intake)
+        api = AgentPortApi(agent_id, self._token, partial(self._answer, agent_id, intake))
         with server.scope:
             try:
                 self._token()  # a client finds it as soon as the agent can be reached
-                async with AgentPortApi(port.agent_id, self._token, answer).served(
-                    port.number
-                ) as number:
+                async with api.served(port) as number:
                     self.status.state, self.status.detail = "ok", ""
-                    log.info("agent_port", agent_id=port.agent_id, port=number)
+                    log.info("agent_port", agent_id=agent_id, port=number)
                     await anyio.sleep_forever()
             except OSError as error:
                 self.status.state = "degraded"
-                self.status.detail = f"port {port.number} of {port.agent_id!r}: {error.strerror}"
-                log.error("agent_port_failed", agent_id=port.agent_id, problem=self.status.detail)
+                self.status.detail = f"port {port} of {agent_id!r}: {error.strerror}"
+                log.error("agent_port_failed", agent_id=agent_id, problem=self.status.detail)
         server.closed.set()
 
     async def _answer(

@@ -12,7 +12,7 @@ from http import HTTPStatus
 import anyio
 import apsw
 
-from orchestrator.channel_api import Intake, OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
 from orchestrator.channels.stored_replies import POLL, JournalChannel
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.journal.db.store import Store
@@ -30,9 +30,7 @@ ANSWER_TIMEOUT = 3600.0  # seconds that one request waits for its answer
 class Listener(Wakeup):
     """A waiting client; ``text`` is the whole answer so far."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
+    text = ""
 
 
 class ApiChannel(JournalChannel):
@@ -44,11 +42,6 @@ class ApiChannel(JournalChannel):
         super().__init__(store)
         self._listeners: dict[str, set[Listener]] = {}
         self._closing = False
-
-    async def run(self, intake: Intake) -> None:
-        """Do nothing: the server receives requests, and runs longer than the channels."""
-        del intake
-        await anyio.sleep_forever()
 
     def delivered_when_stored(self, chat_id: str) -> bool:
         return chat_id in self._listeners

@@ -5,7 +5,8 @@ import socket
 import anyio
 import structlog
 
-from orchestrator.http_api.api_context import ApiContext
+from orchestrator.control.operations import DaemonOperations
+from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.token import TokenFile
 from orchestrator.wakeup import Wakeup
 
@@ -16,11 +17,11 @@ log = structlog.get_logger()
 class ApiService(Wakeup):
     """The server of the endpoints. Wake it when the token may have changed."""
 
-    def __init__(self, context: ApiContext) -> None:
+    def __init__(self, daemon: DaemonOperations, channel: ApiChannel) -> None:
         super().__init__()
-        self._context = context
-        settings = self._settings = context.settings
-        self._token = TokenFile(settings.paths.api_token)
+        self._daemon = daemon
+        self._channel = channel
+        self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
 
     async def run(self) -> None:
@@ -46,7 +47,7 @@ class ApiService(Wakeup):
 
     async def _watch(self) -> None:
         while True:
-            await self._context.configured()
+            await self._daemon.configuration.changed()
             self.wake()
 
     def _listen(self, port: int) -> socket.socket | None:
@@ -64,10 +65,10 @@ class ApiService(Wakeup):
         return listener
 
     async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
-        from orchestrator.http_api.endpoints import serve_api  # noqa: PLC0415 - as in `_listen`
+        from orchestrator.http_api.endpoints import Endpoints, serve_api  # noqa: PLC0415 - as in `_listen`
 
-        channel, port = self._context.channel, listener.getsockname()[1]
-        async with serve_api(listener, self._context, self._token):
+        channel, port = self._channel, listener.getsockname()[1]
+        async with serve_api(listener, Endpoints(self._daemon, channel), self._token):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
                 changed = self.changed
@@ -80,12 +81,11 @@ class ApiService(Wakeup):
 
     def _target(self) -> tuple[str, int] | None:
         """Return the token's digest and the port; None when there is nothing to serve."""
-        digest, port = self._token.digest(), self._settings.api_port
-        api = self._context.agents().channels.api
+        digest, port = self._token.digest(), self._daemon.settings.api_port
+        api = self._daemon.configuration.file.channels.api
         if digest is None or not api.enabled:
             return None
         return digest, api.port if port is None else port
 
     def _report(self, state: str, detail: str) -> None:
-        status = self._context.channel.status
-        status.state, status.detail = state, detail
+        self._channel.status.state, self._channel.status.detail = state, detail

@@ -1,9 +1,10 @@
-"""A starlette application whose every failure is an error response of one shape."""
+"""What both applications share: an error response for every failure, and bounded bodies."""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TypeAlias
 
+import anyio
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -45,3 +46,23 @@ def build_app(routes: Sequence[Route], render: Renderer) -> Starlette:
             Exception: failed,
         },
     )
+
+
+async def read_body(request: Request, limit: int, seconds: float) -> bytes:
+    """Read a body of at most ``limit`` bytes within ``seconds``.
+
+    Raises:
+        ApiProblem: the body is larger (413), or did not arrive in time (408).
+    """
+    body = bytearray()
+    try:
+        with anyio.fail_after(seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    message = f"the body is larger than {limit} bytes"
+                    raise ApiProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    except TimeoutError:
+        message = f"the body did not arrive within {seconds:.0f} seconds"
+        raise ApiProblem(HTTPStatus.REQUEST_TIMEOUT, message) from None
+    return bytes(body)

@@ -7,6 +7,7 @@ import hashlib
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import uuid4
 
@@ -16,14 +17,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from orchestrator.http_api.api_context import ApiContext
-from orchestrator.http_api.app import build_app
+from orchestrator.control.operations import DaemonOperations
+from orchestrator.http_api.api_channel import ApiChannel
+from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.guard import Guard, refusal
 from orchestrator.http_api.http_server import served
 from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
 from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
-from orchestrator.http_api.request_body import read_body
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
 from orchestrator.http_api.token import TokenFile
 from orchestrator.journal.turns import pauses
@@ -37,20 +38,12 @@ MAX_CONNECTIONS = 200
 Parser = Callable[[JsonObject], ParsedRequest]
 
 
-@asynccontextmanager
-async def serve_api(
-    listener: socket.socket, context: ApiContext, token: TokenFile
-) -> AsyncIterator[None]:
-    app = Guard(Endpoints(context).app(), token)
-    async with served(listener, app, connections=MAX_CONNECTIONS):
-        yield
-
-
+@dataclass(frozen=True)
 class Endpoints:
     """The handlers of one daemon."""
 
-    def __init__(self, context: ApiContext) -> None:
-        self._context = context
+    daemon: DaemonOperations
+    channel: ApiChannel
 
     def app(self) -> ASGIApp:
         routes = [
@@ -67,12 +60,12 @@ class Endpoints:
         return JSONResponse({"status": "ok"})
 
     async def readyz(self, _: Request) -> Response:
-        report = await self._context.health()
+        report = await self.daemon.health()
         status = HTTPStatus.OK if report.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return JSONResponse({"ready": report.ready, "reasons": list(report.reasons)}, status)
 
     async def models(self, _: Request) -> Response:
-        names = sorted(self._context.agents().usable())
+        names = sorted(self.daemon.configuration.file.usable())
         return JSONResponse({"object": "list", "data": [_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
@@ -101,23 +94,32 @@ class Endpoints:
             previous_id=parsed.previous_id,
             conversation=parsed.conversation,
         )
-        return PendingResponse(self._context, parsed, new, formatter)
+        return PendingResponse(self.daemon, self.channel, parsed, new, formatter)
 
     def _agent(self, name: str) -> str:
-        if name not in self._context.agents().usable():
+        if name not in self.daemon.configuration.file.usable():
             message = f"there is no agent {name!r}; GET /v1/models lists the agents"
             raise ApiProblem(HTTPStatus.NOT_FOUND, message, code="model_not_found", param="model")
         return name
 
     def _require_admission(self, agent_id: str) -> None:
         """Raise an `ApiProblem` when no request can be taken now."""
-        if not self._context.dispatcher.admitting:
+        if not self.daemon.dispatcher.admitting:
             message = "the daemon is stopping; try again in a moment"
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY)
-        pause = self._context.store.read(pauses.find, agent_id)
+        pause = self.daemon.store.read(pauses.find, agent_id)
         if pause is not None:
             message = f"the agent is paused: {pause.reason}"
             raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
+
+
+@asynccontextmanager
+async def serve_api(
+    listener: socket.socket, endpoints: Endpoints, token: TokenFile
+) -> AsyncIterator[None]:
+    app = Guard(endpoints.app(), token)
+    async with served(listener, app, connections=MAX_CONNECTIONS):
+        yield
 
 
 def _json_object(raw: bytes) -> JsonObject:

@@ -1,6 +1,7 @@
 """The response to a request that is stored, waited for, and sent whole or as a stream."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import TypeAlias
@@ -11,9 +12,9 @@ import structlog
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import JournalError
-from orchestrator.http_api.api_channel import Listener
-from orchestrator.http_api.api_context import ApiContext
+from orchestrator.http_api.api_channel import ApiChannel, Listener
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.guard import refusal
 from orchestrator.http_api.parsed_request import ParsedRequest
@@ -33,27 +34,22 @@ FormatterFactory: TypeAlias = Callable[[str, int, ParsedRequest], ResponseFormat
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
 class PendingResponse:
     """The response to one request (an ASGI application)."""
 
-    def __init__(
-        self,
-        context: ApiContext,
-        request: ParsedRequest,
-        new: NewRequest,
-        formatter: FormatterFactory,
-    ) -> None:
-        self._context = context
-        self._request = request
-        self._new = new
-        self._formatter = formatter
+    daemon: DaemonOperations
+    channel: ApiChannel
+    request: ParsedRequest
+    new: NewRequest
+    formatter: FormatterFactory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Store the request (T1), then wait for its outcome as long as the client does."""
-        new, channel = self._new, self._context.channel
+        new, channel = self.new, self.channel
         with channel.listening(new.id) as listener:
             request_id, created = await self._stored()
-            formatter = self._formatter(request_id, created // 1000, self._request)
+            formatter = self.formatter(request_id, created // 1000, self.request)
             if request_id == new.id:
                 await self._response(request_id, formatter, listener)(scope, receive, send)
                 return
@@ -61,10 +57,10 @@ class PendingResponse:
             await self._response(request_id, formatter, listener)(scope, receive, send)
 
     async def _stored(self) -> tuple[str, int]:
-        context, dispatcher, new = self._context, self._context.dispatcher, self._new
+        dispatcher, new = self.daemon.dispatcher, self.new
         try:
             with dispatcher.opening([] if new.own_chat is None else [new.own_chat]) as admit:
-                stored = await context.store.attempt(_receive, new, context.clock(), admit)
+                stored = await self.daemon.store.attempt(_receive, new, self.daemon.clock(), admit)
         except KeyReusedError as error:
             code = "idempotency_key_reused"
             raise ApiProblem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), code=code) from error
@@ -87,7 +83,7 @@ class PendingResponse:
         self, request_id: str, formatter: ResponseFormatter, listener: Listener
     ) -> ASGIApp:
         headers = {"x-request-id": request_id}
-        if self._request.body.stream:
+        if self.request.body.stream:
             headers |= {"cache-control": "no-cache"}
             events = self._events(request_id, formatter, listener)
             return StreamingResponse(events, media_type="text/event-stream", headers=headers)
@@ -118,8 +114,7 @@ class PendingResponse:
 
     async def _follow(self, request_id: str, listener: Listener) -> AsyncIterator[str | Outcome]:
         """Follow the request, and raise an `ApiProblem` for an outcome that is not an answer."""
-        agent_id = self._new.agent_id
-        async for news in self._context.channel.follow(request_id, agent_id, listener):
+        async for news in self.channel.follow(request_id, self.new.agent_id, listener):
             if isinstance(news, Outcome) and news.error is not None:
                 late = news.stop_reason is StopReason.DEADLINE
                 status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY
@@ -128,18 +123,13 @@ class PendingResponse:
             yield news
 
 
+@dataclass(frozen=True)
 class JsonResult:
     """A response in one piece, given up when its client disconnects (an ASGI application)."""
 
-    def __init__(
-        self,
-        outcome: Callable[[], Awaitable[Outcome]],
-        formatter: ResponseFormatter,
-        headers: dict[str, str],
-    ) -> None:
-        self._outcome = outcome
-        self._formatter = formatter
-        self._headers = headers
+    outcome: Callable[[], Awaitable[Outcome]]
+    formatter: ResponseFormatter
+    headers: dict[str, str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response: Response | None = None
@@ -149,19 +139,19 @@ class JsonResult:
             async def watch() -> None:
                 while (await receive())["type"] != "http.disconnect":
                     pass
-                log.info("request_left", request=self._headers["x-request-id"])
+                log.info("request_left", request=self.headers["x-request-id"])
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
             try:
-                document = self._formatter.document(await self._outcome())
-                response = JSONResponse(document, headers=self._headers)
+                document = self.formatter.document(await self.outcome())
+                response = JSONResponse(document, headers=self.headers)
             except ApiProblem as found:
                 problem = found
             tasks.cancel_scope.cancel()
         if problem is not None:
             response = refusal(problem)
-            response.headers.update(self._headers)
+            response.headers.update(self.headers)
         if response is not None:
             await response(scope, receive, send)
 

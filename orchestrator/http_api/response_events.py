@@ -30,8 +30,7 @@ Events: TypeAlias = tuple[ServerEvent, ...]
 class ResponseHead:
     """What is known of a response before it begins.
 
-    ``created`` is in seconds since the epoch. ``echoed`` are fields of the request that clients
-    expect in the response.
+    ``created`` is in seconds since the epoch; ``echoed`` are fields of the request.
     """
 
     response_id: str
@@ -67,17 +66,21 @@ class _TextItem:
 
 
 class ResponseStream:
-    """One response; after `fail` or `complete` it returns no more events."""
+    """One response; after `fail` or `complete` it returns no more events.
+
+    Set before the last event: ``usage``, ``reason`` (why the model ended, a ``finish_reason`` of
+    chat completions), and ``metadata`` in addition to the client's own.
+    """
 
     def __init__(self, head: ResponseHead) -> None:
+        self.usage: Usage | None = None
+        self.reason = ""
+        self.metadata: JsonObject = {}
         self._head = head
         self._sent = 0
         self._output: list[JsonObject] = []
         self._open: _TextItem | None = None
-        self._usage: Usage | None = None
-        self._reason: str | None = None
         self._ended = False
-        self._metadata: JsonObject = {}
 
     def begin(self) -> Events:
         """Return the first events, unless they were sent."""
@@ -140,18 +143,6 @@ class ResponseStream:
         events.append(self._event("output_item.done", {"output_index": index, "item": completed}))
         return (*first, *events)
 
-    def usage(self, usage: Usage) -> None:
-        """Set the tokens used, which the last event carries."""
-        self._usage = usage
-
-    def finished(self, reason: str) -> None:
-        """Set why the model ended: a ``finish_reason`` of chat completions."""
-        self._reason = reason
-
-    def add_metadata(self, metadata: JsonObject) -> None:
-        """Add to the client's own metadata in the response."""
-        self._metadata |= metadata
-
     def fail(self, message: str, code: str = CODE) -> Events:
         """End the response with an error, whatever of it was sent."""
         if self._ended:
@@ -173,15 +164,15 @@ class ResponseStream:
         return (*events, self._event(status, {"response": response}), ServerEvent("done", DONE))
 
     def response(self) -> JsonObject:
-        return self._response("incomplete" if self._reason in INCOMPLETE else "completed")
+        return self._response("incomplete" if self.reason in INCOMPLETE else "completed")
 
     def _response(self, status: str) -> JsonObject:
         head = self._head
-        why = INCOMPLETE.get(self._reason or "") if status == "incomplete" else None
+        why = INCOMPLETE.get(self.reason) if status == "incomplete" else None
         metadata = head.echoed.get("metadata")
         response: JsonObject = {
             **head.echoed,
-            "metadata": {**(metadata if isinstance(metadata, dict) else {}), **self._metadata},
+            "metadata": {**(metadata if isinstance(metadata, dict) else {}), **self.metadata},
             "id": head.response_id,
             "object": "response",
             "created_at": head.created,
@@ -191,13 +182,13 @@ class ResponseStream:
             "model": head.model,
             "output": [*self._output],
         }
-        if self._usage is not None:
+        if self.usage is not None:
             response["usage"] = {
-                "input_tokens": self._usage.prompt,
-                "input_tokens_details": {"cached_tokens": self._usage.cached},
-                "output_tokens": self._usage.completion,
+                "input_tokens": self.usage.prompt,
+                "input_tokens_details": {"cached_tokens": self.usage.cached},
+                "output_tokens": self.usage.completion,
                 "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": self._usage.total,
+                "total_tokens": self.usage.total,
             }
         return response
 

@@ -1,6 +1,11 @@
-"""Format an outcome as a response, whole or as a stream: one formatter for each endpoint."""
+"""Format an outcome as a response, whole or as a stream: one formatter for each endpoint.
 
-from typing import Protocol
+`document` returns the whole response, the other methods its stream: `begin` the first events,
+`grow` what is new in the whole answer so far (nothing if it has not grown), `end` the rest, or
+`fail` the end of a stream whose answer cannot be given.
+"""
+
+from typing import TypeAlias
 
 import orjson
 
@@ -19,25 +24,6 @@ FINISH_REASONS = {
 }
 REPAIRED: JsonObject = {"repaired": "true"}  # metadata of an answer that was cut or not JSON
 DONE = b"data: [DONE]\n\n"
-
-
-class ResponseFormatter(Protocol):
-    """The response to one request; methods that return bytes make its stream."""
-
-    def begin(self) -> bytes:
-        """Return the first events."""
-
-    def grow(self, text: str) -> bytes:
-        """Return what is new in the whole answer so far; nothing if it has not grown."""
-
-    def end(self, outcome: Outcome) -> bytes:
-        """Return the rest of the stream."""
-
-    def fail(self, problem: ApiProblem) -> bytes:
-        """Return the end of a stream whose answer cannot be given."""
-
-    def document(self, outcome: Outcome) -> JsonObject:
-        """Return the whole response."""
 
 
 class AnswerDelta:
@@ -168,11 +154,13 @@ class ResponsesFormatter:
 
     def _finish(self, outcome: Outcome) -> Events:
         events = [event for call in outcome.calls for event in self._stream.call(call)]
-        self._stream.finished(FINISH_REASONS.get(outcome.stop_reason, "stop"))
-        self._stream.usage(outcome.usage)
-        if outcome.repaired:
-            self._stream.add_metadata(REPAIRED)
+        self._stream.reason = FINISH_REASONS.get(outcome.stop_reason, "stop")
+        self._stream.usage = outcome.usage
+        self._stream.metadata = REPAIRED if outcome.repaired else {}
         return tuple(events)
+
+
+ResponseFormatter: TypeAlias = ChatFormatter | ResponsesFormatter
 
 
 def _encoded(events: Events) -> bytes:

@@ -136,7 +136,7 @@ def _step(stream: ResponseStream, step: str) -> Events:
         case "close":
             return stream.close_text()
         case "usage":
-            stream.usage(Usage(prompt=1))
+            stream.usage = Usage(prompt=1)
             return ()
         case "fail":
             return stream.fail("broken")

@@ -112,11 +112,10 @@ def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
             sent += _forwarded(stream, reader.feed(delta) if reader else (TextDelta(delta),))
         elif event["type"] == "usage":
             usage = event["usage"]
-            stream.usage(
-                Usage(prompt=usage["prompt_tokens"], completion=usage["completion_tokens"])
-            )
+            prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
+            stream.usage = Usage(prompt=prompt, completion=completion)
         elif event["type"] == "finish":
-            stream.finished(event["reason"])
+            stream.reason = event["reason"]
     sent += _forwarded(stream, reader.finish() if reader else ())
     sent += stream.complete()
     return upstream(sent)

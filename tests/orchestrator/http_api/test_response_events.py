@@ -81,8 +81,8 @@ def test_nothing_follows_the_end() -> None:
 def test_answer_that_was_cut_is_not_complete(reason: str, status: str, why: object) -> None:
     """Its reason is said, and what it used."""
     stream = ResponseStream(HEAD)
-    stream.finished(reason)
-    stream.usage(Usage(prompt=3, completion=4, cached=1))
+    stream.reason = reason
+    stream.usage = Usage(prompt=3, completion=4, cached=1)
     sent = stream.complete()
     whole = response(sent)
     assert names(sent)[-2] == whole["status"] == status
