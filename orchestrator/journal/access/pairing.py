@@ -80,6 +80,5 @@ def every(db: apsw.Connection) -> list[Pairing]:
 
 
 def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:
-    """Return the approved chats as pairs of channel and chat id."""
     rows = db.execute("SELECT channel, chat_id FROM pairing WHERE state = 'approved'")
     return frozenset((str(channel), str(chat_id)) for channel, chat_id in rows)

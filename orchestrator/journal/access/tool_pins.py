@@ -74,7 +74,6 @@ def compare(
 
 
 def every(db: apsw.Connection) -> list[Pin]:
-    """Return all tools that were ever seen."""
     rows = db.execute(
         "SELECT server, tool, changed IS NOT NULL, by, at FROM tool_pin ORDER BY server, tool"
     )

@@ -38,5 +38,4 @@ class JournalReader:
             raise JournalError(f"the journal cannot be read ({error})") from error
 
     def close(self) -> None:
-        """Close the connection."""
         self._db.close()

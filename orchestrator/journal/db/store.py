@@ -55,7 +55,6 @@ async def retry_later(error: JournalError, **facts: str) -> None:
 
 
 def report_failure(error: JournalError, **facts: str) -> None:
-    """Log that the journal could not be used."""
     log.error("journal_failed", problem=str(error), **facts)
 
 
@@ -148,7 +147,6 @@ class Store:
         return value
 
     async def failed(self) -> StorageFailedError:
-        """Wait until the disk fails, and return the error."""
         await self._failed.wait()
         return self.failure or StorageFailedError("the journal cannot be used any more")
 

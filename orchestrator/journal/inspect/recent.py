@@ -42,7 +42,6 @@ def counts(db: apsw.Connection) -> dict[str, int]:
 
 
 def turns(db: apsw.Connection, limit: int) -> list[TurnSummary]:
-    """Return the newest turns, newest first."""
     rows = db.execute(
         "SELECT id, agent_id, chat_key, state, stop_reason, ended_at - started_at FROM turn"
         " ORDER BY rowid DESC LIMIT ?",

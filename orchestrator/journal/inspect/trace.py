@@ -87,7 +87,6 @@ def find(db: apsw.Connection, name: str) -> Trace:
 
 
 def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
-    """Return the prompts sent in the turns of a trace, oldest first."""
     return [
         RecordedPrompt(turn_id=turn, at=at, prompt=PromptRecord.model_validate_json(body))
         for turn in trace.turns

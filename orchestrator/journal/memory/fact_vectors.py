@@ -90,5 +90,4 @@ def keep(
 
 
 def _distance(cosine: float) -> float:
-    """Return the distance of two vectors of length one."""
     return math.sqrt(max(0.0, 2 - 2 * cosine))

@@ -103,13 +103,11 @@ def update(db: apsw.Connection, agent_id: str, fact: Fact, now: int) -> bool:
 
 
 def delete(db: apsw.Connection, agent_id: str, fact_id: int) -> bool:
-    """Delete a fact; return False if the agent has none of that id."""
     db.execute("DELETE FROM fact WHERE agent_id = ? AND id = ?", (agent_id, fact_id))
     return db.changes() == 1
 
 
 def get(db: apsw.Connection, agent_id: str, fact_id: int) -> Fact | None:
-    """Return a fact of an agent by its id."""
     found = _load(db, agent_id, [fact_id])
     return found[0] if found else None
 

@@ -53,7 +53,6 @@ def search(
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, each once."""
     return _first(re.findall(r"\w+", text.lower()), TERMS)
 
 
@@ -72,12 +71,10 @@ def pairs(text: str) -> list[str]:
 
 
 def any_of(terms: Iterable[str]) -> str:
-    """Return the FTS5 query for texts with at least one of the terms."""
     return " OR ".join(f'"{term}"' for term in terms)
 
 
 def keywords(text: str) -> frozenset[str]:
-    """Return the words of a sentence without stop words."""
     found = {word for word in words(SPACELESS.sub(" ", text)) if not STOP_WORDS.fullmatch(word)}
     return frozenset(found | set(pairs(text)))
 

@@ -110,12 +110,10 @@ def every(
 
 
 def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[StoredPlaybook]:
-    """Return the playbooks whose name a glob matches."""
     return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
 
 
 def get(db: apsw.Connection, agent_id: str, name: str) -> StoredPlaybook | None:
-    """Return an agent's playbook or skill by its name."""
     query = f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ? AND name = ?"
     row = db.execute(query, (agent_id, name)).fetchone()
     return _read(row) if row else None
@@ -160,7 +158,6 @@ def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: in
 
 
 def delete(db: apsw.Connection, agent_id: str, name: str) -> bool:
-    """Delete a playbook or skill for good; return False if no entry has that name."""
     db.execute("DELETE FROM playbook WHERE agent_id = ? AND name = ?", (agent_id, name))
     return db.changes() == 1
 

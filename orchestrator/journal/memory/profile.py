@@ -62,7 +62,6 @@ def keys_of(path: str) -> tuple[str | int, ...]:
 
 
 def lookup(profile: JsonValue, keys: Keys) -> JsonValue:
-    """Return the value at a path, or None."""
     for key in keys:
         if isinstance(profile, dict) and isinstance(key, str):
             profile = profile.get(key)
@@ -97,7 +96,6 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
 
 
 def get(db: apsw.Connection, agent_id: str) -> JsonObject:
-    """Return the profile of an agent, empty by default."""
     body = db.execute("SELECT body FROM profile WHERE agent_id = ?", (agent_id,)).get
     return _OBJECT.validate_json(body) if isinstance(body, str) else {}
 
@@ -151,7 +149,6 @@ def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
 
 
 def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[ProfileChange]:
-    """Return the last changes, newest first."""
     rows = db.execute(
         "SELECT path, before, after, source, at FROM profile_change WHERE agent_id = ?"
         " ORDER BY id DESC LIMIT ?",

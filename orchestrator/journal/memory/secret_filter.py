@@ -40,7 +40,6 @@ CARD_DIGITS = range(13, 20)
 
 
 def secret_in(text: str) -> str | None:
-    """Return the kind of secret that a text contains, or None."""
     return next(_found(text), None)
 
 

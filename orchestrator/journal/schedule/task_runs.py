@@ -48,7 +48,6 @@ def due(db: apsw.Connection, now: int) -> list[int]:
 
 
 def next_due(db: apsw.Connection) -> int | None:
-    """Return the next instant of all tasks (milliseconds)."""
     found = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
     return found if isinstance(found, int) else None
 
@@ -192,7 +191,6 @@ def realign(db: apsw.Connection, now: int) -> None:
 
 
 def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
-    """Return the newest runs of a task, newest first."""
     rows = db.execute(
         "SELECT task_id, scheduled_at, task_run.state, note, result, turn_id, task_run.ended_at"
         " FROM task_run LEFT JOIN inbox ON inbox.id = inbox_id WHERE task_id = ?"
@@ -203,7 +201,6 @@ def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Task:
-    """Return the task that a turn runs."""
     return tasks.select(
         db,
         "id = (SELECT task_id FROM task_run JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?)",

@@ -90,7 +90,6 @@ def sync(
 
 
 def forget_agents(db: apsw.Connection, agents: frozenset[str]) -> None:
-    """Cancel the tasks of skills of all agents except these."""
     for task in select(db, "source = 'skill' AND state IN('active','disabled')"):
         if task.agent_id not in agents:
             end(db, task.id, "cancelled", "its agent was removed")
@@ -125,7 +124,6 @@ def listed(db: apsw.Connection) -> list[Task]:
 
 
 def of_agent(db: apsw.Connection, agent_id: str) -> list[Task]:
-    """Return the active and disabled tasks of an agent."""
     return select(db, "state IN('active','disabled') AND agent_id = ? ORDER BY id", agent_id)
 
 
@@ -178,7 +176,6 @@ def end(db: apsw.Connection, task_id: int, state: str, note: str) -> None:
 
 
 def select(db: apsw.Connection, where: str, *values: object) -> list[Task]:
-    """Return the tasks that match a condition."""
     rows = db.execute(f"SELECT {COLUMNS} FROM task WHERE {where}", values)
     return [_task(values) for values in list(rows)]
 

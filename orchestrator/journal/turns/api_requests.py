@@ -186,7 +186,6 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
 
 
 def progress(db: apsw.Connection, request_id: str) -> Progress:
-    """Return the progress of a stored request."""
     (found,) = db.execute(
         f"SELECT inbox.state, wait, outcome, inbox.error FROM {JOINED}"
         " LEFT JOIN turn ON turn.id = turn_id WHERE request.id = ?",
@@ -202,7 +201,6 @@ def of_turn(db: apsw.Connection, turn_id: str) -> Request | None:
 
 
 def of_id(db: apsw.Connection, request_id: str) -> Request | None:
-    """Return a stored request."""
     return _select(db, "request.id = ?", request_id)
 
 
@@ -240,7 +238,6 @@ def end(db: apsw.Connection, turn: Turn, outcome: Outcome, now: int) -> None:
 
 
 def outcome(result: TurnResult, text: str, calls: Sequence[HandedCall] = ()) -> Outcome:
-    """Return the outcome of a turn for the client."""
     return Outcome(
         text=text,
         stop_reason=result.stop_reason,

@@ -87,7 +87,6 @@ def use(db: apsw.Connection, call: Call, now: int) -> bool:
 
 
 def used(db: apsw.Connection, call: Call) -> bool:
-    """Return whether a call has used up its approval."""
     found = db.execute(
         "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'",
         (call.turn_id, call.seq),

@@ -32,7 +32,6 @@ class Wanted:
 
 
 def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]) -> None:
-    """Store the attachments of a message, within T1."""
     db.executemany(
         "INSERT INTO attachment(inbox_id, part, handle, about, state) VALUES(?,?,?,?,'wanted')",
         [(inbox_id, part, item.handle, item.about) for part, item in enumerate(attachments)],
@@ -120,7 +119,6 @@ def shown(message: Pictured, data: Mapping[str, str]) -> Pictured:
 
 
 def filled(db: apsw.Connection, messages: Sequence[Pictured]) -> tuple[Pictured, ...]:
-    """Return the messages with the bytes of their pictures."""
     data = visible(db, messages, len(messages))
     return tuple(shown(message, data) for message in messages)
 

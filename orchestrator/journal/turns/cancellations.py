@@ -69,7 +69,6 @@ def cancel_awaited(db: apsw.Connection, turn_id: str, now: int) -> None:
 
 
 def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
-    """Return those of the turns that are cancelled."""
     rows = db.execute(
         "SELECT id FROM turn WHERE state = 'cancelled' AND id IN (SELECT value FROM json_each(?))",
         (orjson.dumps(list(turn_ids)).decode(),),
@@ -80,7 +79,6 @@ def cancelled(db: apsw.Connection, turn_ids: Iterable[str]) -> list[str]:
 def _cancel_work(
     db: apsw.Connection, runs: Iterable[SubagentRun], reason: str, now: int
 ) -> list[str]:
-    """Cancel runs of subagents and return the turns that were ended."""
     ended = []
     for run in runs:
         ended.append(cancel(db, run.queue, reason, now))

@@ -16,7 +16,6 @@ DROPPED = "dropped by the operator"
 
 
 def every(db: apsw.Connection) -> list[InboxRow]:
-    """Return the dead messages, oldest first."""
     return inbox.select(db, f"{DEAD} ORDER BY id")
 
 

@@ -28,12 +28,10 @@ def answering(db: apsw.Connection, chat_key: str, routed_id: str) -> str:
 
 
 def times(db: apsw.Connection, turn_id: str) -> int:
-    """Count the handoffs of a turn."""
     return int(db.execute("SELECT sum(times) FROM handoff WHERE turn_id = ?", (turn_id,)).get or 0)
 
 
 def hand_over(db: apsw.Connection, turn_id: str, agent_id: str, now: int) -> None:
-    """Give a turn, its chat and its session to another agent."""
     ((chat_key, before, session_id),) = db.execute(
         "SELECT chat_key, agent_id, session_id FROM turn WHERE id = ?", (turn_id,)
     )
@@ -70,12 +68,10 @@ def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
 
 
 def in_chat(db: apsw.Connection, chat_key: str) -> list[Handoff]:
-    """Return the handoffs of a chat."""
     return _select(db, "chat_key = ?", chat_key)
 
 
 def every(db: apsw.Connection) -> list[Handoff]:
-    """Return the handoffs of all chats."""
     return _select(db, "true")
 
 

@@ -76,11 +76,9 @@ class InboxRow:
 
     @property
     def internal(self) -> bool:
-        """Whether the daemon wrote the message."""
         return self.kind in INTERNAL
 
     def address(self) -> outbox.Address:
-        """Return the chat that gets the answer."""
         return outbox.Address(
             self.channel, self.bot_id, self.chat_id, self.thread_id, private=self.private
         )
@@ -197,7 +195,6 @@ def _address(message: InboundMessage) -> outbox.Address:
 
 
 def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
-    """Return the stored offset of a channel (0: none)."""
     found = db.execute(
         "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?", (channel, bot_id)
     ).get
@@ -215,7 +212,6 @@ def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
 
 
 def has_work(db: apsw.Connection, key: str) -> bool:
-    """Return whether a chat has a message to answer or a turn to finish."""
     sql = (
         "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
         f" OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1 AND {RUNNING})"
@@ -224,7 +220,6 @@ def has_work(db: apsw.Connection, key: str) -> bool:
 
 
 def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
-    """Return the next message of a chat to answer."""
     return _first(select(db, "chat_key = ? AND state = 'new' ORDER BY id LIMIT 1", key))
 
 
@@ -234,7 +229,6 @@ def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
 
 
 def load(db: apsw.Connection, row_id: int) -> InboxRow:
-    """Return a row that exists."""
     return select(db, "id = ?", row_id)[0]
 
 
@@ -256,7 +250,6 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
 
 
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
-    """Return the bot account that received a channel's newest message."""
     # Without the plus, SQLite would sort all messages of the channel to find the newest one.
     sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
     found = db.execute(sql, (channel,)).get
@@ -277,7 +270,6 @@ def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, 
 
 
 def select(db: apsw.Connection, where: str, *values: object) -> list[InboxRow]:
-    """Return the rows that match a condition."""
     rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE {where}", values)
     return [_row(row) for row in list(rows)]
 

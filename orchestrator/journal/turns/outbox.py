@@ -32,7 +32,6 @@ class Address:
 
     @property
     def chat_key(self) -> str:
-        """Return the chat's name in the journal."""
         return f"{self.channel}/{self.bot_id}/{self.chat_id}/{self.thread_id}"
 
 
@@ -128,7 +127,6 @@ def add_notice(
 
 
 def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
-    """Return the texts of the notices that answer a message."""
     sql = "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
     return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
 

@@ -28,7 +28,6 @@ COLUMNS = ", ".join(Pause.__dataclass_fields__)
 
 
 def find(db: apsw.Connection, agent_id: str) -> Pause | None:
-    """Return the open pause of an agent."""
     found = db.execute(
         f"SELECT {COLUMNS} FROM pause WHERE agent_id = ? AND ended_at IS NULL", (agent_id,)
     ).fetchone()
@@ -36,7 +35,6 @@ def find(db: apsw.Connection, agent_id: str) -> Pause | None:
 
 
 def every(db: apsw.Connection) -> list[Pause]:
-    """Return the open pauses of all agents."""
     rows = db.execute(f"SELECT {COLUMNS} FROM pause WHERE ended_at IS NULL ORDER BY agent_id")
     return [Pause(*row) for row in rows]
 
@@ -44,7 +42,6 @@ def every(db: apsw.Connection) -> list[Pause]:
 def begin(
     db: apsw.Connection, agent_id: str, kind: str, reason: str, by: str, now: int
 ) -> Pause | None:
-    """Pause an agent; return None if it is paused already."""
     db.execute(
         "INSERT OR IGNORE INTO pause(agent_id, kind, reason, at) VALUES(?,?,?,?)",
         (agent_id, kind, reason, now),

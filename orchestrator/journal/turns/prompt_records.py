@@ -52,7 +52,6 @@ def keep(db: apsw.Connection, turn_id: str, at: int, sources: PromptSources) -> 
 
 
 def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
-    """Return the sources of the prompt that a turn sent at a time (milliseconds)."""
     ((definition, tools),) = db.execute(
         "SELECT (SELECT body FROM prompt_part WHERE digest = definition),"
         " (SELECT body FROM prompt_part WHERE digest = tools)"
@@ -90,7 +89,6 @@ def sent(db: apsw.Connection, turn_id: str) -> tuple[LayerRecord, ...] | None:
 
 
 def offered(db: apsw.Connection, session_id: int, started: int, turn_id: str) -> tuple[str, ...]:
-    """Return the tools offered in the session's previous turn."""
     earlier = _before(db, session_id, started, turn_id)
     return () if earlier is None else earlier.tools
 

@@ -36,7 +36,6 @@ def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
 def append(
     db: apsw.Connection, session_id: int, turn_id: str, messages: list[Message], now: int
 ) -> None:
-    """Add a turn's messages in order."""
     db.executemany(
         "INSERT INTO message(session_id, turn_id, body, at) VALUES(?,?,?,?)",
         [(session_id, turn_id, MESSAGE.dump_json(message).decode(), now) for message in messages],
@@ -77,7 +76,6 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
 
 
 def summary(db: apsw.Connection, session_id: int) -> str | None:
-    """Return the summary of the session's older messages."""
     found = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
     return found if isinstance(found, str) else None
 

@@ -118,13 +118,11 @@ def plan(
 
 
 def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
-    """Return the ids that the model gave to the calls of a turn."""
     rows = db.execute("SELECT call_id FROM step WHERE turn_id = ? AND kind = 'tool'", (turn_id,))
     return frozenset(str(call_id) for (call_id,) in rows)
 
 
 def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
-    """Return a tool call, or None if there is no such call."""
     found = db.execute(
         "SELECT call_id, name, class, args, idem_key, step.state, result, turn.epoch"
         " FROM step JOIN turn ON turn.id = turn_id"
@@ -240,7 +238,6 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
 
 
 def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
-    """Return the names of the tools that a turn called, in order."""
     rows = db.execute(
         "SELECT name FROM step WHERE turn_id = ? AND kind = 'tool' ORDER BY seq", (turn_id,)
     )
@@ -248,7 +245,6 @@ def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
 
 
 def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
-    """Return whether a call is the only one of its model response."""
     return bool(
         db.execute(
             "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
@@ -259,7 +255,6 @@ def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
 
 
 def model_calls(db: apsw.Connection, turn_id: str) -> int:
-    """Count the model responses of a turn."""
     sql = "SELECT count(*) FROM step WHERE turn_id = ? AND kind = 'model'"
     return int(db.execute(sql, (turn_id,)).get)
 

@@ -75,12 +75,10 @@ class SubagentRun:
 
     @property
     def ended(self) -> bool:
-        """Whether the run is over."""
         return self.state not in ("new", "claimed")
 
     @property
     def queue(self) -> str:
-        """The subagent's queue."""
         return QUEUE + self.subagent_id
 
 
@@ -162,37 +160,30 @@ def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
 
 
 def of_call(db: apsw.Connection, turn_id: str, seq: int) -> SubagentRun | None:
-    """Return the run that a call has begun."""
     return next(iter(_select(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)), None)
 
 
 def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
-    """Return the turn that did the work of a run."""
     return str(db.execute("SELECT turn_id FROM inbox WHERE id = ?", (run.inbox_id,)).get)
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> SubagentRun:
-    """Return the run that a subagent's turn does."""
     return _select(db, "inbox.turn_id = ?", turn_id)[0]
 
 
 def by_turn(db: apsw.Connection, turn_id: str) -> SubagentRun | None:
-    """Return the run that a turn does, or None if it is no subagent's."""
     return next(iter(_select(db, "inbox.turn_id = ?", turn_id)), None)
 
 
 def of_message(db: apsw.Connection, inbox_id: int) -> SubagentRun:
-    """Return the run of a message in a subagent's queue."""
     return _select(db, "inbox_id = ?", inbox_id)[0]
 
 
 def begun_by(db: apsw.Connection, turn_id: str) -> list[SubagentRun]:
-    """Return the open runs of a turn's calls."""
     return _select(db, f"subagent_run.turn_id = ? AND {OPEN}", turn_id)
 
 
 def in_chat(db: apsw.Connection, chat_key: str) -> list[SubagentRun]:
-    """Return the open runs that were begun in a chat."""
     return _select(db, f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ?", chat_key)
 
 
@@ -218,7 +209,6 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
 
 
 def open_count(db: apsw.Connection, agent_id: str) -> int:
-    """Count the open runs of an agent's subagents."""
     return len(_select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))
 
 

@@ -12,7 +12,6 @@ from thinker.protocol.methods import RecordedCall, RecordedStep
 
 
 def recorded(db: apsw.Connection, turn_id: str) -> tuple[RecordedStep, ...]:
-    """Return a turn's steps as a worker needs them to go on."""
     steps: dict[int, RecordedStep] = {}
     for seq, kind, parent, name, result, state, finish, usage in db.execute(
         "SELECT seq, kind, parent, name, result, state, finish, usage FROM step"

@@ -136,7 +136,6 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
 
 
 def load(db: apsw.Connection, turn_id: str) -> Turn:
-    """Return a turn that exists."""
     (row,) = db.execute(f"SELECT {COLUMNS} FROM turn WHERE id = ?", (turn_id,))
     return Turn(*row)
 
@@ -278,7 +277,6 @@ def _move(db: apsw.Connection, turn: Turn, before: str, after: str, wait: str | 
 
 
 def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
-    """Give a turn its whole time again, because it could not run."""
     db.execute(
         "UPDATE turn SET deadline = ? + allowed WHERE id = ? AND epoch = ?",
         (now, turn.id, turn.epoch),
@@ -286,12 +284,10 @@ def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
 
 
 def origin(db: apsw.Connection, turn_id: str) -> InboxRow:
-    """Return the message that a turn answers."""
     return inbox.of_turn(db, turn_id)[0]
 
 
 def open_count(db: apsw.Connection) -> int:
-    """Count the turns that are running or waiting."""
     return int(db.execute(f"SELECT count(*) FROM turn WHERE {OPEN}").get)
 
 

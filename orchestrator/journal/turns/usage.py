@@ -68,7 +68,6 @@ def lose_of_open_turns(db: apsw.Connection) -> None:
 
 
 def is_reserved(db: apsw.Connection, turn_id: str) -> bool:
-    """Return whether a turn has an open reservation."""
     query = "SELECT count(*) FROM model_call WHERE turn_id = ? AND state = 'reserved'"
     return bool(db.execute(query, (turn_id,)).get)
 

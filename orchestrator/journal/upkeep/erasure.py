@@ -194,7 +194,6 @@ def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
 
 
 def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
-    """Return the names that the audit log has for a subject and its rows."""
     kinds: Mapping[str, str] = {"gone_inbox": "inbox", "gone_turn": "turn", "gone_task": "task"}
     names = {
         f"{kind} {number}"

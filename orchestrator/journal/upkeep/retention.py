@@ -55,7 +55,6 @@ AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)"""
 
 
 def turns(db: apsw.Connection, before: int) -> int:
-    """Remove turns that ended before a time (milliseconds), with all their rows."""
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, {"before": before}).fetchall()]
     for turn in found:
         runs = db.execute(WORK, (turn,)).fetchall()
@@ -132,7 +131,6 @@ def pictures(db: apsw.Connection, before: int) -> int:
 
 
 def calls(db: apsw.Connection, before: int) -> int:
-    """Remove the records of model calls."""
     db.execute(
         f"DELETE FROM model_call WHERE id IN(SELECT id FROM model_call WHERE at < ? LIMIT {ROWS})",
         (before,),
