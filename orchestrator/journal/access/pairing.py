@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 
 CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
 MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
@@ -22,7 +23,7 @@ class Pairing:
     created_at: int
 
 
-COLUMNS = ", ".join(Pairing.__dataclass_fields__)
+PAIRINGS = Rows(Pairing, "pairing")
 
 
 def ask(
@@ -33,9 +34,7 @@ def ask(
     None if the chat has a valid code, is approved or revoked, or `MAX_PENDING` codes are open.
     """
     db.execute("DELETE FROM pairing WHERE state = 'pending' AND expires_at < ?", (now,))
-    known = db.execute(
-        "SELECT 1 FROM pairing WHERE channel = ? AND chat_id = ?", (channel, chat_id)
-    ).get
+    known = PAIRINGS.first(db, "channel = ? AND chat_id = ?", channel, chat_id)
     pending = db.execute("SELECT count(*) FROM pairing WHERE state = 'pending'").get
     if known is not None or int(pending) >= MAX_PENDING:
         return None
@@ -57,7 +56,7 @@ def approve(db: apsw.Connection, code: str, now: int) -> Pairing | None:
     if row is None:
         return None
     audit.record(db, "operator", "pairing approved", f"{row[0]}/{row[1]}", now)
-    return next(item for item in every(db) if (item.channel, item.chat_id) == row)
+    return PAIRINGS.first(db, "channel = ? AND chat_id = ?", *row)
 
 
 def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
@@ -75,8 +74,7 @@ def revoke(db: apsw.Connection, channel: str, chat_id: str, now: int) -> bool:
 
 def every(db: apsw.Connection) -> list[Pairing]:
     """Return all chats that ever asked, oldest first."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM pairing ORDER BY created_at, chat_id")
-    return [Pairing(*row) for row in rows]
+    return PAIRINGS.select(db, "true ORDER BY created_at, chat_id")
 
 
 def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:

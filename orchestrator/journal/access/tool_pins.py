@@ -11,6 +11,7 @@ import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 
 FIRST_SIGHT = "first sight"  # ``by`` of a tool that was pinned without an approval
 
@@ -31,26 +32,19 @@ class Pin:
         return f"{self.server}/{self.tool}"
 
 
+PINS = Rows(Pin, "tool_pin", "server, tool, changed IS NOT NULL, by, at")
+
+
 def compare(
     db: apsw.Connection, server: str, listed: Mapping[str, str], now: int
 ) -> tuple[frozenset[str], list[str]]:
     """Compare the tools that a server lists with their pins; pin the tools that are new.
 
-    Args:
-        db: the journal, in a transaction.
-        server: its name.
-        listed: the digests of its tools by name.
-        now: in milliseconds.
-
-    Returns:
-        The digests that are trusted, and the names of the tools found changed by this call.
+    ``listed`` are the digests of the tools by name. Returns the digests that are trusted, and the
+    names of the tools found changed by this call.
     """
-    known = {
-        tool: (digest, changed)
-        for tool, digest, changed in db.execute(
-            "SELECT tool, sha256, changed FROM tool_pin WHERE server = ?", (server,)
-        )
-    }
+    rows = db.execute("SELECT tool, sha256, changed FROM tool_pin WHERE server = ?", (server,))
+    known = {tool: (digest, changed) for tool, digest, changed in rows}
     fresh = []
     for tool, digest in listed.items():
         pinned, changed = known.get(tool, (None, None))
@@ -74,10 +68,7 @@ def compare(
 
 
 def every(db: apsw.Connection) -> list[Pin]:
-    rows = db.execute(
-        "SELECT server, tool, changed IS NOT NULL, by, at FROM tool_pin ORDER BY server, tool"
-    )
-    return [Pin(server, tool, bool(changed), by, at) for server, tool, changed, by, at in rows]
+    return PINS.select(db, "true ORDER BY server, tool")
 
 
 def approve(db: apsw.Connection, name: str, by: str, now: int) -> list[str]:

@@ -1,1 +1,1 @@
-"""The database: the writer thread with group commit, readers, savepoints and the audit log."""
+"""The database: the writer thread with group commit, readers, records, and the audit log."""

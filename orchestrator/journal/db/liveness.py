@@ -6,16 +6,16 @@ import apsw
 def seen(db: apsw.Connection, now: int) -> int | None:
     """Store that the daemon runs at ``now`` and return the previous time (milliseconds)."""
     before = db.execute("SELECT v FROM meta WHERE k = 'alive_at'").get
-    db.execute(
-        "INSERT INTO meta VALUES('alive_at', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
-        (str(now),),
-    )
+    set_meta(db, "alive_at", now)
     return None if before is None else int(before)
 
 
 def prove_writable(db: apsw.Connection, now: int) -> None:
     """Write a value that has no other use; ``now`` in milliseconds."""
+    set_meta(db, "checked_at", now)
+
+
+def set_meta(db: apsw.Connection, key: str, value: int) -> None:
     db.execute(
-        "INSERT INTO meta VALUES('checked_at', ?) ON CONFLICT DO UPDATE SET v = excluded.v",
-        (str(now),),
+        "INSERT INTO meta VALUES(?,?) ON CONFLICT DO UPDATE SET v = excluded.v", (key, str(value))
     )

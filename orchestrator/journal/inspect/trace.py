@@ -103,7 +103,7 @@ def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
         return []
     where = "id = ? OR channel = ? AND message_id = ? ORDER BY id LIMIT ?"
     number = int(name) if by_number else None
-    return inbox.select(db, where, number, channel, message_id, CANDIDATES)
+    return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
 
 
 def _describe(row: InboxRow) -> str:

@@ -8,15 +8,14 @@ import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
-from orchestrator.journal.turns import inbox
-from orchestrator.journal.turns.inbox import SUBAGENT, InboxRow
+from orchestrator.journal.turns.inbox import INBOX, SUBAGENT, InboxRow
 
 DEAD = f"state = 'dead' AND kind <> '{SUBAGENT}'"
 DROPPED = "dropped by the operator"
 
 
 def every(db: apsw.Connection) -> list[InboxRow]:
-    return inbox.select(db, f"{DEAD} ORDER BY id")
+    return INBOX.select(db, f"{DEAD} ORDER BY id")
 
 
 def retry(db: apsw.Connection, row_id: int, now: int) -> None:

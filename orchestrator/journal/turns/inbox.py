@@ -10,6 +10,7 @@ import apsw
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import attachments, outbox
 
 # Kinds of messages, besides that of a person.
@@ -79,9 +80,7 @@ class InboxRow:
         return self.kind in INTERNAL
 
     def address(self) -> outbox.Address:
-        return outbox.Address(
-            self.channel, self.bot_id, self.chat_id, self.thread_id, private=self.private
-        )
+        return _address(self)
 
     def message(self) -> InboundMessage:
         """Return the update as the router reads it."""
@@ -99,7 +98,7 @@ class InboxRow:
         )
 
 
-COLUMNS = ", ".join(InboxRow.__dataclass_fields__)
+INBOX = Rows(InboxRow, "inbox")
 
 
 def chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | None) -> str:
@@ -120,7 +119,8 @@ def ingest(
         if row is None:
             continue
         if arrival.command is not None:
-            _answer(db, arrival.message, arrival.command, now)
+            answer, message_id = arrival.command(db), arrival.message.message_id
+            outbox.add_notice(db, _address(arrival.message), answer, now, reply_to=message_id)
         elif arrival.refusal is None:
             admitted.append(row)
         else:
@@ -139,34 +139,24 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
 
     Returns its id, or None if it was stored before.
     """
-    message, refusal = arrival.message, arrival.refusal
+    message, refusal, address = arrival.message, arrival.refusal, _address(arrival.message)
     is_command = arrival.command is not None
-    state = "done" if is_command else "new" if refusal is None else "cancelled"
+    values = vars(message) | {
+        "thread_id": address.thread_id,
+        "chat_key": queue or address.chat_key,
+        "kind": COMMAND if is_command else message.kind,
+        "text": message.text if refusal is None else "",  # a refused text is not kept
+        "state": "done" if is_command else "new" if refusal is None else "cancelled",
+        "now": now,
+        "refusal": refusal,
+    }
     db.execute(
-        "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key,"
-        " message_id, edit_date, kind, sender_id, sender_name, private, target, text, state,"
-        " received_at, ended_at, error) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-        " ON CONFLICT DO NOTHING",
-        (
-            message.channel,
-            message.bot_id,
-            message.update_id,
-            message.chat_id,
-            message.thread_id or "",
-            queue or _address(message).chat_key,
-            message.message_id,
-            message.edit_date,
-            COMMAND if is_command else message.kind,
-            message.sender_id,
-            message.sender_name,
-            message.private,
-            message.target,
-            message.text if refusal is None else "",  # a refused text is not kept
-            state,
-            now,
-            None if state == "new" else now,
-            refusal,
-        ),
+        "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"
+        " edit_date, kind, sender_id, sender_name, private, target, text, state, received_at,"
+        " ended_at, error) VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
+        " :message_id, :edit_date, :kind, :sender_id, :sender_name, :private, :target, :text,"
+        " :state, :now, iif(:state = 'new', NULL, :now), :refusal) ON CONFLICT DO NOTHING",
+        values,
     )
     if not db.changes():
         return None
@@ -174,24 +164,13 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
     if refusal is None:
         attachments.attach(db, row, message.attachments)
     if arrival.notice is not None:
-        outbox.add_notice(db, _address(message), arrival.notice, now)
+        outbox.add_notice(db, address, arrival.notice, now)
     return row
 
 
-def _answer(
-    db: apsw.Connection, message: InboundMessage, run: Callable[[apsw.Connection], str], now: int
-) -> None:
-    outbox.add_notice(db, _address(message), run(db), now, reply_to=message.message_id)
-
-
-def _address(message: InboundMessage) -> outbox.Address:
-    return outbox.Address(
-        message.channel,
-        message.bot_id,
-        message.chat_id,
-        message.thread_id or "",
-        private=message.private,
-    )
+def _address(message: InboundMessage | InboxRow) -> outbox.Address:
+    chat = (message.channel, message.bot_id, message.chat_id, message.thread_id or "")
+    return outbox.Address(*chat, private=message.private)
 
 
 def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
@@ -220,33 +199,31 @@ def has_work(db: apsw.Connection, key: str) -> bool:
 
 
 def oldest_new(db: apsw.Connection, key: str) -> InboxRow | None:
-    return _first(select(db, "chat_key = ? AND state = 'new' ORDER BY id LIMIT 1", key))
+    return INBOX.first(db, "chat_key = ? AND state = 'new' ORDER BY id LIMIT 1", key)
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> list[InboxRow]:
     """Return the messages that a turn began with, in order, without those that entered it later."""
-    return select(db, "turn_id = ? AND after_step IS NULL ORDER BY id", turn_id)
+    return INBOX.select(db, "turn_id = ? AND after_step IS NULL ORDER BY id", turn_id)
 
 
 def load(db: apsw.Connection, row_id: int) -> InboxRow:
-    return select(db, "id = ?", row_id)[0]
+    return INBOX.select(db, "id = ?", row_id)[0]
 
 
 def by_message(db: apsw.Connection, channel: str, message_id: str) -> InboxRow | None:
     """Return a stored message of a channel without update numbers, where message ids are unique."""
     where = "update_id IS NULL AND message_id = ? AND channel = ?"
-    return _first(select(db, where, message_id, channel))
+    return INBOX.first(db, where, message_id, channel)
 
 
 def answered(db: apsw.Connection, message: InboundMessage) -> bool:
     """Return whether the message that an edit changes has been answered."""
-    return bool(
-        db.execute(
-            "SELECT count(*) FROM inbox WHERE channel = ? AND bot_id = ? AND chat_id = ?"
-            " AND message_id = ? AND edit_date = 0 AND state = 'done'",
-            (message.channel, message.bot_id, message.chat_id, message.message_id),
-        ).get
+    sql = (
+        "SELECT count(*) FROM inbox WHERE channel = :channel AND bot_id = :bot_id"
+        " AND chat_id = :chat_id AND message_id = :message_id AND edit_date = 0 AND state = 'done'"
     )
+    return bool(db.execute(sql, vars(message)).get)
 
 
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
@@ -267,18 +244,3 @@ def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, 
         audit.record(db, "router", f"refused: {reason}", f"inbox {row.id}", now)
         if notice is not None:
             outbox.add_notice(db, row.address(), notice, now)
-
-
-def select(db: apsw.Connection, where: str, *values: object) -> list[InboxRow]:
-    rows = db.execute(f"SELECT {COLUMNS} FROM inbox WHERE {where}", values)
-    return [_row(row) for row in list(rows)]
-
-
-def _first(rows: Sequence[InboxRow]) -> InboxRow | None:
-    return rows[0] if rows else None
-
-
-def _row(values: Sequence[object]) -> InboxRow:
-    row = dict(zip(InboxRow.__dataclass_fields__, values, strict=True))
-    row["private"] = bool(row["private"])
-    return InboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

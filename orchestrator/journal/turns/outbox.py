@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import apsw
 
+from orchestrator.journal.db.rows import Rows
+
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
@@ -58,7 +60,7 @@ class OutboxRow:
     not_before: int
 
 
-COLUMNS = ", ".join(OutboxRow.__dataclass_fields__)
+OUTBOX = Rows(OutboxRow, "outbox")
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,7 @@ class Part:
 
 
 def add(
-    db: apsw.Connection,
-    turn_id: str,
-    address: Address,
-    parts: Sequence[Part],
-    mode: str,
-    now: int,
+    db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
 ) -> None:
     """Queue the parts of a reply in order; a preview that was sent becomes the first part."""
     sql = "SELECT part FROM outbox WHERE turn_id = ? AND final = 0"
@@ -96,12 +93,7 @@ def add(
 
 
 def add_extra(
-    db: apsw.Connection,
-    turn_id: str,
-    address: Address,
-    parts: Sequence[Part],
-    mode: str,
-    now: int,
+    db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
 ) -> None:
     """Queue messages that a turn sends besides its reply, to any chat."""
     for number, part in enumerate(parts, _next_part(db, turn_id)):
@@ -167,29 +159,15 @@ def _insert(
     *,
     final: bool = True,
 ) -> None:
-    stored = mode == STORED
+    values = {**vars(address), **vars(part), "turn_id": turn_id, "number": number, "mode": mode}
     db.execute(
         "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
         " body, markdown, reply_to, again, final, state, created_at, ended_at)"
-        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        (
-            turn_id,
-            number,
-            address.channel,
-            address.bot_id,
-            address.chat_id,
-            address.thread_id,
-            address.chat_key,
-            "direct" if stored else mode,
-            part.text,
-            part.markdown,
-            part.reply_to,
-            part.again,
-            final,
-            "delivered" if stored else "queued",
-            now,
-            now if stored else None,
-        ),
+        " VALUES(:turn_id, :number, :channel, :bot_id, :chat_id, :thread_id, :chat_key,"
+        " iif(:stored, 'direct', :mode), :text, :markdown, :reply_to, :again, :final,"
+        " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
+        values
+        | {"chat_key": address.chat_key, "stored": mode == STORED, "final": final, "now": now},
     )
 
 
@@ -198,12 +176,8 @@ def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
 
     Previews are left out, and no row waits for them.
     """
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM outbox WHERE id IN (SELECT min(id) FROM outbox WHERE {OPEN}"
-        " AND channel = ? AND final = 1 GROUP BY chat_key)",
-        (channel,),
-    )
-    return [_row(row) for row in rows]
+    first = f"SELECT min(id) FROM outbox WHERE {OPEN} AND channel = ? AND final = 1"
+    return OUTBOX.select(db, f"id IN ({first} GROUP BY chat_key)", channel)
 
 
 def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
@@ -299,9 +273,3 @@ def recover(db: apsw.Connection, now: int) -> None:
     stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
     for (row_id,) in list(db.execute(stuck)):
         mark_unconfirmed(db, row_id, "the process stopped while sending", now, now)
-
-
-def _row(values: Sequence[object]) -> OutboxRow:
-    row = dict(zip(OutboxRow.__dataclass_fields__, values, strict=True))
-    row["markdown"], row["final"] = bool(row["markdown"]), bool(row["final"])
-    return OutboxRow(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order
