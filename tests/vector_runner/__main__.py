@@ -10,7 +10,6 @@ from vector_runner.outcome import judge, listed
 
 
 def say(line: str) -> None:
-    """Print a line."""
     sys.stdout.write(f"{line}\n")
 
 

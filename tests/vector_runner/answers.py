@@ -1,8 +1,9 @@
 """The areas of models' answers, run with the rules of Agently 4.0.7."""
 
+from dataclasses import asdict
 from typing import Any
 
-from vector_runner.area import Area
+from vector_runner.cases import Area
 from vector_runner.notation import decoded
 
 from thinker.answers.json_blocks import complete
@@ -32,14 +33,7 @@ def _streamed(given: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _event(chunk: int | str, change: Change) -> dict[str, Any]:
-    return {
-        "chunk": chunk,
-        "path": change.path,
-        "event_type": change.event_type,
-        "value": change.value,
-        "delta": change.delta,
-        "is_complete": change.is_complete,
-    }
+    return {"chunk": chunk, "is_complete": change.is_complete, **asdict(change)}
 
 
 AREAS = {

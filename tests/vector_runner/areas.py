@@ -1,6 +1,7 @@
 """All areas of vectors; add new ones here."""
 
 from collections.abc import Mapping
+from types import ModuleType
 
 from vector_runner import (
     answers,
@@ -16,19 +17,8 @@ from vector_runner import (
     tool_call_text,
     tools,
 )
-from vector_runner.area import Area
+from vector_runner.cases import Area
 
-AREAS: Mapping[str, Area] = {
-    **answers.AREAS,
-    **slots.AREAS,
-    **configuration.AREAS,
-    **conversation.AREAS,
-    **costs.AREAS,
-    **layered_prompt.AREAS,
-    **memory.AREAS,
-    **playbooks.AREAS,
-    **prompt_definitions.AREAS,
-    **schedules.AREAS,
-    **tool_call_text.AREAS,
-    **tools.AREAS,
-}
+MODULES: tuple[ModuleType, ...] = (answers, configuration, conversation, costs, layered_prompt)
+MODULES += (memory, playbooks, prompt_definitions, schedules, slots, tool_call_text, tools)
+AREAS: Mapping[str, Area] = {k: area for module in MODULES for k, area in module.AREAS.items()}

@@ -1,7 +1,8 @@
 """Read files of cases: lists of entries with area, name, input and expected answer."""
 
 import json
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +28,21 @@ class Case:
         return f"{self.area}/{self.name}"
 
 
+@dataclass(frozen=True)
+class Area:
+    """How the cases of an area run through the product.
+
+    ``run`` computes the product's answer, ``read`` converts the expected answer to its form.
+    ``rules`` are the area's deviations in deviations.md, by name: each returns whether it alone
+    explains a different answer.
+    """
+
+    run: Callable[[Any], Any]
+    read: Callable[[Any], Any] = lambda value: value
+    same: Callable[[Any, Any], bool] = operator.eq
+    rules: Mapping[str, Callable[[Case, Any], bool]] = field(default_factory=dict)
+
+
 def load(path: Path) -> list[Case]:
     """Return the cases of a file, with fixtures in the place of their names.
 
@@ -43,7 +59,8 @@ def load(path: Path) -> list[Case]:
                 entry["area"],
                 entry["name"],
                 _with_fixtures(entry["input"], fixtures),
-                _expected(entry),
+                # The product follows the older of two recorded releases.
+                entry.get("expected_seed_version", entry["expected"]),
                 entry,
             )
             for entry in entries
@@ -53,18 +70,12 @@ def load(path: Path) -> list[Case]:
         raise ValueError(f"{path}: a case has no {error}") from error
 
 
-def _expected(entry: dict[str, Any]) -> Any:
-    """Prefer the older of two recorded releases; the product follows that one."""
-    return entry.get("expected_seed_version", entry["expected"])
-
-
 def area(name: str) -> list[Case]:
     """Return the public cases of an area."""
     return [case for case in load(PUBLIC) if case.area == name]
 
 
 def fixture(name: str) -> Any:
-    """Return a fixture of the public file."""
     return _fixtures(PUBLIC)[name]
 
 

@@ -4,8 +4,7 @@ import json
 import re
 from typing import Any
 
-from vector_runner.area import Area
-from vector_runner.cases import Case
+from vector_runner.cases import Area, Case
 
 from orchestrator import routing
 from orchestrator.agentsfile import AgentsFileError, Problem, parse
@@ -83,9 +82,7 @@ def _route(given: dict[str, Any]) -> list[str | None]:
 
 AREAS = {
     "agents_json": Area(
-        _judge,
-        same=_same,
-        rules={"accepts-more": _more_lenient, "refuses-more": _stricter},
+        _judge, same=_same, rules={"accepts-more": _more_lenient, "refuses-more": _stricter}
     ),
     "binding_resolution": Area(_route),
 }

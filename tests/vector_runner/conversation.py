@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from vector_runner.area import Area
-from vector_runner.cases import Case
+from vector_runner.cases import Area, Case
 
 from thinker import jsontext
 from thinker.history import LOST, repair, shorten
@@ -78,8 +77,7 @@ def _came_late(case: Case, got: tuple[Message, ...]) -> bool:
 
 
 def _given(case: Case) -> tuple[Message, ...]:
-    shapes = case.given if isinstance(case.given, list) else case.given["messages"]
-    return to_messages(shapes)
+    return to_messages(case.given if isinstance(case.given, list) else case.given["messages"])
 
 
 def _keeps_exchange(case: Case, got: tuple[Message, ...]) -> bool:
@@ -93,9 +91,8 @@ def _keeps_exchange(case: Case, got: tuple[Message, ...]) -> bool:
 
 def _counts_otherwise(case: Case, got: tuple[Message, ...]) -> bool:
     """The notes differ only in their numbers."""
-    return [_without_number(message) for message in to_messages(case.expected)] == [
-        _without_number(message) for message in got
-    ]
+    expected = map(_without_number, to_messages(case.expected))
+    return list(expected) == list(map(_without_number, got))
 
 
 def _without_number(message: Message) -> Message:
@@ -109,7 +106,6 @@ def _kept_as_written(case: Case, got: str) -> bool:
 
 
 def _parse_json(given: str) -> Any:
-    """Parse JSON; return None for text without JSON."""
     try:
         return jsontext.parse(given)
     except ValueError:

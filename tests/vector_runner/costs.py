@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from vector_runner.area import Area
+from vector_runner.cases import Area
 from vector_runner.schedules import ms
 
 from orchestrator.agentsfile import CostControls
@@ -17,17 +17,13 @@ class _Meter:
     """An agent's usage during one vector: buckets since the last reset, and a pause."""
 
     def __init__(self, given: dict[str, Any]) -> None:
-        names = {field.alias: name for name, field in CostControls.model_fields.items()}
         # The vectors use caps below the range that agents.json accepts.
-        self.controls = CostControls.model_construct(
-            **{names[key]: value for key, value in given["config"].items()}
-        )
+        self.controls = CostControls.model_construct(**given["config"])
         self.now = ms(given["start"])
         self.buckets: dict[int, int] = {}
         self.pause: tuple[str, int] | None = None
 
     def apply(self, op: dict[str, Any]) -> None:
-        """Apply an operation of a vector."""
         if "resume" in op:
             self.pause = None
             self.buckets = {} if op["resume"] else self.buckets
@@ -41,15 +37,12 @@ class _Meter:
             self.now += (op.get("thenAdvanceMin", 0) + op.get("advanceMin", 0)) * MINUTE
 
     def verdict(self) -> BudgetVerdict:
-        """Assess the current usage."""
         return budgets.assess(self.buckets, self.now, self.controls)
 
     def state(self) -> dict[str, Any]:
-        """Return the state in the notation of the vectors."""
         return {"paused": self.pause is not None, "reason": self.pause and self.pause[0]}
 
     def status(self) -> dict[str, Any]:
-        """Return the final state in the notation of the vectors."""
         verdict, controls = self.verdict(), self.controls
         return {
             "enabled": controls.enabled,

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from vector_runner.area import Area
+from vector_runner.cases import Area
 
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.prompt.render.layered import LayeredPrompt, layered_prompt, text_and_key

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from vector_runner.area import Area
+from vector_runner.cases import Area
 
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.secret_filter import secret_in

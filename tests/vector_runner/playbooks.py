@@ -4,8 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from vector_runner.area import Area
-from vector_runner.cases import Case
+from vector_runner.cases import Area, Case
 
 from thinker.formats.skill_file import NAME, SkillFile, scan
 from thinker.playbooks import Matcher, Playbook, parse_record
@@ -36,15 +35,17 @@ def _parse(given: dict[str, Any]) -> dict[str, Any] | None:
     playbook = parse_record(given)
     if playbook is None:
         return None
+    return {"id": given["id"], "source": playbook.source, **_fields(playbook)}
+
+
+def _fields(found: Playbook | SkillFile) -> dict[str, Any]:
     return {
-        "id": given["id"],
-        "name": playbook.name,
-        "description": playbook.description,
-        "instructions": playbook.instructions,
-        "keywords": list(playbook.keywords),
-        "priority": playbook.priority,
-        "requiredTools": list(playbook.required_tools),
-        "source": playbook.source,
+        "name": found.name,
+        "description": found.description,
+        "instructions": found.instructions,
+        "keywords": list(found.keywords),
+        "priority": found.priority,
+        "requiredTools": list(found.required_tools),
     }
 
 
@@ -68,15 +69,8 @@ def _shape(skill: SkillFile) -> dict[str, Any]:
         "maxSteps": skill.max_steps,
         "executionPlan": list(skill.execution_plan),
     }
-    return {
-        "name": skill.name,
-        "description": skill.description,
-        "instructions": skill.instructions,
-        "keywords": list(skill.keywords),
-        "priority": skill.priority,
-        "requiredTools": list(skill.required_tools),
-        "source": "file",
-    } | {key: value for key, value in optional.items() if value}
+    present = {key: value for key, value in optional.items() if value}
+    return {"source": "file", **_fields(skill), **present}
 
 
 def _without_ids(expected: list[dict[str, Any]]) -> list[dict[str, Any]]:

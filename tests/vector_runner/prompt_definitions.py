@@ -9,7 +9,7 @@ from typing import Any
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 from pydantic import TypeAdapter
 from structlog.testing import capture_logs
-from vector_runner.area import Area
+from vector_runner.cases import Area
 
 from thinker import history
 from thinker.agent import Agent
@@ -50,10 +50,8 @@ SOURCES: TypeAdapter[dict[str, Source]] = TypeAdapter(dict[str, Source])
 def _validated(given: Any) -> dict[str, Any]:
     """Return the verdict, the field and rule of every problem, and the uses of the tools."""
     problems = REGISTRY.validate(given["definition"])
-    found: dict[str, Any] = {
-        "ok": not problems,
-        "problems": [(problem.field, problem.rule) for problem in problems],
-    }
+    places = [(problem.field, problem.rule) for problem in problems]
+    found: dict[str, Any] = {"ok": not problems, "problems": places}
     if not problems:
         definition = PromptDefinition.model_validate(given["definition"])
         uses = map(REGISTRY.resolve, definition.tools or ())
@@ -101,7 +99,7 @@ def _asked(given: Any) -> dict[str, Any]:
     """Run a turn with this definition; return the requests that the model gets."""
     bundle = {"name": "p", "definitions": {"p": {**given["definition"], "name": "p"}}}
     made = [_response(turn) for turn in given.get("model_turns", [])]
-    model, host = ScriptedModel(*made, says("done"), says("done"), says("done")), MemoryHost()
+    model, host = ScriptedModel(*made, *[says("done")] * 3), MemoryHost()
     tools = [spec(name) for name in ("search_docs", "create_ticket", "file_search")]
     turn = turn_run("hello", *tools, prompt=bundle)
     with capture_logs():
@@ -133,20 +131,15 @@ def _inputs(given: Any) -> dict[str, Any]:
         paths = sorted(re.findall(r"\$\.([^:]+):|'([^']+)' is a required", problem or ""))
         found = [here or missing for here, missing in paths]
         return {"ok": problem is None, "args": whole, "paths": sorted(found)}
-    definition = PromptDefinition(
-        name=given["name"],
-        tool_description=given["toolDescription"],
-        model="inherit",
-        prompt="",
-        required_schema=schema,
-    )
-    tool = as_tool(definition)
-    fields: Any = tool.parameters["properties"]
+    fields = {"name": given["name"], "toolDescription": given["toolDescription"], "prompt": ""}
+    fields |= {"model": "inherit", "requiredSchema": schema}
+    tool = as_tool(PromptDefinition.model_validate(fields))
+    inputs: Any = tool.parameters["properties"]
     return {
         "function": {"name": tool.name, "description": tool.description},
-        "parameters_properties": list(fields),
+        "parameters_properties": list(inputs),
         "parameters_required": tool.parameters.get("required", []),
-        "descriptions": {name: field.get("description") for name, field in fields.items()},
+        "descriptions": {name: field.get("description") for name, field in inputs.items()},
     }
 
 
@@ -182,9 +175,7 @@ def _images(given: Any) -> dict[str, Any]:
     count = given["messages_each_with_one_image"]
     said = [UserMessage(content=str(number), images=(picture,)) for number in range(count)]
     seen = history.fade(said, threshold)
-    shown = [
-        n for n, message in enumerate(seen) if isinstance(message, UserMessage) and message.images
-    ]
+    shown = [n for n, m in enumerate(seen) if isinstance(m, UserMessage) and m.images]
     hidden = (message for number, message in enumerate(seen) if number not in shown)
     return {
         "first_index_with_real_image": shown[0],
@@ -194,9 +185,8 @@ def _images(given: Any) -> dict[str, Any]:
 
 
 def _environment(given: Any) -> dict[str, str]:
-    return Environments(
-        **{name.removesuffix("_env"): values for name, values in given.items()}
-    ).merged()
+    scopes = {name.removesuffix("_env"): values for name, values in given.items()}
+    return Environments(**scopes).merged()
 
 
 def _visible(given: Any) -> dict[str, bool]:

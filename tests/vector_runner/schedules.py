@@ -5,35 +5,25 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from vector_runner.area import Area
-from vector_runner.cases import Case
+from vector_runner.cases import Area, Case
 
+from orchestrator.schedules import times
 from orchestrator.schedules.describe import human
 from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import TaskSpec
-from orchestrator.schedules.times import (
-    MINUTE,
-    Cron,
-    ScheduleError,
-    check_cron,
-    first,
-    following,
-    parse,
-)
 
 NORMALISED_AT = "2026-02-14T15:00:00Z"  # what the vectors call now
 REFERENCE_AGENT = "thinker"
 
 
 def ms(text: str) -> int:
-    """Convert an ISO time to milliseconds."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def _validity(given: str) -> dict[str, Any]:
     try:
-        check_cron(given)
-    except ScheduleError as error:
+        times.check_cron(given)
+    except times.ScheduleError as error:
         return {"valid": False, "error": str(error)}
     return {"valid": True}
 
@@ -46,12 +36,12 @@ def _same_validity(expected: dict[str, Any], got: dict[str, Any]) -> bool:
 def _cron_due(given: dict[str, Any]) -> bool:
     """Return whether a time in this minute is after the last run, like the reference."""
     now, last = ms(given["now"]), given.get("last_run_at")
-    after = max(now - now % MINUTE - 1, ms(last) if last else 0)
+    after = max(now - now % times.MINUTE - 1, ms(last) if last else 0)
     try:
         zone = _zone(given)
-        check_cron(given["schedule"])
-        at = following(Cron(given["schedule"]), zone, after)
-    except ScheduleError:
+        times.check_cron(given["schedule"])
+        at = times.following(times.Cron(given["schedule"]), zone, after)
+    except times.ScheduleError:
         return False
     return at is not None and at <= now
 
@@ -64,17 +54,16 @@ def _due(given: dict[str, Any]) -> bool:
     assert isinstance(config, dict)
     try:
         zone = _zone(config)
-        trigger = parse(config, zone)
-    except ScheduleError:
+        trigger = times.parse(config, zone)
+    except times.ScheduleError:
         return False
-    if isinstance(trigger, Cron):
+    if isinstance(trigger, times.Cron):
         return _cron_due({**given, **config})
-    at = first(trigger, zone, now) if not last else following(trigger, zone, ms(last))
+    at = times.first(trigger, zone, now) if not last else times.following(trigger, zone, ms(last))
     return at is not None and at <= now
 
 
 def _zone(fields: Mapping[str, Any]) -> ZoneInfo:
-    """Return the time zone of a task."""
     zone = fields.get("timezone") or "UTC"
     return TaskSpec(name="task", instructions="do", trigger={}, timezone=zone).zone
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from vector_runner.area import Area
+from vector_runner.cases import Area
 from vector_runner.notation import decoded, encoded
 
 from thinker.formats.prompts.plain import plain
@@ -31,10 +31,9 @@ def run(given: dict[str, Any], compat: Compat | None = SEED) -> Any:
         except ValidationError as error:
             return {"$raises": {"error": "ValidationError", "errors": _errors(error)}}
         except (KeyError, TypeError, ValueError) as error:
-            name = next(
-                kind for kind in (KeyError, TypeError, ValueError) if isinstance(error, kind)
-            )
-            return {"$raises": {"error": name.__name__, "message": error.args[0]}}
+            kinds = (KeyError, TypeError, ValueError)
+            kind = next(kind.__name__ for kind in kinds if isinstance(error, kind))
+            return {"$raises": {"error": kind, "message": error.args[0]}}
 
 
 def container(given: dict[str, Any], compat: Compat | None) -> Slots:
@@ -87,10 +86,6 @@ def _reported(prompt: SlotPrompt, given: dict[str, Any]) -> Any:
 def _text(given: dict[str, Any], compat: Compat | None) -> str:
     sections = lower_slot_prompt(container(given, compat).prompt(), "case")
     return agently_text(sections, _style(given, compat)).text
-
-
-def _text_twice(given: dict[str, Any], compat: Compat | None) -> list[str]:
-    return [_text(given, compat), _text({**given, "kwargs": {}}, compat)]
 
 
 def _messages(given: dict[str, Any], compat: Compat | None) -> Any:
@@ -151,7 +146,10 @@ CALLS: Mapping[str, Callable[[dict[str, Any], Compat | None], Any]] = {
         substitute(decoded(given["obj"]), decoded(given["mappings"]))
     ),
     "to_text": _text,
-    "to_text_twice": _text_twice,
+    "to_text_twice": lambda given, compat: [
+        _text(given, compat),
+        _text({**given, "kwargs": {}}, compat),
+    ],
     "to_messages": _messages,
     "output_requirement_text": _requirement,
     "output_model": _model,

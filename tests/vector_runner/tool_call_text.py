@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vector_runner.area import Area
-from vector_runner.cases import Case
+from vector_runner.cases import Area, Case
 from vector_runner.upstream_events import upstream
 
 from orchestrator.http_api.error_response import ApiProblem
@@ -12,15 +11,8 @@ from orchestrator.http_api.response_events import Events, ResponseHead, Response
 from orchestrator.http_api.responses_request import normalize
 from orchestrator.journal.turns.api_requests import HandedCall
 from thinker.protocol.messages import ToolChoice, Usage
+from thinker.toolcalls.text import parser as texts
 from thinker.toolcalls.text.inject import block, developer_instructions
-from thinker.toolcalls.text.parser import (
-    CLOSE,
-    Event,
-    TextCallParser,
-    TextDelta,
-    TextToolCall,
-    ToolCallProblem,
-)
 from thinker.toolcalls.text.payload import ParserRules, rules
 
 DEEPEST = 3  # levels at which the vectors' examples fit their schema
@@ -52,7 +44,7 @@ def _echoed(choice: ToolChoice | None, given: Any) -> Any:
 def parser(given: dict[str, Any]) -> dict[str, Any]:
     """Return the events of each chunk and of the end, and a summary."""
     options = given["options"]
-    reader = TextCallParser(
+    reader = texts.TextCallParser(
         ParserRules(
             allowed=options.get("allowedTools", ()),
             strict=options.get("strictTools", {}),
@@ -74,21 +66,20 @@ def parser(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _step(events: Iterable[Event]) -> dict[str, Any]:
+def _step(events: Iterable[texts.Event]) -> dict[str, Any]:
     step: dict[str, Any] = {"visibleTextDeltas": [], "parsedToolCalls": [], "errors": []}
     for event in events:
-        if isinstance(event, TextDelta):
+        if isinstance(event, texts.TextDelta):
             step["visibleTextDeltas"].append(event.text)
-        elif isinstance(event, TextToolCall):
-            call = {"name": event.name, "arguments": event.arguments}
-            step["parsedToolCalls"].append(call)
+        elif isinstance(event, texts.TextToolCall):
+            step["parsedToolCalls"].append({"name": event.name, "arguments": event.arguments})
         else:
             step["errors"].append(_error(event))
             step["visibleTextDeltas"] += [event.shown] if event.shown else []
     return step
 
 
-def _error(event: ToolCallProblem) -> dict[str, Any]:
+def _error(event: texts.ToolCallProblem) -> dict[str, Any]:
     problem = event.problem
     error: dict[str, Any] = {"type": problem.kind}
     if not {problem.kind, problem.message} & set(OF_THE_ENGINE):
@@ -104,12 +95,12 @@ def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
     request = normalize(body)
     stream = ResponseStream(ResponseHead(body["id"], body["model"], 0, {}))
     on = bool(request.tools) and (request.tool_choice or ToolChoice()).mode != "none"
-    reader = TextCallParser(rules(request.tools, request.tool_choice)) if on else None
+    reader = texts.TextCallParser(rules(request.tools, request.tool_choice)) if on else None
     sent: list[Any] = []
     for event in given["events"]:
         if event["type"] == "text_delta":
             delta = event["delta"]
-            sent += _forwarded(stream, reader.feed(delta) if reader else (TextDelta(delta),))
+            sent += _forwarded(stream, reader.feed(delta) if reader else (texts.TextDelta(delta),))
         elif event["type"] == "usage":
             usage = event["usage"]
             prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
@@ -121,12 +112,12 @@ def stream_adapter(given: dict[str, Any]) -> list[dict[str, Any]]:
     return upstream(sent)
 
 
-def _forwarded(stream: ResponseStream, events: Iterable[Event]) -> Events:
+def _forwarded(stream: ResponseStream, events: Iterable[texts.Event]) -> Events:
     sent: Events = ()
     for event in events:
-        if isinstance(event, TextDelta):
+        if isinstance(event, texts.TextDelta):
             sent += stream.text(event.text)
-        elif isinstance(event, TextToolCall):
+        elif isinstance(event, texts.TextToolCall):
             sent += stream.call(HandedCall(id="", name=event.name, arguments=event.arguments))
         elif event.problem.strict:
             sent += stream.fail("strict tool_call parse failure")
@@ -154,7 +145,6 @@ def _nameless(case: Case, _: Any) -> bool:
 
 
 def _deep(schema: Any) -> int:
-    """Return the number of levels in a schema."""
     if not isinstance(schema, dict):
         return 0
     inner = [*schema.get("properties", {}).values(), schema.get("items")]
@@ -187,7 +177,7 @@ AREAS = {
             "whole-schema": _beyond_required,
             "as-written": _as_written,
             "tag-in-argument": lambda _, got: any(
-                CLOSE in call["arguments"] for call in got["calls"]
+                texts.CLOSE in call["arguments"] for call in got["calls"]
             ),
             "no-arguments": lambda case, got: (
                 "arguments_coerced" in got["error_types"]

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from vector_runner.area import Area
-from vector_runner.cases import fixture
+from vector_runner.cases import Area, fixture
 
 from orchestrator.tools import policy
 from thinker.protocol.messages import ToolSpec
@@ -22,12 +21,10 @@ def _allowed(given: dict[str, Any]) -> bool:
 
 def _find(given: dict[str, Any]) -> dict[str, Any]:
     call = find(given["text"], given["availableTools"])
-    return {
-        "detected": call is not None,
-        "toolName": call.name if call else "",
-        "parameters": call.arguments if call else {},
-        "preamble": call.preamble if call else "",
-    }
+    if call is None:
+        return NOTHING
+    found = {"toolName": call.name, "parameters": call.arguments, "preamble": call.preamble}
+    return {"detected": True, **found}
 
 
 def _normalise(given: dict[str, Any]) -> Any:
@@ -47,11 +44,8 @@ def _sticky(given: dict[str, Any]) -> list[str]:
     required = dict.fromkeys(given["playbookRequired"], "playbook")
     named = [name for name in dict.fromkeys((*required, *recent)) if name in {*existing, *recent}]
     tools = [ToolSpec(name=name, description="", parameters={}) for name in named]
-    return sorted(
-        select(
-            tools, given["message"], required=required, recent=recent, ranking=Ranking(), cap=0
-        ).reasons
-    )
+    options: Any = {"required": required, "recent": recent, "ranking": Ranking(), "cap": 0}
+    return sorted(select(tools, given["message"], **options).reasons)
 
 
 AREAS = {
