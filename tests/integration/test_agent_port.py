@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fakes.daemon import RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, agent
-from fakes.time_limit import time_limit
+from fakes.time_limit import LIMIT, time_limit
 
 from thinker.protocol.messages import JsonObject
 
@@ -49,7 +49,7 @@ async def reachable(client: httpx.AsyncClient) -> bool:
 
 async def test_client_is_answered_once_however_often_it_asks(tmp_path: Path) -> None:
     """With the token alone; what is sent again after a kill gets the first answer."""
-    async with HeldModel() as model, httpx.AsyncClient(timeout=60) as client:
+    async with HeldModel() as model, httpx.AsyncClient(timeout=LIMIT) as client:
         async with running_daemon(tmp_path, config(model, 0)) as daemon:
             client.base_url = await address(daemon)
             token = (tmp_path / "http-token").read_text("utf-8")
