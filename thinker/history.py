@@ -157,13 +157,18 @@ def described(message: Message, seen: bool = False) -> Message:  # noqa: FBT001,
     return message.model_copy(update={"content": content, "images": shown})
 
 
-def _with_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:
-    base = unique = call.id or "call"
-    count = 1
+def distinct(call_id: str, taken: set[str]) -> str:
+    """Add an id to ``taken`` and return it, with a number at its end if it was taken."""
+    unique, count = call_id, 1
     while unique in taken:
         count += 1
-        unique = f"{base}_{count}"
+        unique = f"{call_id}_{count}"
     taken.add(unique)
+    return unique
+
+
+def _with_unique_id(call: ToolCall, taken: set[str]) -> ToolCall:
+    unique = distinct(call.id or "call", taken)
     return call if unique == call.id else call.model_copy(update={"id": unique})
 
 

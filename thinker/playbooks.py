@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 import ahocorasick_rs
@@ -35,14 +35,7 @@ class Playbook:
 
 def from_skill(skill: SkillFile) -> Playbook:
     """Return the playbook that a SKILL.md with keywords describes."""
-    return Playbook(
-        name=skill.name,
-        description=skill.description,
-        instructions=skill.instructions,
-        keywords=skill.keywords,
-        priority=skill.priority,
-        required_tools=skill.required_tools,
-    )
+    return Playbook(**skill.model_dump(include={field.name for field in fields(Playbook)}))
 
 
 def _only_texts(value: object) -> object:

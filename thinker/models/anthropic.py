@@ -8,16 +8,8 @@ from thinker.models.base import ModelRequest
 from thinker.models.call_arguments import unique_ids
 from thinker.models.endpoint import ProviderModel
 from thinker.models.outputschema import Closing
-from thinker.protocol.messages import (
-    AssistantMessage,
-    Image,
-    JsonObject,
-    Message,
-    ToolChoice,
-    ToolResult,
-    ToolSpec,
-    UserMessage,
-)
+from thinker.protocol import messages
+from thinker.protocol.messages import JsonObject
 
 VERSION = "2023-06-01"  # 2026-10-21 rejects every temperature
 MAX_TOKENS = 8192  # the API requires a limit; all current models accept this one
@@ -63,7 +55,9 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
         body["system"] = [_text(request.system) | CACHED]
     body["messages"] = [*_messages(request.messages)]
     if request.tools:
-        body["tool_choice"] = _choice(request.tool_choice)
+        choice = request.tool_choice
+        named: JsonObject = {"name": choice.name} if choice.name else {}
+        body["tool_choice"] = {"type": TOOL_CHOICE[choice.mode], **named}
     thinking = _thinking(request)
     if thinking:
         body["thinking"] = {"type": "enabled", "budget_tokens": thinking}
@@ -85,7 +79,7 @@ def _thinking(request: ModelRequest) -> int:
     stored. It also excludes a required tool call.
     """
     reasoning = request.reasoning
-    answers = bool(request.messages) and isinstance(request.messages[-1], ToolResult)
+    answers = bool(request.messages) and isinstance(request.messages[-1], messages.ToolResult)
     if reasoning is None or answers or request.tool_choice.demands:
         return 0
     if reasoning.max_tokens is not None:
@@ -93,25 +87,20 @@ def _thinking(request: ModelRequest) -> int:
     return 0 if reasoning.effort is None else THINKING[reasoning.effort]
 
 
-def _choice(choice: ToolChoice) -> JsonObject:
-    named: JsonObject = {"name": choice.name} if choice.name else {}
-    return {"type": TOOL_CHOICE[choice.mode], **named}
-
-
-def _tool(tool: ToolSpec) -> JsonObject:
+def _tool(tool: messages.ToolSpec) -> JsonObject:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
+def _messages(conversation: tuple[messages.Message, ...]) -> list[JsonObject]:
     """Return alternating messages, the user's first, with neighbors of one role joined."""
     turns: list[tuple[str, list[JsonObject]]] = []
     used_ids: set[str] = set()
     ids: dict[str, str] = {}
-    for message in messages:
-        if isinstance(message, AssistantMessage):
+    for message in conversation:
+        if isinstance(message, messages.AssistantMessage):
             ids = _wire_ids(message, used_ids)
             used_ids.update(ids.values())
-        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        role = "assistant" if isinstance(message, messages.AssistantMessage) else "user"
         blocks = _blocks(message, ids)
         if not turns and role == "assistant":
             turns.append(("user", [_text(EARLIER)]))
@@ -124,7 +113,7 @@ def _messages(messages: tuple[Message, ...]) -> list[JsonObject]:
     return [{"role": role, "content": [*blocks]} for role, blocks in turns]
 
 
-def _wire_ids(message: AssistantMessage, used: set[str]) -> dict[str, str]:
+def _wire_ids(message: messages.AssistantMessage, used: set[str]) -> dict[str, str]:
     """Map call ids, which another provider may have chosen, to ids that the API accepts.
 
     They must match a pattern and be unique in the whole conversation.
@@ -133,13 +122,13 @@ def _wire_ids(message: AssistantMessage, used: set[str]) -> dict[str, str]:
     return dict(zip(ids, unique_ids((FOREIGN_ID.sub("_", i) for i in ids), used), strict=True))
 
 
-def _blocks(message: Message, ids: Mapping[str, str]) -> list[JsonObject]:
+def _blocks(message: messages.Message, ids: Mapping[str, str]) -> list[JsonObject]:
     """Return a message's content blocks, without blank text, which the API refuses."""
-    if isinstance(message, ToolResult):
+    if isinstance(message, messages.ToolResult):
         return [_result(message, ids)]
-    text = message.text if isinstance(message, UserMessage) else message.content
+    text = message.text if isinstance(message, messages.UserMessage) else message.content
     blocks = [_text(text)] if text.strip() else []
-    if isinstance(message, UserMessage):
+    if isinstance(message, messages.UserMessage):
         return blocks + [_image(image) for image in message.images]
     return blocks + [
         {"type": "tool_use", "id": ids[call.id], "name": call.name, "input": call.arguments}
@@ -151,12 +140,12 @@ def _text(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _image(image: Image) -> JsonObject:
+def _image(image: messages.Image) -> JsonObject:
     source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": image.data}
     return {"type": "image", "source": source}
 
 
-def _result(result: ToolResult, ids: Mapping[str, str]) -> JsonObject:
+def _result(result: messages.ToolResult, ids: Mapping[str, str]) -> JsonObject:
     text = [_text(result.content)] if result.content.strip() else []
     block: JsonObject = {
         "type": "tool_result",

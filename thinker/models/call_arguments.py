@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from thinker.history import distinct
 from thinker.jsontext import repaired
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import JsonObject, ToolCall, too_deep
@@ -50,16 +51,7 @@ def unique_ids(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:
     A missing id becomes ``call_`` and its position; a repeated one gets a number.
     """
     taken = set(used)
-    unique = []
-    for index, call_id in enumerate(ids):
-        base = candidate = call_id or f"call_{index}"
-        copy = 2
-        while candidate in taken:
-            candidate = f"{base}_{copy}"
-            copy += 1
-        taken.add(candidate)
-        unique.append(candidate)
-    return unique
+    return [distinct(call_id or f"call_{index}", taken) for index, call_id in enumerate(ids)]
 
 
 def _parse(text: str) -> JsonObject | None:

@@ -52,13 +52,7 @@ def choose(
     return Fallback(models)
 
 
-def choose_small(
-    settings: ThinkerSettings,
-    environ: Mapping[str, str],
-    own: Model,
-    *,
-    transport: HttpTransport | None = None,
-) -> Model:
+def choose_small(settings: ThinkerSettings, environ: Mapping[str, str], own: Model) -> Model:
     """Build the model for summaries and facts: the small one, falling back to the agent's ``own``.
 
     Raises:
@@ -67,11 +61,11 @@ def choose_small(
     if not settings.small_model:
         return own
     reference = _reference(settings, settings.small_model)
-    return Fallback([Retrying(_model(settings, environ, *reference, transport)), own])
+    return Fallback([Retrying(_model(settings, environ, *reference)), own])
 
 
 def choose_embeddings(
-    settings: ThinkerSettings, environ: Mapping[str, str], *, transport: HttpTransport | None = None
+    settings: ThinkerSettings, environ: Mapping[str, str]
 ) -> "EmbeddingModel | None":
     """Build the embeddings model; None if the agent has none.
 
@@ -94,7 +88,7 @@ def choose_embeddings(
     url = _address(agent, own_url) if own_url else provider.base_url
     key = _key(agent, provider, environ, needed=not own_url)
     model, dimensions = settings.embeddings_model, settings.embeddings_dimensions
-    return EmbeddingModel(provider, model, dimensions, url, key, transport)
+    return EmbeddingModel(provider, model, dimensions, url, key)
 
 
 def _reference(settings: ThinkerSettings, entry: str) -> tuple[str, str]:
@@ -110,7 +104,7 @@ def _model(
     environ: Mapping[str, str],
     provider_name: str,
     model: str,
-    transport: HttpTransport | None,
+    transport: HttpTransport | None = None,
 ) -> Model:
     agent = f"agents.json: agent {settings.agent_id!r}"
     provider = PROVIDERS.get(provider_name)

@@ -5,16 +5,8 @@ from collections.abc import Iterable, Mapping
 from html import unescape
 
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.protocol.messages import (
-    AssistantMessage,
-    JsonObject,
-    Message,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
+from thinker.protocol import messages
+from thinker.protocol.messages import AssistantMessage, JsonObject
 
 LABEL = (
     "[Demo model: built-in rules, no language model. To plug in a real one, set "
@@ -79,14 +71,16 @@ class DemoModel:
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Answer by the rules; stream word by word if the request has an ``on_text``."""
         message = _answer(request)
-        if message.content and _is_first_reply(request.messages):
+        earlier = request.messages[: max(0, _newest_user(request))]
+        replied = any(isinstance(said, AssistantMessage) for said in earlier)
+        if message.content and not replied:
             message = message.model_copy(update={"content": f"{message.content}\n\n{LABEL}"})
         if request.on_text is not None:
             for word in re.finditer(r"\S+\s*", message.content):
                 request.on_text(message.content[: word.end()])
         prompt = [request.system, *(m.content for m in request.messages)]
         completion = [message.content, *(str(call.arguments) for call in message.tool_calls)]
-        usage = Usage(prompt=_tokens(prompt), completion=_tokens(completion))
+        usage = messages.Usage(prompt=_tokens(prompt), completion=_tokens(completion))
         return ModelResponse(message=message, usage=usage, model=self.name)
 
     async def aclose(self) -> None:
@@ -94,8 +88,8 @@ class DemoModel:
 
 
 def _answer(request: ModelRequest) -> AssistantMessage:
-    newest = _newest_user(request.messages)
-    results = [m for m in request.messages[newest + 1 :] if isinstance(m, ToolResult)]
+    newest = _newest_user(request)
+    results = [m for m in request.messages[newest + 1 :] if isinstance(m, messages.ToolResult)]
     if results:
         return AssistantMessage(content="\n\n".join(map(_report, results)))
     text = request.messages[newest].content.strip() if newest >= 0 else ""
@@ -109,7 +103,7 @@ def _answer(request: ModelRequest) -> AssistantMessage:
     return AssistantMessage(content=f"{echo}{ABILITIES}")
 
 
-def _named_call(text: str, tools: Iterable[ToolSpec]) -> tuple[str, JsonObject] | None:
+def _named_call(text: str, tools: Iterable[messages.ToolSpec]) -> tuple[str, JsonObject] | None:
     """Match a text that names an offered tool; the rest of the text is its first input."""
     found = ASK.match(text)
     tool = next((tool for tool in tools if found and tool.name == found[1]), None)
@@ -153,11 +147,11 @@ def _call(request: ModelRequest, tool: str, arguments: JsonObject) -> AssistantM
     if request.tool_choice.mode == "none" or all(spec.name != tool for spec in request.tools):
         return AssistantMessage(content=f"I would need the tool {tool}, which I was not given.")
     made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
-    call = ToolCall(id=f"demo_{made}", name=tool, arguments=arguments)
+    call = messages.ToolCall(id=f"demo_{made}", name=tool, arguments=arguments)
     return AssistantMessage(tool_calls=(call,))
 
 
-def _report(result: ToolResult) -> str:
+def _report(result: messages.ToolResult) -> str:
     if result.is_error:
         return f"The tool {result.name} failed: {result.content}"
     if not result.content.strip():
@@ -173,15 +167,10 @@ def _skills(system: str) -> str:
     return "\n".join(["These skills are available:", *(f"- {unescape(name)}" for name in names)])
 
 
-def _newest_user(messages: tuple[Message, ...]) -> int:
+def _newest_user(request: ModelRequest) -> int:
     """Return the index of the newest user message, or -1."""
-    users = [i for i, message in enumerate(messages) if isinstance(message, UserMessage)]
+    users = [i for i, said in enumerate(request.messages) if isinstance(said, messages.UserMessage)]
     return users[-1] if users else -1
-
-
-def _is_first_reply(messages: tuple[Message, ...]) -> bool:
-    earlier = messages[: max(0, _newest_user(messages))]
-    return not any(isinstance(message, AssistantMessage) for message in earlier)
 
 
 def _tokens(texts: Iterable[str]) -> int:

@@ -12,16 +12,9 @@ import anyio
 import orjson
 
 from thinker.http.client import HttpError, HttpTransport, JsonPoster, StreamedResponse, open_poster
+from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, OnText
 from thinker.models.collector import Collector
-from thinker.models.failures import (
-    Account,
-    Complaint,
-    TemperatureRefusedError,
-    failure,
-    retry_after,
-    stated_error,
-)
 from thinker.models.streaming import EventReader
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.providers import Provider
@@ -55,7 +48,7 @@ LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server may have to 
 class ModelEndpoint:
     """One address with its headers; remembers whether the model rejects a temperature."""
 
-    account: Account
+    account: failures.Account
     url: str
     headers: dict[str, str] = field(repr=False)
     transport: HttpTransport | None = None  # replaces the network
@@ -90,7 +83,7 @@ class ModelEndpoint:
         if self._takes_temperature:
             try:
                 return await self._post(body, new_collector(), on_text)
-            except TemperatureRefusedError:
+            except failures.TemperatureRefusedError:
                 if "temperature" not in body:
                     raise
         plain = {key: value for key, value in body.items() if key != "temperature"}
@@ -171,14 +164,15 @@ class ModelEndpoint:
                 body = await self._read(response)
         except RetryableModelError:
             body = b""
-        complaint = stated_error(body) or Complaint(body.decode("utf-8", "replace"))
-        wait = retry_after(response.headers, self.clock())
-        return failure(self.account, response.status_code, complaint, wait)
+        text = body.decode("utf-8", "replace")
+        complaint = failures.stated_error(body) or failures.Complaint(text)
+        wait = failures.retry_after(response.headers, self.clock())
+        return failures.failure(self.account, response.status_code, complaint, wait)
 
     def _take(self, collector: Collector, data: bytes) -> bool:
-        complaint = stated_error(data)
+        complaint = failures.stated_error(data)
         if complaint is not None:
-            raise failure(self.account, complaint.status, complaint)
+            raise failures.failure(self.account, complaint.status, complaint)
         try:
             return collector.feed(data)
         except ValueError as error:
@@ -230,7 +224,7 @@ class ProviderModel(ABC):
         transport: HttpTransport | None = None,
         timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     ) -> None:
-        self._account = Account(provider, model, api_key)
+        self._account = failures.Account(provider, model, api_key)
         url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")
@@ -244,14 +238,12 @@ class ProviderModel(ABC):
         """Make one call; streams if the request has an ``on_text``."""
         body: dict[str, object] = {**self._body(request)}
         if request.tools:
-            body["tools"] = self._encode_tools(request.tools, body["tools"])
+            if request.tools is not self._tools:
+                # Most of a request, and rarely changed.
+                self._tools = request.tools
+                self._tools_json = orjson.Fragment(orjson.dumps(body["tools"]))
+            body["tools"] = self._tools_json
         return await self._endpoint.ask(body, self._collector, request.on_text)
-
-    def _encode_tools(self, tools: Sequence[ToolSpec], wire: object) -> orjson.Fragment:
-        """Return the tools as JSON, cached, since they are most of a request and rarely change."""
-        if tools is not self._tools:
-            self._tools, self._tools_json = tools, orjson.Fragment(orjson.dumps(wire))
-        return self._tools_json
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()

@@ -197,21 +197,17 @@ def _true_status(status: int, words: str) -> int:
 
 
 def _advice(account: Account, status: int) -> str:
-    provider = account.provider
+    provider, model = account.provider, account.model
     key = provider.key_var or "a key that it accepts"
+    pull = f" or run `ollama pull {model}`" if provider.name == "ollama" else ""
     if status < HTTPStatus.BAD_REQUEST:
         return f"answered {status}, a redirect; set the final address as baseUrl in agents.json"
     return {
         401: f"refused the key; set {key}",
         402: f"has no credit left for this key; top it up or set another {key}",
-        403: f"does not allow this key to use {account.model!r}; choose another model or set {key}",
-        404: _unknown_model(account),
+        403: f"does not allow this key to use {model!r}; choose another model or set {key}",
+        404: f'does not know the model {model!r}; set "model" (or baseUrl){pull}',
     }.get(status, f"refused the request ({status})")
-
-
-def _unknown_model(account: Account) -> str:
-    pull = f" or run `ollama pull {account.model}`" if account.provider.name == "ollama" else ""
-    return f'does not know the model {account.model!r}; set "model" (or baseUrl){pull}'
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -3,25 +3,14 @@
 from collections.abc import Sequence
 
 import orjson
-from pydantic import JsonValue
 
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
 from thinker.models.openai_answer import OpenAIAnswer
 from thinker.models.outputschema import Closing
-from thinker.protocol.messages import (
-    AssistantMessage,
-    Image,
-    JsonObject,
-    Message,
-    Reasoning,
-    ToolCall,
-    ToolChoice,
-    ToolResult,
-    ToolSpec,
-    UserMessage,
-)
+from thinker.protocol import messages
+from thinker.protocol.messages import JsonObject
 
 FROM_TOOLS = "(Pictures that the tools above returned.)"
 CLOSING = Closing(optional=False)
@@ -59,7 +48,9 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
         body["tools"] = [_tool(tool) for tool in request.tools]
     body["messages"] = [*_messages(request)]
     if request.tools:
-        body["tool_choice"] = _choice(request.tool_choice)
+        forced: JsonObject = {"type": "function", "function": {"name": request.tool_choice.name}}
+        mode = request.tool_choice.mode
+        body["tool_choice"] = forced if mode == "function" else mode
     body |= _reasoning(account.provider.name, request.reasoning)
     if request.output is not None:
         body["response_format"] = _output(request.output)
@@ -75,7 +66,7 @@ def request_body(account: Account, request: ModelRequest) -> JsonObject:
     return body
 
 
-def _reasoning(provider: str, reasoning: Reasoning | None) -> JsonObject:
+def _reasoning(provider: str, reasoning: messages.Reasoning | None) -> JsonObject:
     """Return OpenRouter's ``reasoning`` object; for others ``reasoning_effort``, if any."""
     if reasoning is None:
         return {}
@@ -95,20 +86,14 @@ def _output(schema: JsonObject) -> JsonObject:
     return {"type": "json_schema", "json_schema": answer}
 
 
-def _choice(choice: ToolChoice) -> JsonValue:
-    if choice.mode == "function":
-        return {"type": "function", "function": {"name": choice.name}}
-    return choice.mode
-
-
 def _messages(request: ModelRequest) -> list[JsonObject]:
     wire: list[JsonObject] = (
         [{"role": "system", "content": request.system}] if request.system else []
     )
     reasoning = request.reasoning is not None and request.reasoning.include
-    found: list[Image] = []  # in tool results, which cannot hold pictures in this format
+    found: list[messages.Image] = []  # in tool results, which cannot hold pictures in this format
     for message in request.messages:
-        if not isinstance(message, ToolResult):
+        if not isinstance(message, messages.ToolResult):
             wire += _pictures(found)
             found = []
         else:
@@ -117,14 +102,14 @@ def _messages(request: ModelRequest) -> list[JsonObject]:
     return wire + _pictures(found)
 
 
-def _pictures(found: Sequence[Image]) -> list[JsonObject]:
-    return [_user(UserMessage(content=FROM_TOOLS, images=tuple(found)))] if found else []
+def _pictures(found: Sequence[messages.Image]) -> list[JsonObject]:
+    return [_user(messages.UserMessage(content=FROM_TOOLS, images=tuple(found)))] if found else []
 
 
-def _message(message: Message, *, reasoning: bool) -> JsonObject:
-    if isinstance(message, UserMessage):
+def _message(message: messages.Message, *, reasoning: bool) -> JsonObject:
+    if isinstance(message, messages.UserMessage):
         return _user(message)
-    if isinstance(message, ToolResult):
+    if isinstance(message, messages.ToolResult):
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     wire = _assistant(message)
     if reasoning and message.reasoning:
@@ -132,19 +117,19 @@ def _message(message: Message, *, reasoning: bool) -> JsonObject:
     return wire
 
 
-def _user(message: UserMessage) -> JsonObject:
+def _user(message: messages.UserMessage) -> JsonObject:
     if not message.images:
         return {"role": "user", "content": message.text}
     text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
     return {"role": "user", "content": [*text, *map(_image, message.images)]}
 
 
-def _image(image: Image) -> JsonObject:
+def _image(image: messages.Image) -> JsonObject:
     url = f"data:{image.media_type};base64,{image.data}"
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _assistant(message: AssistantMessage) -> JsonObject:
+def _assistant(message: messages.AssistantMessage) -> JsonObject:
     wire: JsonObject = {"role": "assistant"}
     if message.content or not message.tool_calls:
         wire["content"] = message.content
@@ -153,7 +138,7 @@ def _assistant(message: AssistantMessage) -> JsonObject:
     return wire
 
 
-def _call(call: ToolCall) -> JsonObject:
+def _call(call: messages.ToolCall) -> JsonObject:
     # A malformed call is sent as {}: many servers parse the arguments in the history.
     arguments = orjson.dumps(call.arguments).decode()
     return {
@@ -163,7 +148,7 @@ def _call(call: ToolCall) -> JsonObject:
     }
 
 
-def _tool(tool: ToolSpec) -> JsonObject:
+def _tool(tool: messages.ToolSpec) -> JsonObject:
     strict: JsonObject = {"strict": True} if tool.strict else {}
     return {
         "type": "function",

@@ -7,7 +7,7 @@ that the loop treats both alike.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeGuard
+from typing import Literal
 
 import orjson
 import structlog
@@ -22,7 +22,6 @@ from thinker.toolcalls.text.inject import INTERNAL, block, developer_instruction
 from thinker.toolcalls.text.parser import (
     CLOSE,
     OPEN,
-    Event,
     TextCallParser,
     TextDelta,
     TextToolCall,
@@ -124,17 +123,17 @@ def _read(request: ModelRequest, response: ModelResponse) -> AssistantMessage:
         return message
     events = [*parser.feed(content), *parser.finish()]
     made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
-    blocks = [event for event in events if _is_call(event)]
+    blocks = [
+        event
+        for event in events
+        if isinstance(event, TextToolCall) or (isinstance(event, ToolCallProblem) and event.fatal)
+    ]
     found = [_call(event, f"call_{made + number}") for number, event in enumerate(blocks, 1)]
     return AssistantMessage(
         content="".join(event.text for event in events if isinstance(event, TextDelta)).strip(),
         tool_calls=(*message.tool_calls, *found),
         reasoning=thought[1].strip() if thought else message.reasoning,
     )
-
-
-def _is_call(event: Event) -> TypeGuard[TextToolCall | ToolCallProblem]:
-    return isinstance(event, TextToolCall) or (isinstance(event, ToolCallProblem) and event.fatal)
 
 
 def _call(event: TextToolCall | ToolCallProblem, call_id: str) -> ToolCall:

@@ -38,7 +38,9 @@ def configure(level: str = "info") -> None:
             redact,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(_number(level)),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+        ),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )
@@ -67,8 +69,3 @@ def _dumps(event: object, **_: object) -> str:
     except TypeError:  # a file name that is not UTF-8, a number over 64 bits
         text = json.dumps(event, default=str, skipkeys=True, ensure_ascii=False)
         return text.encode("utf-8", "replace").decode()
-
-
-def _number(level: str) -> int:
-    number = logging.getLevelName(level.upper())
-    return number if isinstance(number, int) else logging.INFO
