@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from crash.mutants import MUTANTS, Mutant, planted
+from crash.mutants import MUTANTS, ROOT, Mutant, planted
 from fakes.time_limit import LIMIT
 
 from orchestrator.selftest.histories import parse
@@ -11,6 +11,16 @@ from orchestrator.selftest.runner import Runner
 
 HANGS = 20.0  # seconds after which a daemon that never settles is ended
 pytestmark = pytest.mark.process
+
+
+def test_seeded_bugs_fit_the_source() -> None:
+    """A change to the code that a bug replaces has to adapt the bug."""
+    sources = {
+        mutant.file: (ROOT / "orchestrator" / mutant.file).read_text("utf-8") for mutant in MUTANTS
+    }
+    assert [
+        mutant.name for mutant in MUTANTS if sources[mutant.file].count(mutant.before) != 1
+    ] == []
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
