@@ -6,11 +6,13 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 import orjson
+from pydantic import Json
 
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import attachments, prompt_records
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
@@ -37,11 +39,18 @@ class Call:
     call_id: str
     name: str
     side_effect: SideEffect
-    arguments: JsonObject
+    arguments: Json[JsonObject]
     idem_key: str
     state: str
-    result: ToolResult | None
+    result: Json[ToolResult] | None
     epoch: int
+
+
+CALLS = Rows(
+    Call,
+    "step JOIN turn ON turn.id = turn_id",
+    "turn_id, seq, call_id, name, class, args, idem_key, step.state, result, turn.epoch",
+)
 
 
 def plan(
@@ -54,14 +63,7 @@ def plan(
     """Store a model response and all its calls (T3).
 
     A call that the worker rejected (bad arguments, unknown tool) ends here, so that no planned row
-    is left without an end (invariant 8).
-
-    Args:
-        db: the journal, in a transaction.
-        commit: the response.
-        classes: the side-effect class of each tool; other tools are ``non_idempotent``.
-        epoch: that of the caller.
-        now: in milliseconds.
+    is left without an end (invariant 8). A tool that is not in ``classes`` is ``non_idempotent``.
 
     Raises:
         FencedError: the turn no longer belongs to this epoch.
@@ -69,48 +71,38 @@ def plan(
     _fence(db, commit.turn_id, epoch)
     top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
     seq = 1 if top is None else int(top) + 1
+    values = dict(commit) | {
+        "seq": seq,
+        "result": commit.response.model_dump_json(),
+        "used": commit.usage.model_dump_json(),
+        "epoch": epoch,
+        "now": now,
+    }
     db.execute(
         "INSERT INTO step(turn_id, seq, kind, name, class, state, result, finish, usage,"
-        " request_id, epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?,?)",
-        (
-            commit.turn_id,
-            seq,
-            commit.model,
-            commit.response.model_dump_json(),
-            commit.finish,
-            commit.usage.model_dump_json(),
-            commit.request_id,
-            epoch,
-            now,
-            now,
-        ),
+        " request_id, epoch, t_plan, t_end) VALUES(:turn_id, :seq, 'model', :model, 'pure', 'done',"
+        " :result, :finish, :used, :request_id, :epoch, :now, :now)",
+        values,
     )
     for number, call in enumerate(commit.calls, seq + 1):
         args = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()
-        rejected = call.rejected is not None
-        result = ToolResult(
-            call_id=call.id, name=call.name, content=call.rejected or "", is_error=True
-        )
+        rejection = None if call.rejected is None else _failure(call.id, call.name, call.rejected)
         db.execute(
             "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, idem_key,"
-            " call_id, state, result, epoch, t_plan, t_end)"
-            " VALUES(?,?,'tool',?,?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                commit.turn_id,
-                number,
-                seq,
-                call.name,
-                classes.get(call.name, SideEffect.NON_IDEMPOTENT),
-                args,
-                hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest(),
-                f"{commit.turn_id}:{number}",
-                call.id,
-                "failed" if rejected else "planned",
-                result.model_dump_json() if rejected else None,
-                epoch,
-                now,
-                now if rejected else None,
-            ),
+            " call_id, state, result, epoch, t_plan, t_end) VALUES(:turn_id, :number, 'tool', :seq,"
+            " :name, :class, :args, :hash, :turn_id || ':' || :number, :call_id,"
+            " iif(:rejection IS NULL, 'planned', 'failed'), :rejection, :epoch, :now,"
+            " iif(:rejection IS NULL, NULL, :now))",
+            values
+            | {
+                "number": number,
+                "name": call.name,
+                "class": classes.get(call.name, SideEffect.NON_IDEMPOTENT),
+                "args": args,
+                "hash": hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest(),
+                "call_id": call.id,
+                "rejection": rejection,
+            },
         )
     changed = commit.prompt and prompt_records.record(db, commit.turn_id, commit.prompt, now)
     seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
@@ -123,31 +115,10 @@ def call_ids(db: apsw.Connection, turn_id: str) -> frozenset[str]:
 
 
 def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
-    found = db.execute(
-        "SELECT call_id, name, class, args, idem_key, step.state, result, turn.epoch"
-        " FROM step JOIN turn ON turn.id = turn_id"
-        " WHERE turn_id = ? AND seq = ? AND kind = 'tool'",
-        (turn_id, seq),
-    ).fetchone()
-    if found is None:
-        return None
-    call_id, name, side_effect, args, idem_key, state, result, epoch = found
-    return Call(
-        turn_id=turn_id,
-        seq=seq,
-        call_id=call_id,
-        name=name,
-        side_effect=SideEffect(side_effect),
-        arguments=orjson.loads(args),
-        idem_key=idem_key,
-        state=state,
-        result=None if result is None else _result(db, result),
-        epoch=epoch,
-    )
-
-
-def _result(db: apsw.Connection, body: str) -> ToolResult:
-    return attachments.filled(db, [ToolResult.model_validate_json(body)])[0]
+    call = CALLS.first(db, "turn_id = ? AND seq = ? AND kind = 'tool'", turn_id, seq)
+    if call is None or call.result is None:
+        return call
+    return replace(call, result=attachments.filled(db, [call.result])[0])
 
 
 def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
@@ -230,10 +201,9 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
         "SELECT seq, name, call_id FROM step WHERE turn_id = ? AND state = 'planned'", (turn_id,)
     )
     for seq, name, call_id in list(rows):
-        result = ToolResult(call_id=call_id, name=name, content=reason, is_error=True)
         db.execute(
             "UPDATE step SET state = 'failed', result = ?, t_end = ? WHERE turn_id = ? AND seq = ?",
-            (result.model_dump_json(), now, turn_id, seq),
+            (_failure(call_id, name, reason), now, turn_id, seq),
         )
 
 
@@ -245,13 +215,11 @@ def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
 
 
 def alone(db: apsw.Connection, turn_id: str, seq: int) -> bool:
-    return bool(
-        db.execute(
-            "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
-            " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)",
-            (turn_id, seq),
-        ).get
+    sql = (
+        "SELECT count(*) = 1 FROM step WHERE turn_id = ?1 AND parent ="
+        " (SELECT parent FROM step WHERE turn_id = ?1 AND seq = ?2)"
     )
+    return bool(db.execute(sql, (turn_id, seq)).get)
 
 
 def model_calls(db: apsw.Connection, turn_id: str) -> int:
@@ -261,14 +229,12 @@ def model_calls(db: apsw.Connection, turn_id: str) -> int:
 
 def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
     """Return the names of a turn's tools that may or may not have run."""
-    return [
-        str(name)
-        for (name,) in db.execute(
-            "SELECT DISTINCT name FROM step WHERE turn_id = ? AND"
-            " (state = 'unknown' OR state = 'intent' AND class NOT IN(?,?))",
-            (turn_id, *HARMLESS),
-        )
-    ]
+    rows = db.execute(
+        "SELECT DISTINCT name FROM step WHERE turn_id = ? AND"
+        " (state = 'unknown' OR state = 'intent' AND class NOT IN(?,?))",
+        (turn_id, *HARMLESS),
+    )
+    return [str(name) for (name,) in rows]
 
 
 def _settle(
@@ -292,12 +258,16 @@ def _settle(
                 (turn_id, seq),
             )
             continue
-        result = ToolResult(call_id=call_id, name=name, content=UNKNOWN_OUTCOME, is_error=True)
         db.execute(
             "UPDATE step SET state = 'unknown', result = ?, t_end = ?"
             " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
-            (result.model_dump_json(), now, turn_id, seq),
+            (_failure(call_id, name, UNKNOWN_OUTCOME), now, turn_id, seq),
         )
+
+
+def _failure(call_id: str, name: str, content: str) -> str:
+    """Return the stored form of a result that is an error."""
+    return ToolResult(call_id=call_id, name=name, content=content, is_error=True).model_dump_json()
 
 
 def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:

@@ -11,16 +11,10 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import (
-    attachments,
-    inbox,
-    outbox,
-    sessions,
-    steps,
-    transcript,
-    usage,
-)
+from orchestrator.journal.turns import inbox, outbox, sessions, steps, transcript, usage
+from orchestrator.journal.turns.attachments import user_message
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.messages import Message, UserMessage
 from thinker.protocol.methods import RecordedStep
@@ -44,7 +38,7 @@ class Turn:
     started_at: int
 
 
-COLUMNS = ", ".join(Turn.__dataclass_fields__)
+TURNS = Rows(Turn, "turn")
 
 
 @dataclass(frozen=True)
@@ -104,24 +98,18 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
     Raises:
         FencedError: the message is no longer new.
     """
-    session_id = sessions.current(db, admission.agent_id, row.chat_key, now)
-    allowed = round(admission.minutes * 60_000)
+    values = vars(admission) | {
+        "chat_key": row.chat_key,
+        "session_id": sessions.current(db, admission.agent_id, row.chat_key, now),
+        "allowed": round(admission.minutes * 60_000),
+        "now": now,
+    }
     try:
         db.execute(
             "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
-            " allowed, code_ver, started_at) VALUES(?,?,?,?,?,'running',?,?,?,?,?)",
-            (
-                admission.turn_id,
-                admission.agent_id,
-                row.chat_key,
-                session_id,
-                admission.recipe,
-                admission.epoch,
-                now + allowed,
-                allowed,
-                admission.code_version,
-                now,
-            ),
+            " allowed, code_ver, started_at) VALUES(:turn_id, :agent_id, :chat_key, :session_id,"
+            " :recipe, 'running', :epoch, :now + :allowed, :allowed, :code_version, :now)",
+            values,
         )
     except apsw.ConstraintError:
         return None
@@ -136,16 +124,13 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
 
 
 def load(db: apsw.Connection, turn_id: str) -> Turn:
-    (row,) = db.execute(f"SELECT {COLUMNS} FROM turn WHERE id = ?", (turn_id,))
-    return Turn(*row)
+    (turn,) = TURNS.select(db, "id = ?", turn_id)
+    return turn
 
 
 def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
     """Return the chat's running turn, such as one that a dead process left."""
-    found = db.execute(
-        f"SELECT {COLUMNS} FROM turn WHERE chat_key = ? AND {inbox.RUNNING}", (chat_key,)
-    ).fetchone()
-    return Turn(*found) if found else None
+    return TURNS.first(db, f"chat_key = ? AND {inbox.RUNNING}", chat_key)
 
 
 def context(
@@ -158,13 +143,8 @@ def context(
 ) -> Context:
     """Settle the calls that a dead process left, and read what a worker needs to go on.
 
-    Args:
-        db: the journal, in a transaction.
-        turn_id: the turn.
-        running: the calls that this process is still running.
-        window: as in `sessions.window`.
-        now: in milliseconds.
-        jump: as in `sessions.window`.
+    ``running`` are the calls that this process is still running; ``window`` and ``jump`` are as in
+    `sessions.window`.
     """
     steps.recover(db, turn_id, running, now)
     turn = load(db, turn_id)
@@ -172,7 +152,7 @@ def context(
     return Context(
         turn=turn,
         messages=rows,
-        said=tuple(attachments.user_message(db, row.id, row.text) for row in rows),
+        said=tuple(user_message(db, row.id, row.text) for row in rows),
         history=sessions.window(db, turn.session_id, window, jump),
         summary=sessions.summary(db, turn.session_id),
         steps=transcript.recorded(db, turn_id),
@@ -254,7 +234,7 @@ def park(db: apsw.Connection, turn: Turn, why: str) -> None:
     Raises:
         FencedError: the turn is no longer run here.
     """
-    _move(db, turn, "running", "waiting", why)
+    _change(db, turn, "state = 'waiting', wait = ?", why)
 
 
 def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
@@ -263,17 +243,8 @@ def unpark(db: apsw.Connection, turn: Turn, now: int) -> None:
     Raises:
         FencedError: the turn does not wait here.
     """
-    _move(db, turn, "waiting", "running", None)
+    _change(db, turn, "state = 'running', wait = NULL", before="waiting")
     extend(db, turn, now)
-
-
-def _move(db: apsw.Connection, turn: Turn, before: str, after: str, wait: str | None) -> None:
-    db.execute(
-        "UPDATE turn SET state = ?, wait = ? WHERE id = ? AND epoch = ? AND state = ?",
-        (after, wait, turn.id, turn.epoch, before),
-    )
-    if db.changes() != 1:
-        raise FencedError(f"turn {turn.id} is no longer run here")
 
 
 def extend(db: apsw.Connection, turn: Turn, now: int) -> None:
@@ -294,11 +265,16 @@ def open_count(db: apsw.Connection) -> int:
 def _end(
     db: apsw.Connection, turn: Turn, state: str, stop_reason: str, error: str | None, now: int
 ) -> None:
-    db.execute(
-        "UPDATE turn SET state = ?, stop_reason = ?, error = ?, ended_at = ?"
-        " WHERE id = ? AND epoch = ? AND state = 'running'",
-        (state, stop_reason, error, now, turn.id, turn.epoch),
-    )
+    end = (state, stop_reason, error, now)
+    _change(db, turn, "state = ?, stop_reason = ?, error = ?, ended_at = ?", *end)
+
+
+def _change(
+    db: apsw.Connection, turn: Turn, change: str, *values: object, before: str = "running"
+) -> None:
+    """Change a turn if it still is in the state ``before`` and in its epoch."""
+    sql = f"UPDATE turn SET {change} WHERE id = ? AND epoch = ? AND state = ?"
+    db.execute(sql, (*values, turn.id, turn.epoch, before))
     if db.changes() != 1:
         raise FencedError(f"turn {turn.id} is no longer run here")
 
