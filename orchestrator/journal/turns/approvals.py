@@ -10,19 +10,12 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.steps import Call
 
 LIFETIME = 86_400_000  # milliseconds: a day for the operator to answer
 REPEAT_WINDOW = 86_400_000  # milliseconds in which repeating an unknown call needs an approval
-COLUMNS = (
-    "approval.id, code, approval.turn_id, approval.seq, reason, approval.state, expires,"
-    " step.name, step.args, turn.agent_id, turn.chat_key"
-)
-JOINED = (
-    "approval JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
-    " JOIN turn ON turn.id = approval.turn_id"
-)
 
 
 @dataclass(frozen=True)
@@ -42,6 +35,15 @@ class Approval:
     chat_key: str
 
 
+APPROVALS = Rows(
+    Approval,
+    "approval JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
+    " JOIN turn ON turn.id = approval.turn_id",
+    "approval.id, code, approval.turn_id, approval.seq, reason, approval.state, expires,"
+    " step.name, step.args, turn.agent_id, turn.chat_key",
+)
+
+
 def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tuple[Approval, bool]:
     """Return the approval of a call, created if necessary, and whether it is new."""
     db.execute(
@@ -51,11 +53,9 @@ def ask(db: apsw.Connection, call: Call, reason: str, code: str, now: int) -> tu
         (code, reason, now, now + LIFETIME, call.turn_id, call.seq),
     )
     new = db.changes() == 1
-    (row,) = db.execute(
-        f"SELECT {COLUMNS} FROM {JOINED} WHERE approval.turn_id = ? AND approval.seq = ?",
-        (call.turn_id, call.seq),
-    )
-    return Approval(*row), new
+    where = "approval.turn_id = ? AND approval.seq = ?"
+    (found,) = APPROVALS.select(db, where, call.turn_id, call.seq)
+    return found, new
 
 
 def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) -> Approval | None:
@@ -68,8 +68,7 @@ def decide(db: apsw.Connection, code: str, by: str, now: int, *, granted: bool) 
     )
     if not db.changes():
         return None
-    (row,) = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE code = ?", (code,))
-    found = Approval(*row)
+    (found,) = APPROVALS.select(db, "code = ?", code)
     audit.record(db, by, f"{state} {found.tool}", f"{found.turn_id}:{found.seq}", now)
     return found
 
@@ -87,21 +86,14 @@ def use(db: apsw.Connection, call: Call, now: int) -> bool:
 
 
 def used(db: apsw.Connection, call: Call) -> bool:
-    found = db.execute(
-        "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'",
-        (call.turn_id, call.seq),
-    ).get
-    return found is not None
+    sql = "SELECT 1 FROM approval WHERE turn_id = ? AND seq = ? AND state = 'used'"
+    return db.execute(sql, (call.turn_id, call.seq)).get is not None
 
 
 def waiting(db: apsw.Connection, now: int) -> list[Approval]:
     """Return the pending approvals that have not expired, oldest first."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM {JOINED} WHERE approval.state = 'pending' AND expires > ?"
-        " ORDER BY approval.id",
-        (now,),
-    )
-    return [Approval(*row) for row in rows]
+    where = "approval.state = 'pending' AND expires > ? ORDER BY approval.id"
+    return APPROVALS.select(db, where, now)
 
 
 def repeats_unknown(db: apsw.Connection, call: Call, now: int) -> bool:

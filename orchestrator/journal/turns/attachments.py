@@ -13,6 +13,7 @@ from typing import TypeVar
 import apsw
 
 from orchestrator.channel_api import Attachment
+from orchestrator.journal.db.rows import Rows
 from thinker.formats.images import media_type
 from thinker.protocol.messages import AssistantMessage, Image, Message, ToolResult, UserMessage
 
@@ -31,6 +32,9 @@ class Wanted:
     handle: str
 
 
+WANTED = Rows(Wanted, "attachment JOIN inbox ON inbox.id = inbox_id")
+
+
 def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]) -> None:
     db.executemany(
         "INSERT INTO attachment(inbox_id, part, handle, about, state) VALUES(?,?,?,?,'wanted')",
@@ -40,13 +44,11 @@ def attach(db: apsw.Connection, inbox_id: int, attachments: Sequence[Attachment]
 
 def wanted(db: apsw.Connection, turn_id: str, chat_key: str = "") -> list[Wanted]:
     """Return the pictures to download: of a turn's messages and of a chat's new messages."""
-    rows = db.execute(
-        "SELECT inbox_id, part, channel, handle FROM attachment JOIN inbox ON inbox.id = inbox_id"
-        " WHERE attachment.state = 'wanted'"
-        " AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?) ORDER BY inbox_id, part",
-        (turn_id, chat_key),
+    where = (
+        "attachment.state = 'wanted' AND (turn_id = ? OR inbox.state = 'new' AND chat_key = ?)"
+        " ORDER BY inbox_id, part"
     )
-    return [Wanted(*row) for row in rows]
+    return WANTED.select(db, where, turn_id, chat_key)
 
 
 def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> None:
@@ -57,9 +59,9 @@ def fetched(db: apsw.Connection, item: Wanted, data: bytes | None, now: int) -> 
     kind = None if data is None else media_type(data)
     ref = None if data is None or kind is None else _keep(db, data, kind, now)
     db.execute(
-        "UPDATE attachment SET state = ?, media_id = ?, media_type = ?"
-        " WHERE inbox_id = ? AND part = ?",
-        ("kept" if ref else "given up", ref, kind or "", item.inbox_id, item.part),
+        "UPDATE attachment SET state = iif(?1 IS NULL, 'given up', 'kept'), media_id = ?1,"
+        " media_type = ? WHERE inbox_id = ? AND part = ?",
+        (ref, kind or "", item.inbox_id, item.part),
     )
 
 
@@ -78,17 +80,11 @@ def user_message(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
 
 def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:
     """Store the pictures of a tool's result, and return the result with references to them."""
-    if not result.images:
-        return result
-    images = tuple(
-        image.model_copy(
-            update={"data": "", "ref": _keep(db, b64decode(image.data), image.media_type, now)}
-        )
-        if image.data
-        else image
-        for image in result.images
-    )
-    return result.model_copy(update={"images": images})
+    images = []
+    for image in result.images:
+        ref = _keep(db, b64decode(image.data), image.media_type, now) if image.data else image.ref
+        images.append(image.model_copy(update={"data": "", "ref": ref}))
+    return result.model_copy(update={"images": tuple(images)})
 
 
 def visible(db: apsw.Connection, messages: Sequence[Message], recent: int) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import apsw
 
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import usage
 
 
@@ -17,6 +18,9 @@ class Handoff:
     chat_key: str
     routed_id: str
     agent_id: str
+
+
+HANDOFFS = Rows(Handoff, "handoff")
 
 
 def answering(db: apsw.Connection, chat_key: str, routed_id: str) -> str:
@@ -68,20 +72,11 @@ def take_back(db: apsw.Connection, chat_key: str, now: int) -> list[Handoff]:
 
 
 def in_chat(db: apsw.Connection, chat_key: str) -> list[Handoff]:
-    return _select(db, "chat_key = ?", chat_key)
+    return HANDOFFS.select(db, "agent_id != routed_id AND chat_key = ? ORDER BY at", chat_key)
 
 
 def every(db: apsw.Connection) -> list[Handoff]:
-    return _select(db, "true")
-
-
-def _select(db: apsw.Connection, where: str, *values: str) -> list[Handoff]:
-    rows = db.execute(
-        "SELECT chat_key, routed_id, agent_id FROM handoff"
-        f" WHERE agent_id != routed_id AND {where} ORDER BY at",
-        values,
-    )
-    return [Handoff(*map(str, row)) for row in rows]
+    return HANDOFFS.select(db, "agent_id != routed_id ORDER BY at")
 
 
 def _give(db: apsw.Connection, session_id: int, agent_id: str, now: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import apsw
 
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox, outbox, sessions, usage
 from orchestrator.journal.turns.outbox import Address
 
@@ -24,19 +25,15 @@ class Pause:
     at: int
 
 
-COLUMNS = ", ".join(Pause.__dataclass_fields__)
+PAUSES = Rows(Pause, "pause")
 
 
 def find(db: apsw.Connection, agent_id: str) -> Pause | None:
-    found = db.execute(
-        f"SELECT {COLUMNS} FROM pause WHERE agent_id = ? AND ended_at IS NULL", (agent_id,)
-    ).fetchone()
-    return Pause(*found) if found else None
+    return PAUSES.first(db, "agent_id = ? AND ended_at IS NULL", agent_id)
 
 
 def every(db: apsw.Connection) -> list[Pause]:
-    rows = db.execute(f"SELECT {COLUMNS} FROM pause WHERE ended_at IS NULL ORDER BY agent_id")
-    return [Pause(*row) for row in rows]
+    return PAUSES.select(db, "ended_at IS NULL ORDER BY agent_id")
 
 
 def begin(

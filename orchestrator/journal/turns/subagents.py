@@ -9,8 +9,9 @@ message.
 from dataclasses import dataclass
 
 import apsw
-from pydantic import Field
+from pydantic import Field, Json
 
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox, internal_messages, steps
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
@@ -22,11 +23,6 @@ MOST = 5  # runs of an agent at once
 OPEN = "inbox.state IN('new','claimed')"
 RETURNED = "Subagent (reference: {id}) has returned the following result:\n\n{result}"
 FAILED = "Subagent (reference: {id}) has reported a failure:\n\n{result}"
-COLUMNS = (
-    "subagent.id, subagent.agent_id, spec, subagent_run.turn_id, seq, wait, inbox.id, inbox.state,"
-    " inbox.error, result, failed"
-)
-JOINED = "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON inbox.id = inbox_id"
 
 
 class SubagentSpec(Frozen):
@@ -63,7 +59,7 @@ class SubagentRun:
 
     subagent_id: str
     agent_id: str
-    spec: SubagentSpec
+    spec: Json[SubagentSpec]
     turn_id: str
     seq: int
     wait: bool
@@ -80,6 +76,15 @@ class SubagentRun:
     @property
     def queue(self) -> str:
         return QUEUE + self.subagent_id
+
+
+RUNS = Rows(
+    SubagentRun,
+    "subagent_run JOIN subagent ON subagent.id = subagent_id JOIN inbox ON inbox.id = inbox_id",
+    "subagent.id, subagent.agent_id, spec, subagent_run.turn_id, seq, wait, inbox.id, inbox.state,"
+    " inbox.error, result, ifnull(failed, 0)",
+)
+IN_ORDER = "ORDER BY +inbox_id"  # the plus keeps SQLite from walking through all runs
 
 
 def create(
@@ -109,13 +114,7 @@ def begin(
 ) -> None:
     """Put a task into a subagent's queue; ``address`` is the chat of the call's turn."""
     agent_id = db.execute("SELECT agent_id FROM subagent WHERE id = ?", (subagent_id,)).get
-    message = InternalMessage(
-        kind=inbox.SUBAGENT,
-        message_id=f"{call.turn_id}:{call.seq}",
-        sender=subagent_id,
-        agent_id=str(agent_id),
-        text=task,
-    )
+    message = InternalMessage(inbox.SUBAGENT, call.idem_key, subagent_id, str(agent_id), task)
     row = internal_messages.post(db, address, message, now, queue=QUEUE + subagent_id)
     db.execute(
         "INSERT INTO subagent_run(turn_id, seq, subagent_id, inbox_id, wait) VALUES(?,?,?,?,?)",
@@ -160,7 +159,7 @@ def dismiss(db: apsw.Connection, chat_key: str, now: int) -> None:
 
 
 def of_call(db: apsw.Connection, turn_id: str, seq: int) -> SubagentRun | None:
-    return next(iter(_select(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)), None)
+    return RUNS.first(db, "subagent_run.turn_id = ? AND seq = ?", turn_id, seq)
 
 
 def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
@@ -168,23 +167,24 @@ def working_turn(db: apsw.Connection, run: SubagentRun) -> str:
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> SubagentRun:
-    return _select(db, "inbox.turn_id = ?", turn_id)[0]
+    return RUNS.select(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)[0]
 
 
 def by_turn(db: apsw.Connection, turn_id: str) -> SubagentRun | None:
-    return next(iter(_select(db, "inbox.turn_id = ?", turn_id)), None)
+    return RUNS.first(db, f"inbox.turn_id = ? {IN_ORDER}", turn_id)
 
 
 def of_message(db: apsw.Connection, inbox_id: int) -> SubagentRun:
-    return _select(db, "inbox_id = ?", inbox_id)[0]
+    return RUNS.select(db, "inbox_id = ?", inbox_id)[0]
 
 
 def begun_by(db: apsw.Connection, turn_id: str) -> list[SubagentRun]:
-    return _select(db, f"subagent_run.turn_id = ? AND {OPEN}", turn_id)
+    return RUNS.select(db, f"subagent_run.turn_id = ? AND {OPEN} {IN_ORDER}", turn_id)
 
 
 def in_chat(db: apsw.Connection, chat_key: str) -> list[SubagentRun]:
-    return _select(db, f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ?", chat_key)
+    where = f"result IS NULL AND {OPEN} AND {inbox.CHAT} = ? {IN_ORDER}"
+    return RUNS.select(db, where, chat_key)
 
 
 def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
@@ -209,25 +209,4 @@ def unconfirmed(db: apsw.Connection, turn_id: str) -> list[str]:
 
 
 def open_count(db: apsw.Connection, agent_id: str) -> int:
-    return len(_select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))
-
-
-def _select(db: apsw.Connection, where: str, *values: object) -> list[SubagentRun]:
-    # The plus keeps SQLite from walking through all runs in that order.
-    rows = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where} ORDER BY +inbox_id", values)
-    return [
-        SubagentRun(
-            subagent_id=name,
-            agent_id=agent_id,
-            spec=SubagentSpec.model_validate_json(spec),
-            turn_id=turn_id,
-            seq=seq,
-            wait=bool(wait),
-            inbox_id=inbox_id,
-            state=state,
-            error=error,
-            result=result,
-            failed=bool(failed),
-        )
-        for name, agent_id, spec, turn_id, seq, wait, inbox_id, state, error, result, failed in rows
-    ]
+    return len(RUNS.select(db, f"result IS NULL AND {OPEN} AND subagent.agent_id = ?", agent_id))

@@ -124,8 +124,7 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
 
 
 def load(db: apsw.Connection, turn_id: str) -> Turn:
-    (turn,) = TURNS.select(db, "id = ?", turn_id)
-    return turn
+    return TURNS.select(db, "id = ?", turn_id)[0]
 
 
 def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
