@@ -58,11 +58,10 @@ from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.opener import TurnOpener
-from orchestrator.turns.recipe import RecipeServices
 from orchestrator.turns.suspension import TurnSuspension
-from orchestrator.turns.turn_host import HostServices, ToolContexts
+from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
-from orchestrator.turns.turn_runner import RunnerServices, TurnRunner
+from orchestrator.turns.turn_runner import TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import logs
 
@@ -162,19 +161,24 @@ class Daemon:
         pictures = Pictures(store, self._adapters, _now)
         inputs = InputLoader(store, self._agents, prompts, tools, guard, pictures, embeddings, _now)
         completion = TurnCompletion(store, delivery, self._session_grew, _now)
-        contexts = ToolContexts(store, delivery, embeddings, self._settings, self._environ)
-        hosts = HostServices(store, inputs, tools, contexts, guard, delivery, pictures, completion)
-        recipes = RecipeServices(
-            store, inputs, delivery, supervisor, self._settings, self._environ, self._tasks_changed
-        )
         suspension = TurnSuspension(
             store, supervisor, delivery, approvals, guard, self._turn_ended, _now
         )
-        runners = RunnerServices(store, guard, recipes, hosts, suspension, completion)
+        services = TurnServices(
+            store,
+            inputs,
+            delivery,
+            supervisor,
+            self._settings,
+            self._environ,
+            completion,
+            suspension,
+            task_ended=self._tasks_changed,
+        )
         self._dispatcher = Dispatcher(
             store,
-            TurnOpener(inputs, guard, epoch),
-            partial(TurnRunner, runners),
+            TurnOpener(inputs, epoch),
+            partial(TurnRunner, services),
             guard,
             delivery,
             self._agents,

@@ -4,7 +4,7 @@ Tools of the program are offered beside the agent's own. Calls of them are not r
 turn and go back with the answer, and the program's next request brings their results.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import replace
 
 import apsw
 
@@ -28,7 +28,7 @@ from orchestrator.turns.outcomes import failed
 from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_inputs import WINDOW, Gathered, InputLoader, TurnInputs
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import Message, ToolSpec, UserMessage
+from thinker.protocol.messages import ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
 ENDED_WELL = (
@@ -39,14 +39,6 @@ ENDED_WELL = (
     StopReason.REFUSED,
     StopReason.HANDED_BACK,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestInputs(TurnInputs):
-    """The inputs of a request: what it asks for, and the conversation that it goes on with."""
-
-    request: Request
-    conversation: tuple[Message, ...]
 
 
 class RequestRecipe(Recipe):
@@ -66,17 +58,14 @@ class RequestRecipe(Recipe):
             *request_history.restored(db, request.agent_id, request.body.messages),
         )
         loaded = inputs.reserve_and_gather(db, turn, definition, embedding)
-        if not isinstance(loaded, TurnInputs):
-            return loaded
-        known = {field.name: getattr(loaded, field.name) for field in fields(TurnInputs)}
-        return RequestInputs(**known, request=request, conversation=conversation)
+        if isinstance(loaded, TurnInputs):
+            loaded = replace(loaded, request=request, conversation=conversation)
+        return loaded
 
-    def request(
-        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
-    ) -> TurnRun:
-        if not isinstance(inputs, RequestInputs):
+    def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
+        if inputs.request is None:
             raise TypeError("inputs of a request are loaded by `RequestRecipe.gather`")
-        run, body = super().request(inputs, definition, environments), inputs.request.body
+        run, body = super().request(inputs, environments), inputs.request.body
         past = inputs.conversation
         newest = len(past)
         while newest and isinstance(past[newest - 1], UserMessage):

@@ -5,7 +5,7 @@ earlier process left behind, perhaps) and then admits the chat's messages in ord
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 
 import anyio
@@ -196,7 +196,8 @@ class Dispatcher(Wakeup):
                 if turn.id not in self._cancelled:
                     runner = self._runner_of(opened)
                     try:
-                        await self._limited(turn, runner)
+                        async with self._limit(turn):
+                            await runner.run()
                     finally:
                         shown = runner.shown
             finally:
@@ -205,13 +206,6 @@ class Dispatcher(Wakeup):
             log.info("turn_cancelled", **names)
             await self._close_preview(turn.id, shown)
 
-    async def _limited(self, turn: Turn, runner: TurnRunner) -> None:
-        if not RECIPES[turn.recipe].limited:
-            await runner.run()
-            return
-        async with self._limit(turn.agent_id):
-            await runner.run()
-
     async def _close_preview(self, turn_id: str, shown: str) -> None:
         try:
             await self._store.transact(turns.close_preview, turn_id, shown)
@@ -219,12 +213,13 @@ class Dispatcher(Wakeup):
             report_failure(error)
         self._delivery.wake()
 
-    def _limit(self, agent_id: str) -> anyio.CapacityLimiter:
-        definition = self._agents().agent(agent_id)
+    def _limit(self, turn: Turn) -> AbstractAsyncContextManager[object]:
+        """Return what keeps a turn within its agent's maxConcurrentTurns."""
+        if not RECIPES[turn.recipe].limited:
+            return nullcontext()
+        definition = self._agents().agent(turn.agent_id)
         most = definition.limits.max_concurrent_turns if definition is not None else 1
-        limit = self._limits.get(agent_id)
-        if limit is None:
-            limit = self._limits[agent_id] = anyio.CapacityLimiter(most)
+        limit = self._limits.setdefault(turn.agent_id, anyio.CapacityLimiter(most))
         limit.total_tokens = most
         return limit
 

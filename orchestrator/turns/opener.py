@@ -1,6 +1,7 @@
 """T2: opens the turn that a chat goes on with."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import apsw
 import structlog
@@ -11,9 +12,8 @@ from orchestrator.journal.turns import cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
-from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.turns.turn_inputs import InputLoader, TurnInputs
-from orchestrator.turns.turn_runner import RECIPES, OpenTurn, Preloaded
+from orchestrator.turns.turn_runner import RECIPES, OpenTurn
 
 KINDS = {  # recipes by the kind of message
     inbox.TASK: "proactive",
@@ -25,24 +25,17 @@ UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
 
 
+@dataclass
 class TurnOpener:
     """Opens turns inside the caller's transaction; none while it is not ``admitting``.
 
     ``epoch`` is that of this process: a newer one fences what it commits.
     """
 
-    def __init__(
-        self,
-        inputs: InputLoader,
-        guard: SpendingGuard,
-        epoch: int,
-        new_id: Callable[[int], str] = turns.new_id,
-    ) -> None:
-        self._inputs = inputs
-        self._guard = guard
-        self._epoch = epoch
-        self._new_id = new_id
-        self.admitting = True
+    inputs: InputLoader
+    epoch: int
+    new_id: Callable[[int], str] = turns.new_id
+    admitting: bool = field(default=True, init=False)
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: apsw.Connection
@@ -65,7 +58,7 @@ class TurnOpener:
         row = inbox.oldest_new(db, chat) if self.admitting else None
         if row is None:
             return None
-        now, agents = self._inputs.clock(), self._inputs.agents()
+        now, agents = self.inputs.clock(), self.inputs.agents()
         routing.recover_handoffs(db, agents, chat, now)
         agent_id = routing.agent_for(db, agents, row)
         if agent_id is None:
@@ -74,13 +67,13 @@ class TurnOpener:
             answered = row.private and not row.internal
             inbox.refuse(db, row, reason, chat_texts.NO_AGENT if answered else None, now)
             return row
-        pause = self._guard.admits(db, agent_id, row)
+        pause = self.inputs.guard.admits(db, agent_id, row)
         if pause is not None:
             return pause
         admission = TurnAdmission(
-            turn_id=self._new_id(now),
+            turn_id=self.new_id(now),
             agent_id=agent_id,
-            epoch=self._epoch,
+            epoch=self.epoch,
             minutes=self._minutes(db, agent_id, row),
             code_version=__version__,
             recipe=KINDS.get(row.kind, "interactive"),
@@ -92,40 +85,40 @@ class TurnOpener:
         """Reserve the first model call, and load the inputs if that needs nothing else."""
         recipe = RECIPES[turn.recipe]
         if turn.recipe == "interactive":  # the others may need no model
-            self._guard.reserve(db, turn)
+            self.inputs.guard.reserve(db, turn)
         preloaded = None
         if recipe.limited:
             with savepoint_or_rollback(db):
                 preloaded = self._preloaded(db, turn)
         return OpenTurn(turn, preloaded)
 
-    def _preloaded(self, db: apsw.Connection, turn: Turn) -> Preloaded | None:
+    def _preloaded(self, db: apsw.Connection, turn: Turn) -> TurnInputs | None:
         """Load the inputs, unless an embedding or an eager subagent is needed first."""
-        definition = self._inputs.agents().agent(turn.agent_id)
+        definition = self.inputs.agents().agent(turn.agent_id)
         if definition is None or definition.embeddings is not None:
             return None
-        if self._inputs.prompts.immediate(definition):
+        if self.inputs.prompts.immediate(definition):
             return None
-        found = RECIPES[turn.recipe].gather(db, self._inputs, turn, definition, None)
-        return Preloaded(definition, found) if isinstance(found, TurnInputs) else None
+        found = RECIPES[turn.recipe].gather(db, self.inputs, turn, definition, None)
+        return found if isinstance(found, TurnInputs) else None
 
     def wants_interrupt(self, db: apsw.Connection, chat: str) -> bool:
         """Return whether the chat's next message should end the turn that is open."""
         row = inbox.oldest_new(db, chat)
         if row is None or row.internal or row.kind == inbox.REQUEST:
             return False
-        agent_id = routing.agent_for(db, self._inputs.agents(), row)
-        definition = None if agent_id is None else self._inputs.agents().agent(agent_id)
+        agent_id = routing.agent_for(db, self.inputs.agents(), row)
+        definition = None if agent_id is None else self.inputs.agents().agent(agent_id)
         return definition is not None and definition.while_busy == "interrupt"
 
     def interrupt(self, db: apsw.Connection, chat: str) -> str | None:
         """Cancel the chat's turn for the message that waits; return the turn's id."""
         if not self.wants_interrupt(db, chat):
             return None
-        return cancellations.cancel(db, chat, "a newer message came", self._inputs.clock())
+        return cancellations.cancel(db, chat, "a newer message came", self.inputs.clock())
 
     def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
         if row.kind == inbox.SUBAGENT:
             return subagents.of_message(db, row.id).spec.timeout_minutes
-        definition = self._inputs.agents().agent(agent_id)
+        definition = self.inputs.agents().agent(agent_id)
         return definition.limits.turn_minutes if definition is not None else 1

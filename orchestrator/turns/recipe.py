@@ -6,41 +6,24 @@ made with, so its methods are safe inside transactions.
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
 
 import apsw
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError
-from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import cancellations, outbox, subagents, turns, usage
 from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.delivery import Delivery, Reply
+from orchestrator.outbound.delivery import Reply
 from orchestrator.outbound.preview import Preview
-from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker
-from orchestrator.settings import Settings
 from orchestrator.turns.outcomes import AgentQuarantined, Outcome, Suspended, failed
-from orchestrator.turns.turn_host import TurnHost
+from orchestrator.turns.turn_host import TurnHost, TurnServices
 from orchestrator.turns.turn_inputs import Gathered, InputLoader, TurnInputs
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
-
-
-@dataclass(frozen=True)
-class RecipeServices:
-    """What recipes share. ``task_ended`` is called after the turn of a scheduled task."""
-
-    store: Store
-    inputs: InputLoader
-    delivery: Delivery
-    supervisor: Supervisor
-    settings: Settings
-    environ: dict[str, str]
-    task_ended: Callable[[], None]
 
 
 class Recipe:
@@ -49,7 +32,7 @@ class Recipe:
     shown = True  # the chat sees the answer while it grows
     limited = True  # the turn counts towards its agent's maxConcurrentTurns
 
-    def __init__(self, services: RecipeServices, turn: Turn) -> None:
+    def __init__(self, services: TurnServices, turn: Turn) -> None:
         self._services = services
         self.turn = turn
 
@@ -83,10 +66,8 @@ class Recipe:
         """Return the turn's inputs, the pause it must wait for, or the pictures to fetch first."""
         return inputs.reserve_and_gather(db, turn, definition, embedding)
 
-    def request(
-        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
-    ) -> TurnRun:
-        return self._services.inputs.turn_run(inputs, definition, environments)
+    def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
+        return self._services.inputs.turn_run(inputs, environments)
 
     async def run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
         """Let a worker run the turn.
@@ -97,9 +78,7 @@ class Recipe:
         """
         return await worker.run_turn(run, host, self._services.inputs.clock() / 1000)
 
-    async def without_worker(
-        self, hosted: Callable[[AgentDefinition, Address], TurnHost]
-    ) -> Outcome | None:
+    async def without_worker(self, hosted: Callable[[TurnInputs], TurnHost]) -> Outcome | None:
         """Run the turn if it needs no model; None when it needs one."""
         del hosted
         return None

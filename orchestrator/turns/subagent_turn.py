@@ -24,8 +24,8 @@ from orchestrator.settings import bundled
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.agent_tools import NOTIFY
 from orchestrator.turns.outcomes import Outcome, failed
-from orchestrator.turns.recipe import Recipe, RecipeServices
-from orchestrator.turns.turn_host import TurnHost
+from orchestrator.turns.recipe import Recipe
+from orchestrator.turns.turn_host import TurnHost, TurnServices
 from orchestrator.turns.turn_inputs import TurnInputs
 from thinker.formats.prompts.tooluse import NOTIFY_PARENT
 from thinker.protocol.environments import Environments
@@ -42,7 +42,7 @@ class SubagentRecipe(Recipe):
     shown = False
     limited = False
 
-    def __init__(self, services: RecipeServices, turn: Turn) -> None:
+    def __init__(self, services: TurnServices, turn: Turn) -> None:
         super().__init__(services, turn)
         self._run = services.store.read(subagents.of_turn, turn.id)
 
@@ -106,12 +106,10 @@ class SubagentRecipe(Recipe):
         shared = inputs.prompts.shared(parent, theirs, definition, spec.scoped_env)
         return known.model_copy(update={"thread": {**known.thread, **shared}})
 
-    def request(
-        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
-    ) -> TurnRun:
+    def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return what the worker is sent: the task and the tools, without memory or skills."""
         asked = self._run.spec.allowed_tools
-        offered = self._services.inputs.tools.offered(definition)
+        offered = self._services.inputs.tools.offered(inputs.definition)
         notify = (NOTIFY.spec,) if self._run.spec.explicit else ()
         named = bool(asked) and not any("*" in pattern for pattern in asked)
         changes = {
@@ -120,11 +118,11 @@ class SubagentRecipe(Recipe):
             "memories": (),
             "playbooks": (),
             "skills": (),
-            "required_tools": definition.allowed_tools if named else None,
+            "required_tools": inputs.definition.allowed_tools if named else None,
             "stream": False,
             "tools": (*offered, *notify),
         }
-        return super().request(inputs, definition, environments).model_copy(update=changes)
+        return super().request(inputs, environments).model_copy(update=changes)
 
     async def run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> TurnResult:
         """Let the worker run the turn until its deadline, whatever it is doing then."""

@@ -11,12 +11,11 @@ import apsw
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.schedules.specs import ToolStep
 from orchestrator.turns.outcomes import Finished, Outcome
-from orchestrator.turns.recipe import Recipe, RecipeServices
-from orchestrator.turns.turn_host import TurnHost
+from orchestrator.turns.recipe import Recipe
+from orchestrator.turns.turn_host import TurnHost, TurnServices
 from orchestrator.turns.turn_inputs import TurnInputs
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import AssistantMessage, ToolCall
@@ -33,7 +32,7 @@ class TaskRecipe(Recipe):
     shown = False
     limited = False
 
-    def __init__(self, services: RecipeServices, turn: Turn) -> None:
+    def __init__(self, services: TurnServices, turn: Turn) -> None:
         super().__init__(services, turn)
         self._spec = services.store.read(task_runs.of_turn, turn.id).spec
 
@@ -45,11 +44,9 @@ class TaskRecipe(Recipe):
         denied = (*definition.denied_tools, *WITHHELD)
         return definition.model_copy(update={"denied_tools": denied})
 
-    def request(
-        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
-    ) -> TurnRun:
+    def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return what the worker is sent: the task's tools and steps, and no streaming."""
-        run = super().request(inputs, definition, environments)
+        run = super().request(inputs, environments)
         changes = {
             "recipe": "proactive",
             "required_tools": self._spec.required_tools,
@@ -58,19 +55,16 @@ class TaskRecipe(Recipe):
         }
         return run.model_copy(update=changes)
 
-    async def without_worker(
-        self, hosted: Callable[[AgentDefinition, Address], TurnHost]
-    ) -> Outcome | None:
+    async def without_worker(self, hosted: Callable[[TurnInputs], TurnHost]) -> Outcome | None:
         """Run the direct tier: one call, through the same policy, approvals and journal."""
         step = self._spec.direct
         if step is None:
             return None
         store, loader = self._services.store, self._services.inputs
-        definition = self.definition()
-        inputs = await store.transact(loader.gather, self.turn, definition)
+        inputs = await store.transact(loader.gather, self.turn, self.definition())
         recorded = inputs.context.steps
         seq = recorded[0].calls[0].seq if recorded else await store.transact(self._plan, step)
-        host = hosted(definition, inputs.address)
+        host = hosted(inputs)
         try:
             result = await host.call_tool(seq)
         except RpcError as error:

@@ -1,34 +1,30 @@
 """What a worker asks for the turn that it runs: commits, tool calls, new messages, previews."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import apsw
 import structlog
 
-from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal.turns import attachments, internal_messages, prompt_records
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.maintenance.embedding_index import EmbeddingIndex
-from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery, Reply
 from orchestrator.outbound.preview import Preview
+from orchestrator.processes.supervisor import Supervisor
 from orchestrator.routing import agent_for
 from orchestrator.settings import Settings
-from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.timezones import host_timezone
 from orchestrator.toolcalls.authorization import CallContext
-from orchestrator.toolcalls.executor import ToolExecutor
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns.completion import Ending, TurnCompletion
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
-from orchestrator.turns.turn_inputs import InputLoader
+from orchestrator.turns.suspension import TurnSuspension
+from orchestrator.turns.turn_inputs import InputLoader, TurnInputs
 from thinker.protocol.environments import Environments
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
@@ -39,51 +35,18 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class ToolContexts:
-    """Makes what a tool call of a turn may know."""
-
-    store: Store
-    delivery: Delivery
-    embeddings: EmbeddingIndex
-    settings: Settings
-    environ: Mapping[str, str]
-
-    def of(
-        self,
-        turn: Turn,
-        definition: AgentDefinition,
-        address: Address,
-        environments: Environments,
-    ) -> ToolContext:
-        return ToolContext(
-            agent_id=turn.agent_id,
-            turn_id=turn.id,
-            address=address,
-            now=turn.started_at,
-            timezone=definition.timezone or host_timezone(self.environ),
-            skill_directories=self.settings.paths.skill_directories(turn.agent_id),
-            skills=definition.skills,
-            split=self.delivery.split,
-            mode=self.delivery.mode,
-            store=self.store,
-            meaning=partial(self.embeddings.embed, definition, turn.agent_id),
-            denied_tools=definition.denied_tools,
-            environments=environments,
-        )
-
-
-@dataclass(frozen=True)
-class HostServices:
-    """What the hosts of all turns share."""
+class TurnServices:
+    """What all turns share. ``task_ended`` is called after the turn of a scheduled task."""
 
     store: Store
     inputs: InputLoader
-    tools: ToolExecutor
-    contexts: ToolContexts
-    guard: SpendingGuard
     delivery: Delivery
-    pictures: Pictures
+    supervisor: Supervisor
+    settings: Settings
+    environ: dict[str, str]
     completion: TurnCompletion
+    suspension: TurnSuspension
+    task_ended: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -108,10 +71,9 @@ class TurnHost:
     last step carried, from before its commit on.
     """
 
-    services: HostServices
+    services: TurnServices
     ending: Ending
-    definition: AgentDefinition
-    address: Address
+    inputs: TurnInputs
     environments: Environments
     preview: Preview | None = None
     run: TurnRun | None = None  # what the worker was sent
@@ -124,8 +86,22 @@ class TurnHost:
 
     @cached_property
     def _context(self) -> ToolContext:
-        contexts = self.services.contexts
-        return contexts.of(self.turn, self.definition, self.address, self.environments)
+        services, turn, definition = self.services, self.turn, self.inputs.definition
+        return ToolContext(
+            agent_id=turn.agent_id,
+            turn_id=turn.id,
+            address=self.inputs.address,
+            now=turn.started_at,
+            timezone=definition.timezone or host_timezone(services.environ),
+            skill_directories=services.settings.paths.skill_directories(turn.agent_id),
+            skills=definition.skills,
+            split=services.delivery.split,
+            mode=services.delivery.mode,
+            store=services.store,
+            meaning=partial(services.inputs.embeddings.embed, definition, turn.agent_id),
+            denied_tools=definition.denied_tools,
+            environments=self.environments,
+        )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """Commit T3, fenced by the epoch.
@@ -148,7 +124,7 @@ class TurnHost:
         committed = planned.committed
         # The tasks of the wire know nothing of the turn.
         with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
-            services.tools.report_results(committed.results)
+            services.inputs.tools.report_results(committed.results)
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
             if last is not None:
@@ -166,21 +142,21 @@ class TurnHost:
         return replace(planned, pause=None, reply=self.ending.reply(db, last))
 
     def _plan(self, db: apsw.Connection, commit: StepCommit) -> _Planned:
-        services, now = self.services, self.services.inputs.clock()
-        committed = services.tools.plan(db, commit)
+        loader = self.services.inputs
+        committed = loader.tools.plan(db, commit)
         if commit.prompt is not None and self.run is not None:
             sources = prompt_records.PromptSources(self.run.prompt, self.run.tools)
-            prompt_records.keep(db, self.turn.id, now, sources)
-        pause, notified = services.guard.settle(db, self.turn, commit)
+            prompt_records.keep(db, self.turn.id, loader.clock(), sources)
+        pause, notified = loader.guard.settle(db, self.turn, commit)
         if pause is None and committed.call_seqs:
-            results = services.tools.authorizer.run_local(db, self._caller(), committed.call_seqs)
+            results = loader.tools.authorizer.run_local(db, self._caller(), committed.call_seqs)
             committed = committed.model_copy(update={"results": results})
         return _Planned(committed, pause, notified)
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a planned call: policy, T4, effect, T5."""
         try:
-            result = await self.services.tools.call(self._caller(), seq)
+            result = await self.services.inputs.tools.call(self._caller(), seq)
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         if isinstance(result, ToolResult):
@@ -192,17 +168,18 @@ class TurnHost:
         return RpcError(FENCED, str(reason))
 
     def _caller(self) -> CallContext:
-        context = replace(self._context, now=self.services.inputs.clock())
+        loader = self.services.inputs
+        context = replace(self._context, now=loader.clock())
         tools = () if self.run is None else self.run.tools
         handed_back = frozenset(tool.name for tool in tools if tool.handed_back)
-        return CallContext(self.definition, context, self.services.tools.epoch, handed_back)
+        return CallContext(self.inputs.definition, context, loader.tools.epoch, handed_back)
 
     async def entered(self) -> tuple[UserMessage, ...]:
         """Return the chat's new messages, if the agent wants to be steered by them."""
         store, turn = self.services.store, self.turn
         try:
             wanted = await store.transact(attachments.wanted, turn.id, turn.chat_key)
-            await self.services.pictures.fetch(wanted)
+            await self.services.inputs.pictures.fetch(wanted)
             return await store.transact(self._enter)
         except JournalError as error:
             raise _refusal(error) from error

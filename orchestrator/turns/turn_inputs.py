@@ -13,6 +13,7 @@ from orchestrator.journal.memory import fact_vectors, playbooks
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, transcript, turns
+from orchestrator.journal.turns.api_requests import Request
 from orchestrator.journal.turns.attachments import Wanted
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
@@ -34,13 +35,19 @@ JUMP = 50  # messages by which it moves in the cached layout, whose prefix each 
 
 @dataclass(frozen=True)
 class TurnInputs:
-    """What the journal holds for a turn."""
+    """What the journal holds for a turn of an agent, as ``definition`` was then.
 
+    A program's turn has a ``request``, and the conversation that it goes on with.
+    """
+
+    definition: AgentDefinition
     context: Context
     known: PromptMemory
     vector: bytes = b""
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
     offered: tuple[str, ...] = ()
+    request: Request | None = None
+    conversation: tuple[Message, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -142,17 +149,16 @@ class InputLoader:
         vector = b"" if embedding is None else embedding.vector
         pictures = definition.limits.recent_image_threshold
         if not cached:
-            return TurnInputs(_pictured(db, context, pictures), known, vector)
+            return TurnInputs(definition, _pictured(db, context, pictures), known, vector)
         # There, pictures go out of sight several at once.
         context = _pictured(db, context, 2 * pictures)
         offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
-        return TurnInputs(context, known, vector, prompt_records.sent(db, turn.id), offered)
+        sent = prompt_records.sent(db, turn.id)
+        return TurnInputs(definition, context, known, vector, sent, offered)
 
-    def turn_run(
-        self, inputs: TurnInputs, definition: AgentDefinition, environments: Environments
-    ) -> TurnRun:
+    def turn_run(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return the request that starts or resumes a turn in a worker."""
-        context, recalled = inputs.context, inputs.known
+        definition, context, recalled = inputs.definition, inputs.context, inputs.known
         first = context.messages[0]
         return TurnRun(
             turn_id=context.turn.id,

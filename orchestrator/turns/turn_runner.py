@@ -21,17 +21,14 @@ from orchestrator.errors import (
     WorkerError,
     WorkerLostError,
 )
-from orchestrator.journal.db.store import STORAGE_RETRY, FencedError, Store, retry_later
+from orchestrator.journal.db.store import STORAGE_RETRY, FencedError, retry_later
 from orchestrator.journal.turns import turns
-from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
-from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.toolcalls.executor import ToolPending
 from orchestrator.turns.api_turn import RequestRecipe
-from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.outcomes import (
     AgentPaused,
     Drained,
@@ -42,11 +39,10 @@ from orchestrator.turns.outcomes import (
     Suspended,
     failed,
 )
-from orchestrator.turns.recipe import Recipe, RecipeServices
+from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.subagent_turn import SubagentRecipe
-from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.task_turn import TaskRecipe
-from orchestrator.turns.turn_host import HostServices, TurnHost
+from orchestrator.turns.turn_host import TurnHost, TurnServices
 from orchestrator.turns.turn_inputs import TurnInputs
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
@@ -61,39 +57,19 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Preloaded:
-    """Inputs that were loaded with T2, for this version of the agent."""
-
-    definition: AgentDefinition
-    inputs: TurnInputs
-
-
-@dataclass(frozen=True)
 class OpenTurn:
-    """A turn that is open in the journal."""
+    """A turn that is open in the journal, with its inputs if they were loaded with T2."""
 
     turn: Turn
-    preloaded: Preloaded | None = None
-
-
-@dataclass(frozen=True)
-class RunnerServices:
-    """What the runners of all turns share."""
-
-    store: Store
-    guard: SpendingGuard
-    recipes: RecipeServices
-    hosts: HostServices
-    suspension: TurnSuspension
-    completion: TurnCompletion
+    preloaded: TurnInputs | None = None
 
 
 class TurnRunner:
     """Runs one turn, in one attempt after the other."""
 
-    def __init__(self, services: RunnerServices, opened: OpenTurn) -> None:
+    def __init__(self, services: TurnServices, opened: OpenTurn) -> None:
         self._services = services
-        self._inputs = services.hosts.inputs
+        self._inputs = services.inputs
         self._recipe = self._recipe_of(opened.turn)
         self._preloaded = opened.preloaded  # for the first attempt
         self._host: TurnHost | None = None  # of the last attempt
@@ -123,7 +99,7 @@ class TurnRunner:
             await retry_later(error)
         except Exception as error:  # a bug must not be retried forever
             log.exception("turn_broke")
-            if await self._lost(f"{type(error).__name__}: {error}"):
+            if await self._conclude(Lost(f"{type(error).__name__}: {error}")):
                 return True
             await anyio.sleep(STORAGE_RETRY)
         return False
@@ -139,17 +115,14 @@ class TurnRunner:
                 await self._wait(reason)
                 return self._services.suspension.stopping
             case Lost(problem):
-                return await self._lost(problem)
+                return await self._services.completion.count_death(self._recipe, problem)
 
     async def _wait(self, reason: Reason) -> None:
         """Wait; a chat whose turn waits for a subagent sees that it is worked on."""
         turn, host = self._recipe.turn, self._host
         working = isinstance(reason, ToolPending) and host is not None
-        async with self._recipe.preview(host.address) if working and host else nullcontext():
+        async with self._recipe.preview(host.inputs.address) if working and host else nullcontext():
             await self._services.suspension.wait(turn, reason)
-
-    async def _lost(self, problem: str) -> bool:
-        return await self._services.completion.count_death(self._recipe, problem)
 
     async def _attempt(self) -> Outcome:
         try:
@@ -179,8 +152,8 @@ class TurnRunner:
             if not isinstance(inputs, TurnInputs):
                 return Suspended(AgentPaused(inputs.reason))
             async with self._recipe.preview(inputs.address) as preview:
-                host = self._hosted(definition, inputs.address, preview)
-                host.run = self._recipe.request(inputs, definition, host.environments)
+                host = self._hosted(inputs, preview)
+                host.run = self._recipe.request(inputs, host.environments)
                 return await self._run_on(worker, host.run, host)
 
     async def _renew(self) -> None:
@@ -189,7 +162,7 @@ class TurnRunner:
         self._recipe = self._recipe_of(replace(self._recipe.turn, agent_id=turn.agent_id))
 
     def _recipe_of(self, turn: Turn) -> Recipe:
-        return RECIPES[turn.recipe](self._services.recipes, turn)
+        return RECIPES[turn.recipe](self._services, turn)
 
     async def _gathered(self, definition: AgentDefinition, worker: Worker) -> TurnInputs | Pause:
         """Return what T2 loaded for this agent if that was just now; else load it now."""
@@ -197,16 +170,12 @@ class TurnRunner:
         turn = self._recipe.turn
         fresh = self._inputs.clock() - turn.started_at < FRESH
         if fresh and preloaded is not None and preloaded.definition is definition:
-            return preloaded.inputs
+            return preloaded
         return await self._inputs.load(turn, definition, worker, self._recipe.gather)
 
-    def _hosted(
-        self, definition: AgentDefinition, address: Address, preview: Preview | None = None
-    ) -> TurnHost:
-        environments = self._recipe.environments(definition, address)
-        self._host = TurnHost(
-            self._services.hosts, self._recipe, definition, address, environments, preview
-        )
+    def _hosted(self, inputs: TurnInputs, preview: Preview | None = None) -> TurnHost:
+        environments = self._recipe.environments(inputs.definition, inputs.address)
+        self._host = TurnHost(self._services, self._recipe, inputs, environments, preview)
         return self._host
 
     async def _run_on(self, worker: Worker, run: TurnRun, host: TurnHost) -> Outcome:
@@ -226,8 +195,8 @@ class TurnRunner:
 
     async def _judged(self, result: TurnResult) -> Outcome:
         if result.stop_reason is StopReason.ACCOUNT:
-            guard = self._services.guard
-            await self._services.store.transact(guard.refused, self._recipe.turn, result.text)
+            refused = self._inputs.guard.refused
+            await self._services.store.transact(refused, self._recipe.turn, result.text)
             return Suspended(AgentPaused(result.text))
         if result.stop_reason is StopReason.DRAINED:
             return Suspended(Drained())

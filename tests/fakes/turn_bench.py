@@ -35,11 +35,10 @@ from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.completion import TurnCompletion
 from orchestrator.turns.dispatcher import Dispatcher
 from orchestrator.turns.opener import TurnOpener
-from orchestrator.turns.recipe import RecipeServices
 from orchestrator.turns.suspension import TurnSuspension
-from orchestrator.turns.turn_host import HostServices, ToolContexts
+from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
-from orchestrator.turns.turn_runner import RunnerServices, TurnRunner
+from orchestrator.turns.turn_runner import TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
@@ -189,7 +188,6 @@ class TurnBench:
     guard: SpendingGuard
     tools: ToolExecutor
     opener: TurnOpener
-    runners: RunnerServices
     dispatcher: Dispatcher
     files: list[AgentsFile]
     now: list[int]
@@ -282,17 +280,22 @@ def _wired(
     pictures = Pictures(store, {"telegram": channel}, clock)
     inputs = InputLoader(store, agents, prompts, tools, guard, pictures, embeddings, clock)
     completion = TurnCompletion(store, delivery, lambda: None, clock)
-    contexts = ToolContexts(store, delivery, embeddings, settings, environ)
-    hosts = HostServices(store, inputs, tools, contexts, guard, delivery, pictures, completion)
     ended: list[str] = []
-    recipes = RecipeServices(
-        store, inputs, delivery, supervisor, settings, environ, lambda: ended.append("task")
-    )
     turn_ended = Wakeup()
     suspension = TurnSuspension(store, supervisor, delivery, approvals, guard, turn_ended, clock)
-    runners = RunnerServices(store, guard, recipes, hosts, suspension, completion)
-    opener = TurnOpener(inputs, guard, epoch)
-    runner_of = partial(TurnRunner, runners)
+    services = TurnServices(
+        store,
+        inputs,
+        delivery,
+        supervisor,
+        settings,
+        environ,
+        completion,
+        suspension,
+        task_ended=lambda: ended.append("task"),
+    )
+    opener = TurnOpener(inputs, epoch)
+    runner_of = partial(TurnRunner, services)
     dispatcher = Dispatcher(store, opener, runner_of, guard, delivery, agents, turn_ended, tasks)
     return TurnBench(
         db,
@@ -303,7 +306,6 @@ def _wired(
         guard,
         tools,
         opener,
-        runners,
         dispatcher,
         files,
         now,

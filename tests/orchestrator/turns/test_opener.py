@@ -26,7 +26,7 @@ async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> 
         assert isinstance(opened, OpenTurn)
         assert opened.turn.recipe == "interactive"
         assert opened.preloaded is not None
-        assert [message.content for message in opened.preloaded.inputs.context.said] == ["hello"]
+        assert [message.content for message in opened.preloaded.context.said] == ["hello"]
 
 
 async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> None:
