@@ -13,7 +13,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.savepoints import savepoint_or_rollback
-from orchestrator.journal.turns import steps
+from orchestrator.journal.turns import steps, subagents
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
@@ -145,9 +145,10 @@ class CallAuthorizer:
         self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: CallContext
     ) -> ToolResult | Approval | None:
         """Begin the work and return None; return the result once the work has an outcome."""
-        held = None if tool.begun(db, call) else self._require_approval(db, call, tool, caller)
-        if held is not None:
-            return held
+        if subagents.of_call(db, call.turn_id, call.seq) is None:
+            held = self._require_approval(db, call, tool, caller)
+            if held is not None:
+                return held
         steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
         try:
             text = tool.outcome(db, caller.context, call)

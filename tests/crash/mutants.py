@@ -205,22 +205,21 @@ MUTANTS = (
     Mutant(
         "a subagent that works is begun once more by the next process",
         "double effect (6)",
-        "tools/builtin/spawn_subagent.py",
-        "    return subagent_outcome(db, call) if begun(db, call) else _spawn(db, context, call)\n",
-        "    run = subagents.of_call(db, call.turn_id, call.seq)\n"
-        "    if run is not None and not run.ended:\n"
-        "        from dataclasses import replace\n"
-        "        from orchestrator.journal.turns import inbox, internal_messages\n"
-        "        again = replace(call, seq=call.seq + 1)\n"
-        "        name = subagents.create(db, again, context.agent_id, run.spec, context.now)\n"
-        "        work = internal_messages.InternalMessage(\n"
-        "            inbox.SUBAGENT, name, name, context.agent_id, 'two'\n"
-        "        )\n"
-        "        queue = subagents.QUEUE + name\n"
-        "        row = internal_messages.post(db, context.address, work, context.now, queue)\n"
-        "        change = 'SET subagent_id = ?, inbox_id = ? WHERE inbox_id = ?'\n"
-        "        db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n"
-        "    return subagent_outcome(db, call) if begun(db, call) else _spawn(db, context, call)\n",
+        "tools/builtin/host_tool.py",
+        "        return self.start(db, context, call) if run is None else self.result(db, run)\n",
+        "        if run is not None and not run.ended:\n"
+        "            from dataclasses import replace\n"
+        "            from orchestrator.journal.turns import inbox, internal_messages\n"
+        "            again = replace(call, seq=call.seq + 1)\n"
+        "            name = subagents.create(db, again, context.agent_id, run.spec, context.now)\n"
+        "            work = internal_messages.InternalMessage(\n"
+        "                inbox.SUBAGENT, name, name, context.agent_id, 'two'\n"
+        "            )\n"
+        "            queue = subagents.QUEUE + name\n"
+        "            row = internal_messages.post(db, context.address, work, context.now, queue)\n"
+        "            change = 'SET subagent_id = ?, inbox_id = ? WHERE inbox_id = ?'\n"
+        "            db.execute('UPDATE subagent_run ' + change, (name, row, run.inbox_id))\n"
+        "        return self.start(db, context, call) if run is None else self.result(db, run)\n",
         ("supervisor@finish:after#1",) * 4,  # its work may be done before it is looked for
         ONE_SUBAGENT,
         hangs=True,

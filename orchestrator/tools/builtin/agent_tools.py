@@ -13,15 +13,16 @@ from pydantic import JsonValue
 
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import SubagentSpec
+from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     ToolContext,
     ToolFailure,
     spec,
+    subagent_result,
     text,
 )
-from orchestrator.tools.builtin.spawn_subagent import begun, require_capacity, subagent_outcome
+from orchestrator.tools.builtin.spawn_subagent import require_capacity
 from thinker.formats.prompts.subprompt import as_text, first_message, with_attached
 from thinker.formats.prompts.tooluse import (
     NOTIFY_PARENT,
@@ -31,7 +32,7 @@ from thinker.formats.prompts.tooluse import (
     Resumable,
     SubagentUse,
 )
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import JsonObject
 
 INITIATED = "Subagent {name!r} is at work; its result will come as a message. Reference: {id}"
 PATHS: JsonObject = {"type": "array", "items": {"type": "string"}}
@@ -67,27 +68,22 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
         helper.description,
         {key: "The complete task."},
         [key],
-        side_effect=SideEffect.LOCAL_TX,
         always=False,
     )
     if helper.schema:
         about = about.model_copy(update={"parameters": helper.schema})
 
-    def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
-        if begun(db, call):
-            return subagent_outcome(db, call)
+    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         name = text(call.arguments, use.init_agent_name_property or "", use.name)
         return _create(db, context, call, helper, name, first_message(use, call.arguments))
 
-    return DelegatingTool(about, begun, outcome)
+    return DelegatingTool(about, start)
 
 
 def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
     """Return ``subagent_create`` for the resumable agents of a definition."""
 
-    def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
-        if begun(db, call):
-            return _with_reference(db, call)
+    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         arguments = call.arguments
         helper = helpers.get(text(arguments, "agent"))
         if helper is None:
@@ -116,18 +112,15 @@ def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
         f"Start a subagent that stays available for {SUBAGENT_MESSAGE}. {every}",
         properties,
         ["agent", "message", "attachments", "name"],
-        side_effect=SideEffect.LOCAL_TX,
         always=False,
     )
-    return DelegatingTool(about, begun, outcome)
+    return DelegatingTool(about, start, _with_reference)
 
 
 def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
     """Return ``subagent_message``, which gives a subagent of this chat more work."""
 
-    def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
-        if begun(db, call):
-            return _with_reference(db, call)
+    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         reference = text(call.arguments, "referenceId")
         known = subagents.living(db, context.agent_id, context.address.chat_key)
         found = known.get(reference)
@@ -148,10 +141,9 @@ def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
             "attachments": ATTACHMENTS,
         },
         ["referenceId", "message", "attachments"],
-        side_effect=SideEffect.LOCAL_TX,
         always=False,
     )
-    return DelegatingTool(about, begun, outcome)
+    return DelegatingTool(about, start, _with_reference)
 
 
 def _create(
@@ -217,10 +209,10 @@ def _message(arguments: JsonObject) -> str:
     return with_attached(message, [str(path) for path in paths])
 
 
-def _with_reference(db: apsw.Connection, call: Call) -> str | None:
-    """Return the result of a call's work and the subagent's reference; None while it works."""
-    run, result = subagents.of_call(db, call.turn_id, call.seq), subagent_outcome(db, call)
-    return result if run is None or result is None else f"{result}\n\nReference: {run.subagent_id}"
+def _with_reference(db: apsw.Connection, run: SubagentRun) -> str | None:
+    """Return the result of a subagent and its reference; None while it works."""
+    result = subagent_result(db, run)
+    return None if result is None else f"{result}\n\nReference: {run.subagent_id}"
 
 
 def _notify(db: apsw.Connection, context: ToolContext, call: Call) -> str:
@@ -241,9 +233,7 @@ NOTIFY = DelegatingTool(
         "Send a message to the agent that you work for. It sees nothing else of your work.",
         {"message": "What the agent has to know."},
         ["message"],
-        side_effect=SideEffect.LOCAL_TX,
         always=False,
     ),
-    lambda _db, _call: False,
     _notify,
 )

@@ -5,11 +5,16 @@ from zoneinfo import ZoneInfo
 
 import apsw
 
-from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
+from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
 
-def _time(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "The current date and time.",
+    {"timezone": "IANA time zone such as Europe/Berlin; the user's own if omitted."},
+    side_effect=SideEffect.PURE,
+)
+def get_time(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     del db
     name = text(arguments, "timezone") or context.timezone
     try:
@@ -18,14 +23,3 @@ def _time(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> s
         raise ToolFailure(f"unknown time zone {name!r}; use one such as Europe/Berlin") from None
     now = datetime.fromtimestamp(context.now / 1000, UTC).astimezone(zone)
     return f"{now:%A, %Y-%m-%d %H:%M:%S %z} ({name})"
-
-
-GET_TIME = JournalTool(
-    spec(
-        "get_time",
-        "The current date and time.",
-        {"timezone": "IANA time zone such as Europe/Berlin; the user's own if omitted."},
-        side_effect=SideEffect.PURE,
-    ),
-    _time,
-)

@@ -28,7 +28,7 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
     message: JsonObject = {"type": "string", "description": "What the agent has to do now."}
     inputs: JsonObject = {"type": "object", "properties": {key: message}} if key else NO_INPUTS
 
-    def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str:
+    def start(db: apsw.Connection, context: ToolContext, call: Call) -> str:
         turn = turns.load(db, call.turn_id)
         if turn.recipe != "interactive":
             raise ToolFailure("there is no chat to hand over here; do the work yourself")
@@ -53,4 +53,4 @@ def handoff(use: HandoffUse, description: str, schema: JsonObject | None) -> Del
         parameters=schema or inputs,
         side_effect=SideEffect.LOCAL_TX,
     )
-    return DelegatingTool(spec, lambda _db, _call: False, outcome, hands_over=True)
+    return DelegatingTool(spec, start, hands_over=True)

@@ -15,8 +15,10 @@ from pydantic import JsonValue
 
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.subagents import SubagentRun
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -55,12 +57,16 @@ class ToolContext:
         return f"turn {self.turn_id}"
 
 
+Effect: TypeAlias = Callable[[apsw.Connection, ToolContext, JsonObject], str]
+Reading: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[str]]
+
+
 @dataclass(frozen=True)
 class JournalTool:
     """A tool whose effect is a transaction of the journal."""
 
     spec: ToolSpec
-    effect: Callable[[apsw.Connection, ToolContext, JsonObject], str]
+    effect: Effect
     aliases: frozenset[str] = frozenset()  # arguments accepted beyond those of ``spec``
 
 
@@ -69,25 +75,79 @@ class PlainTool:
     """A tool that reads from outside the journal, too."""
 
     spec: ToolSpec
-    run: Callable[[ToolContext, JsonObject], Awaitable[str]]
+    run: Reading
+
+
+def subagent_result(_db: apsw.Connection, run: SubagentRun) -> str | None:
+    """Return the result of a subagent; None while it works.
+
+    Raises:
+        ToolFailure: the subagent failed.
+    """
+    if not run.ended:
+        return None
+    if run.state == "done" and not run.failed:
+        return run.result
+    raise ToolFailure(f"Subagent failed: {run.result or run.error}")
 
 
 @dataclass(frozen=True)
 class DelegatingTool:
     """A tool whose work is another turn.
 
-    ``begun`` returns whether a call has started it. ``outcome`` starts it if needed and returns
-    its result, or None while it goes on. A tool that ``hands_over`` gives the turn to another
-    agent.
+    ``start`` begins the work of a call; ``result`` is called for a call that has begun its work.
+    Both return the result, or None while the work goes on. A tool that ``hands_over`` gives the
+    turn to another agent.
     """
 
     spec: ToolSpec
-    begun: Callable[[apsw.Connection, Call], bool]
-    outcome: Callable[[apsw.Connection, ToolContext, Call], str | None]
+    start: Callable[[apsw.Connection, ToolContext, Call], str | None]
+    result: Callable[[apsw.Connection, SubagentRun], str | None] = subagent_result
     hands_over: bool = False
+
+    def outcome(self, db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
+        """Return the result of a call, begun if it has not begun yet; None while it goes on."""
+        run = subagents.of_call(db, call.turn_id, call.seq)
+        return self.start(db, context, call) if run is None else self.result(db, run)
 
 
 HostTool: TypeAlias = JournalTool | PlainTool | DelegatingTool
+
+
+def journal_tool(
+    description: str,
+    properties: Mapping[str, str | JsonObject],
+    required: Sequence[str] = (),
+    *,
+    side_effect: SideEffect = SideEffect.LOCAL_TX,
+    always: bool = True,
+    aliases: frozenset[str] = frozenset(),
+) -> Callable[[Effect], JournalTool]:
+    """Make a tool of a function, whose name becomes the tool's. Parameters as in `spec`."""
+
+    def decorate(effect: Effect) -> JournalTool:
+        name = effect.__name__
+        about = spec(name, description, properties, required, side_effect, always=always)
+        return JournalTool(about, effect, aliases)
+
+    return decorate
+
+
+def plain_tool(
+    description: str,
+    properties: Mapping[str, str | JsonObject],
+    required: Sequence[str] = (),
+    *,
+    always: bool = True,
+) -> Callable[[Reading], PlainTool]:
+    """Make a tool of a function that only reads, like `journal_tool`."""
+
+    def decorate(run: Reading) -> PlainTool:
+        pure = SideEffect.PURE
+        about = spec(run.__name__, description, properties, required, pure, always=always)
+        return PlainTool(about, run)
+
+    return decorate
 
 
 def spec(
@@ -95,8 +155,8 @@ def spec(
     description: str,
     properties: Mapping[str, str | JsonObject],
     required: Sequence[str] = (),
+    side_effect: SideEffect = SideEffect.LOCAL_TX,
     *,
-    side_effect: SideEffect,
     always: bool = True,
 ) -> ToolSpec:
     """Return a specification.

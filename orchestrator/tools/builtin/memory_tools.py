@@ -9,12 +9,11 @@ import apsw
 from orchestrator.journal.memory import facts, message_search
 from orchestrator.journal.memory.facts import Fact, RefusedFactError
 from orchestrator.tools.builtin.host_tool import (
-    JournalTool,
-    PlainTool,
     ToolContext,
     ToolFailure,
+    journal_tool,
     number,
-    spec,
+    plain_tool,
     text,
 )
 from thinker.protocol.messages import JsonObject, SideEffect
@@ -33,7 +32,16 @@ CONFIDENCE: JsonObject = {
 FACT_ID: JsonObject = {"type": "integer", "description": "The fact's id, as lists show it."}
 
 
-def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Remember a fact about the user for later conversations.",
+    {
+        "fact": "The fact as one complete sentence.",
+        "category": CATEGORY,
+        "confidence": CONFIDENCE,
+    },
+    ["fact"],
+)
+def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     fact, category = _fact(arguments, ""), _category(arguments) or "background"
     confidence = number(arguments, "confidence", 1.0, 0, 1)
     try:
@@ -51,14 +59,27 @@ def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> 
     )
 
 
-async def _search(context: ToolContext, arguments: JsonObject) -> str:
+@plain_tool(
+    "Search the facts remembered about the user.", {"query": "Words to look for."}, ["query"]
+)
+async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, agent_id = text(arguments, "query"), context.agent_id
     meaning = await context.meaning(query)
     found = await context.store.transact(facts.find, agent_id, query, FOUND, facts.FOREVER, meaning)
     return "\n".join(_line(fact) for fact in found) or "No memories match."
 
 
-def _list(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "List all facts remembered about the user, newest first.",
+    {
+        "category": CATEGORY,
+        "limit": {"type": "integer", "description": f"Number of facts; default {PAGE}."},
+        "before_id": {"type": "integer", "description": "Show only facts older than this id."},
+    },
+    side_effect=SideEffect.PURE,
+    always=False,
+)
+def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", PAGE, 1, MAX_PAGE))
     before = int(number(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
     found = facts.newest(db, context.agent_id, _category(arguments), before, limit + 1)
@@ -68,7 +89,18 @@ def _list(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> s
     return "\n".join(lines) or "No facts are stored."
 
 
-def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Correct or change a remembered fact.",
+    {
+        "id": FACT_ID,
+        "fact": "The new text, as one complete sentence.",
+        "category": CATEGORY,
+        "confidence": CONFIDENCE,
+    },
+    ["id"],
+    always=False,
+)
+def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
     new = replace(
         old,
@@ -84,13 +116,24 @@ def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
     return f"Updated: {_line(new)[2:]}"
 
 
-def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool("Forget a remembered fact.", {"id": FACT_ID}, ["id"], always=False)
+def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
     facts.delete(db, context.agent_id, old.id)
     return f"Deleted: {old.fact}"
 
 
-def _conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Search the messages of all earlier conversations.",
+    {
+        "query": "Words to look for.",
+        "limit": {"type": "integer", "description": f"Number of messages; default {FOUND}."},
+    },
+    ["query"],
+    side_effect=SideEffect.PURE,
+    always=False,
+)
+def search_conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
     found = message_search.search(db, context.agent_id, text(arguments, "query"), limit)
     zone = ZoneInfo(context.timezone)
@@ -136,84 +179,3 @@ def _line(fact: Fact) -> str:
 def _excerpt(message: str) -> str:
     line = " ".join(message.split())
     return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"
-
-
-STORE_FACT = JournalTool(
-    spec(
-        "store_fact",
-        "Remember a fact about the user for later conversations.",
-        {
-            "fact": "The fact as one complete sentence.",
-            "category": CATEGORY,
-            "confidence": CONFIDENCE,
-        },
-        ["fact"],
-        side_effect=SideEffect.LOCAL_TX,
-    ),
-    _store,
-)
-SEARCH_MEMORIES = PlainTool(
-    spec(
-        "search_memories",
-        "Search the facts remembered about the user.",
-        {"query": "Words to look for."},
-        ["query"],
-        side_effect=SideEffect.PURE,
-    ),
-    _search,
-)
-LIST_FACTS = JournalTool(
-    spec(
-        "list_facts",
-        "List all facts remembered about the user, newest first.",
-        {
-            "category": CATEGORY,
-            "limit": {"type": "integer", "description": f"Number of facts; default {PAGE}."},
-            "before_id": {"type": "integer", "description": "Show only facts older than this id."},
-        },
-        side_effect=SideEffect.PURE,
-        always=False,
-    ),
-    _list,
-)
-UPDATE_FACT = JournalTool(
-    spec(
-        "update_fact",
-        "Correct or change a remembered fact.",
-        {
-            "id": FACT_ID,
-            "fact": "The new text, as one complete sentence.",
-            "category": CATEGORY,
-            "confidence": CONFIDENCE,
-        },
-        ["id"],
-        side_effect=SideEffect.LOCAL_TX,
-        always=False,
-    ),
-    _update,
-)
-DELETE_FACT = JournalTool(
-    spec(
-        "delete_fact",
-        "Forget a remembered fact.",
-        {"id": FACT_ID},
-        ["id"],
-        side_effect=SideEffect.LOCAL_TX,
-        always=False,
-    ),
-    _delete,
-)
-SEARCH_CONVERSATIONS = JournalTool(
-    spec(
-        "search_conversations",
-        "Search the messages of all earlier conversations.",
-        {
-            "query": "Words to look for.",
-            "limit": {"type": "integer", "description": f"Number of messages; default {FOUND}."},
-        },
-        ["query"],
-        side_effect=SideEffect.PURE,
-        always=False,
-    ),
-    _conversations,
-)

@@ -6,13 +6,22 @@ from pydantic import JsonValue
 
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
-from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
+from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
 CHANGES = 20  # newest changes that the history shows
 
 
-def _get(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Read the user's profile: name, contact data, preferences, the agent's persona.",
+    {
+        "path": "The field, such as persona.name or pets[0]; everything if omitted.",
+        "history": {"type": "boolean", "description": "Also show the latest changes."},
+    },
+    side_effect=SideEffect.PURE,
+    always=False,
+)
+def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path = text(arguments, "path")
     try:
         found = profile.lookup(profile.get(db, context.agent_id), profile.keys_of(path))
@@ -26,7 +35,17 @@ def _get(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> st
     return "\n".join((shown, "Last changes, newest first:", *lines))
 
 
-def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Set one field of the user's profile; null removes it. The text at persona.system_prompt"
+    " replaces the agent's base prompt from the next turn on.",
+    {
+        "path": "The field, such as persona.name or pets[0]; created if missing.",
+        "value": {"description": "Any JSON value; null removes the field."},
+    },
+    ["path", "value"],
+    always=False,
+)
+def update_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path, value = text(arguments, "path"), arguments.get("value")
     try:
         changed = profile.update(db, context.agent_id, path, value, context.source, context.now)
@@ -38,33 +57,3 @@ def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
 
 def _json(value: JsonValue) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-
-
-GET_PROFILE = JournalTool(
-    spec(
-        "get_profile",
-        "Read the user's profile: name, contact data, preferences, the agent's persona.",
-        {
-            "path": "The field, such as persona.name or pets[0]; everything if omitted.",
-            "history": {"type": "boolean", "description": "Also show the latest changes."},
-        },
-        side_effect=SideEffect.PURE,
-        always=False,
-    ),
-    _get,
-)
-UPDATE_PROFILE = JournalTool(
-    spec(
-        "update_profile",
-        "Set one field of the user's profile; null removes it. The text at persona.system_prompt"
-        " replaces the agent's base prompt from the next turn on.",
-        {
-            "path": "The field, such as persona.name or pets[0]; created if missing.",
-            "value": {"description": "Any JSON value; null removes the field."},
-        },
-        ["path", "value"],
-        side_effect=SideEffect.LOCAL_TX,
-        always=False,
-    ),
-    _update,
-)

@@ -4,8 +4,8 @@ import apsw
 
 from orchestrator.journal.turns import outbox, sessions
 from orchestrator.journal.turns.outbox import Address, Part
-from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
-from thinker.protocol.messages import JsonObject, SideEffect
+from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
+from thinker.protocol.messages import JsonObject
 
 PROPERTIES = {
     "message": "The text to send.",
@@ -13,11 +13,21 @@ PROPERTIES = {
 }
 
 
-def _send(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Send a message to the chat at once, before the reply. Do not repeat it in the reply.",
+    PROPERTIES,
+    ["message"],
+)
+def send_message(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     return _queue(db, context, arguments, context.address.channel)
 
 
-def _send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Send a Telegram message at once, before the reply. Do not repeat it in the reply.",
+    PROPERTIES,
+    ["message"],
+)
+def send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     return _queue(db, context, arguments, "telegram")
 
 
@@ -42,25 +52,3 @@ def _address(db: apsw.Connection, context: ToolContext, channel: str, chat_id: s
             " to chats that have written to it"
         )
     return known
-
-
-SEND_MESSAGE = JournalTool(
-    spec(
-        "send_message",
-        "Send a message to the chat at once, before the reply. Do not repeat it in the reply.",
-        PROPERTIES,
-        ["message"],
-        side_effect=SideEffect.LOCAL_TX,
-    ),
-    _send,
-)
-SEND_TELEGRAM = JournalTool(
-    spec(
-        "send_telegram",
-        "Send a Telegram message at once, before the reply. Do not repeat it in the reply.",
-        PROPERTIES,
-        ["message"],
-        side_effect=SideEffect.LOCAL_TX,
-    ),
-    _send_telegram,
-)

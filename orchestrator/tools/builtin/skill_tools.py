@@ -22,18 +22,35 @@ from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
-    JournalTool,
-    PlainTool,
     ToolContext,
     ToolFailure,
-    spec,
+    journal_tool,
+    plain_tool,
     text,
 )
 from thinker.formats.skill_file import SkillFile, scan
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import JsonObject
 
 MAX_TEXT = 20_000  # characters of instructions
 MAX_ITEMS = 64  # keywords or required tools of one skill
+
+NAME = "The skill's name: lower case letters, digits and single hyphens."
+FIELDS: dict[str, str | JsonObject] = {
+    "name": NAME,
+    "description": "What it does and when to use it, in one sentence.",
+    "instructions": "The steps to follow, as numbered lines.",
+    "keywords": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Words in a message that activate it; without any it is only listed.",
+    },
+    "priority": {"type": "number", "description": "Higher comes first when several match."},
+    "required_tools": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Names of tools that it needs.",
+    },
+}
 
 
 def _listed(value: JsonValue) -> JsonValue:
@@ -78,7 +95,16 @@ class _Changed(BaseModel):
 M = TypeVar("M", bound=BaseModel)
 
 
-async def _read(context: ToolContext, arguments: JsonObject) -> str:
+@plain_tool(
+    "Read the full instructions of one of the available skills before using it,"
+    " or a file that is bundled with it.",
+    {
+        "name": "The skill's name as listed in <available_skills>.",
+        "file": "A bundled file, such as references/tasks.md; the instructions if omitted.",
+    },
+    ["name"],
+)
+async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
     name, file = text(arguments, "name"), text(arguments, "file")
     files, stored = await _known(context)
     known = {item.name: item.instructions for item in stored if item.enabled}
@@ -99,7 +125,8 @@ def _files_line(folder: Path | None) -> str:
     return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
 
 
-async def _list(context: ToolContext, arguments: JsonObject) -> str:
+@plain_tool("List all skills and playbooks with their keywords.", {}, always=False)
+async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     del arguments
     files, stored = await _known(context)
     names = {skill.name for skill in files}
@@ -111,7 +138,13 @@ async def _list(context: ToolContext, arguments: JsonObject) -> str:
     return "\n".join(sorted(lines)) or "There are no skills."
 
 
-def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Store a new skill or playbook: instructions for a kind of request.",
+    FIELDS,
+    ["name", "description", "instructions"],
+    always=False,
+)
+def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     new = _valid(_New, arguments)
     if not _allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
@@ -134,7 +167,13 @@ def _store(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> 
     return f"Stored the skill {new.name}; it is used from the next message on."
 
 
-def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Change a stored skill or playbook, or switch it on or off.",
+    {**FIELDS, "enabled": {"type": "boolean", "description": "false switches it off."}},
+    ["name"],
+    always=False,
+)
+def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     changed = _valid(_Changed, arguments)
     old = _stored(db, context, changed.name)
     fields = changed.model_dump(exclude_none=True)
@@ -149,7 +188,8 @@ def _update(db: apsw.Connection, context: ToolContext, arguments: JsonObject) ->
     return f"Updated the skill {old.name}; the change applies from the next message on."
 
 
-def _delete(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool("Delete a stored skill or playbook.", {"name": NAME}, ["name"], always=False)
+def delete_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _stored(db, context, text(arguments, "name"))
     playbooks.delete(db, context.agent_id, old.name)
     return f"Deleted the skill {old.name}."
@@ -189,80 +229,3 @@ def _lower(keywords: Sequence[str]) -> tuple[str, ...]:
 def _line(name: str, description: str, keywords: Sequence[str], state: str) -> str:
     when = f"; keywords: {', '.join(keywords)}" if keywords else ""
     return f"- {name} ({state}): {description}{when}"
-
-
-_NAME = "The skill's name: lower case letters, digits and single hyphens."
-_FIELDS: dict[str, str | JsonObject] = {
-    "name": _NAME,
-    "description": "What it does and when to use it, in one sentence.",
-    "instructions": "The steps to follow, as numbered lines.",
-    "keywords": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Words in a message that activate it; without any it is only listed.",
-    },
-    "priority": {"type": "number", "description": "Higher comes first when several match."},
-    "required_tools": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Names of tools that it needs.",
-    },
-}
-
-READ_SKILL = PlainTool(
-    spec(
-        "read_skill",
-        "Read the full instructions of one of the available skills before using it,"
-        " or a file that is bundled with it.",
-        {
-            "name": "The skill's name as listed in <available_skills>.",
-            "file": "A bundled file, such as references/tasks.md; the instructions if omitted.",
-        },
-        ["name"],
-        side_effect=SideEffect.PURE,
-    ),
-    _read,
-)
-LIST_SKILLS = PlainTool(
-    spec(
-        "list_skills",
-        "List all skills and playbooks with their keywords.",
-        {},
-        side_effect=SideEffect.PURE,
-        always=False,
-    ),
-    _list,
-)
-STORE_SKILL = JournalTool(
-    spec(
-        "store_skill",
-        "Store a new skill or playbook: instructions for a kind of request.",
-        _FIELDS,
-        ["name", "description", "instructions"],
-        side_effect=SideEffect.LOCAL_TX,
-        always=False,
-    ),
-    _store,
-)
-UPDATE_SKILL = JournalTool(
-    spec(
-        "update_skill",
-        "Change a stored skill or playbook, or switch it on or off.",
-        {**_FIELDS, "enabled": {"type": "boolean", "description": "false switches it off."}},
-        ["name"],
-        side_effect=SideEffect.LOCAL_TX,
-        always=False,
-    ),
-    _update,
-)
-DELETE_SKILL = JournalTool(
-    spec(
-        "delete_skill",
-        "Delete a stored skill or playbook.",
-        {"name": _NAME},
-        ["name"],
-        side_effect=SideEffect.LOCAL_TX,
-        always=False,
-    ),
-    _delete,
-)

@@ -14,32 +14,9 @@ from orchestrator.tools.builtin.host_tool import (
     spec,
     text,
 )
-from thinker.protocol.messages import JsonObject, SideEffect
+from thinker.protocol.messages import JsonObject
 
 GLOBS: JsonObject = {"type": "array", "items": {"type": "string"}}
-
-
-def begun(db: apsw.Connection, call: Call) -> bool:
-    """Return whether a call has started a subagent."""
-    return subagents.of_call(db, call.turn_id, call.seq) is not None
-
-
-def _outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
-    return subagent_outcome(db, call) if begun(db, call) else _spawn(db, context, call)
-
-
-def subagent_outcome(db: apsw.Connection, call: Call) -> str | None:
-    """Return the result of a call's subagent; None while it works.
-
-    Raises:
-        ToolFailure: the subagent failed.
-    """
-    run = subagents.of_call(db, call.turn_id, call.seq)
-    if run is None or not run.ended:
-        return None
-    if run.state == "done" and not run.failed:
-        return run.result
-    raise ToolFailure(f"Subagent failed: {run.result or run.error}")
 
 
 def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
@@ -111,8 +88,6 @@ SPAWN_SUBAGENT = DelegatingTool(
             },
         },
         ["task"],
-        side_effect=SideEffect.LOCAL_TX,
     ),
-    begun,
-    _outcome,
+    _spawn,
 )

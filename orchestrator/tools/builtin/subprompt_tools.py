@@ -9,7 +9,7 @@ from orchestrator.journal.turns import subagents, transcript
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from orchestrator.tools.builtin.spawn_subagent import begun, require_capacity
+from orchestrator.tools.builtin.spawn_subagent import require_capacity
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.subprompt import (
     NO_INPUTS,
@@ -26,33 +26,22 @@ from thinker.formats.prompts.tooluse import SubpromptUse
 def subprompt(definition: PromptDefinition, use: SubpromptUse) -> DelegatingTool:
     """Return the tool whose calls are turns with the prompt of ``definition``."""
 
-    def outcome(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
-        run = subagents.of_call(db, call.turn_id, call.seq)
-        if run is None:
-            _begin(db, context, call, definition, use)
-            return None
+    def start(db: apsw.Connection, context: ToolContext, call: Call) -> None:
+        require_capacity(db, context.agent_id)
+        subagent = SubagentSpec(prompt=definition.name, denied_tools=context.denied_tools)
+        arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
+        subagent_id = subagents.create(db, call, context.agent_id, subagent, context.now)
+        message = first_message(use, arguments)
+        subagents.begin(db, call, subagent_id, context.address, message, context.now, wait=True)
+
+    def result(db: apsw.Connection, run: SubagentRun) -> str | None:
         if not run.ended:
             return None
         if run.state != "done" or run.failed:
             raise ToolFailure(failure_text(use, run.result or run.error or ""))
         return result_text(use, run.result or "", _calls(db, run))
 
-    return DelegatingTool(as_tool(definition), begun, outcome)
-
-
-def _begin(
-    db: apsw.Connection,
-    context: ToolContext,
-    call: Call,
-    definition: PromptDefinition,
-    use: SubpromptUse,
-) -> None:
-    require_capacity(db, context.agent_id)
-    subagent = SubagentSpec(prompt=definition.name, denied_tools=context.denied_tools)
-    arguments = with_defaults(call.arguments, definition.required_schema or NO_INPUTS)
-    subagent_id = subagents.create(db, call, context.agent_id, subagent, context.now)
-    message = first_message(use, arguments)
-    subagents.begin(db, call, subagent_id, context.address, message, context.now, wait=True)
+    return DelegatingTool(as_tool(definition), start, result)
 
 
 def _calls(db: apsw.Connection, run: SubagentRun) -> Iterator[SubpromptCall]:

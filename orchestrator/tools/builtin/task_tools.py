@@ -12,11 +12,30 @@ from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize
 from orchestrator.schedules.specs import MISFIRE, Notify, from_fields
-from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure, spec, text
+from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from thinker.protocol.messages import JsonObject, SideEffect
 
 
-def _schedule(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Schedule a task, once or repeatedly; its outcome is sent to this chat."
+    " Set exactly one of schedule, interval_minutes, at, in_minutes and in_hours.",
+    {
+        "name": "A short name.",
+        "instructions": "What to do then, complete: the task does not see the conversation.",
+        "schedule": "Cron expression: minute hour day month weekday, such as 30 8 * * 1-5.",
+        "interval_minutes": "Repeat at this interval in minutes, starting now.",
+        "at": "Once, at this date and time, such as 2026-02-12T09:00.",
+        "in_minutes": "Once, this many minutes from now.",
+        "in_hours": "Once, this many hours from now.",
+        "timezone": "IANA time zone of schedule and at; the user's own if omitted.",
+        "required_tools": 'The tools that the task needs, such as ["search_memories"];'
+        " chosen by its text if omitted.",
+        "no_tools": '"true" for a task that needs only text, such as a reminder.',
+    },
+    ["name", "instructions"],
+    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
+)
+def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     fields = normalize({**arguments, "execution_plan": None}, context.now, context.agent_id)
     config = fields.get("trigger_config")
     if not isinstance(config, dict) or TRIGGERS.isdisjoint(config):
@@ -33,12 +52,16 @@ def _schedule(db: apsw.Connection, context: ToolContext, arguments: JsonObject) 
         raise ToolFailure(str(error)) from error
 
 
-def _list(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool("List the scheduled tasks.", {}, side_effect=SideEffect.PURE)
+def list_tasks(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
     return "\n".join(map(_line, tasks.of_agent(db, context.agent_id))) or "No tasks are scheduled."
 
 
-def _cancel(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
+@journal_tool(
+    "Cancel a scheduled task.", {"task": "Its number or name, as shown by list_tasks."}, ["task"]
+)
+def cancel_task(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     name = text(arguments, "task")
     every = tasks.of_agent(db, context.agent_id)
     found = next((task for task in every if name in (str(task.id), task.name)), None)
@@ -53,43 +76,3 @@ def _line(task: Task) -> str:
     if task.next_at is None or task.state != "active":
         return f"{task.id} {task.name!r}: {when}, {task.state} ({task.note})"
     return f"{task.id} {task.name!r}: {when}, next {local_time(task.next_at, task.spec.zone)}"
-
-
-SCHEDULE_TASK = JournalTool(
-    spec(
-        "schedule_task",
-        "Schedule a task, once or repeatedly; its outcome is sent to this chat."
-        " Set exactly one of schedule, interval_minutes, at, in_minutes and in_hours.",
-        {
-            "name": "A short name.",
-            "instructions": "What to do then, complete: the task does not see the conversation.",
-            "schedule": "Cron expression: minute hour day month weekday, such as 30 8 * * 1-5.",
-            "interval_minutes": "Repeat at this interval in minutes, starting now.",
-            "at": "Once, at this date and time, such as 2026-02-12T09:00.",
-            "in_minutes": "Once, this many minutes from now.",
-            "in_hours": "Once, this many hours from now.",
-            "timezone": "IANA time zone of schedule and at; the user's own if omitted.",
-            "required_tools": 'The tools that the task needs, such as ["search_memories"];'
-            " chosen by its text if omitted.",
-            "no_tools": '"true" for a task that needs only text, such as a reminder.',
-        },
-        ["name", "instructions"],
-        side_effect=SideEffect.LOCAL_TX,
-    ),
-    _schedule,
-    # Names of the skill format, which models use as well.
-    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
-)
-LIST_TASKS = JournalTool(
-    spec("list_tasks", "List the scheduled tasks.", {}, side_effect=SideEffect.PURE), _list
-)
-CANCEL_TASK = JournalTool(
-    spec(
-        "cancel_task",
-        "Cancel a scheduled task.",
-        {"task": "Its number or name, as shown by list_tasks."},
-        ["task"],
-        side_effect=SideEffect.LOCAL_TX,
-    ),
-    _cancel,
-)

@@ -20,7 +20,7 @@ from fakes.agent_process import (
 
 from orchestrator.errors import UnknownAgentError
 from orchestrator.processes.restarts import WorkerState
-from orchestrator.tools.builtin.clock import GET_TIME
+from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
 
@@ -102,7 +102,7 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
             while True:
                 async with supervisor.using("work") as worker:
                     pids.append(worker.pid)
-                    run = turn("t1", "what time is it?", GET_TIME.spec)
+                    run = turn("t1", "what time is it?", get_time.spec)
                     result = await worker.run_turn(run, MemoryHost(slow), 0.0)
                 if result.stop_reason is not StopReason.DRAINED:
                     finished.set()
@@ -196,7 +196,7 @@ async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
 
         async def run() -> None:
             async with supervisor.using("work") as worker:
-                run = turn("t1", "what time is it?", GET_TIME.spec)
+                run = turn("t1", "what time is it?", get_time.spec)
                 result = await worker.run_turn(run, MemoryHost(slow), 0.0)
                 reasons.append(result.stop_reason)
 

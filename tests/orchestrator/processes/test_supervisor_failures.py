@@ -25,7 +25,7 @@ from fakes.time_limit import time_limit
 from orchestrator.errors import QuarantinedError, WorkerLostError
 from orchestrator.processes.restarts import PROBE, WorkerState
 from orchestrator.processes.supervisor import HEARTBEAT, HEARTBEATS_MISSED
-from orchestrator.tools.builtin.clock import GET_TIME
+from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
 
@@ -53,7 +53,7 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
         async def run() -> None:
             async with supervisor.using("work") as worker:
                 first.append(worker.pid)
-                run = turn("t1", "what time is it?", GET_TIME.spec)
+                run = turn("t1", "what time is it?", get_time.spec)
                 with pytest.raises(WorkerLostError):
                     await worker.run_turn(run, MemoryHost(never), 0.0)
                 lost.set()

@@ -22,7 +22,7 @@ from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.processes.worker import running_worker
-from orchestrator.tools.builtin.clock import GET_TIME
+from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol import methods
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
@@ -66,7 +66,7 @@ async def test_worker_runs_a_turn_and_leaves_nothing(tmp_path: Path, mode: str) 
         async with spawning(mode) as spawn, running_worker(real_spec(tmp_path), spawn) as worker:
             assert worker.usable
             assert os.getsid(worker.pid) == worker.pid
-            run = turn("t1", "what time is it?", GET_TIME.spec)
+            run = turn("t1", "what time is it?", get_time.spec)
             result = await worker.run_turn(run, host, 0.0)
             assert worker.turns == {}
     assert (result.stop_reason, result.steps) == (StopReason.DONE, 2)
@@ -100,7 +100,7 @@ serve(answer)
     with time_limit():
         async with running_worker(program(tmp_path, code)) as worker:
             for number in range(3):
-                run = turn(f"t{number}", "hello", GET_TIME.spec)
+                run = turn(f"t{number}", "hello", get_time.spec)
                 assert (await worker.run_turn(run, MemoryHost(), 0.0)).text == "['get_time']"
 
 

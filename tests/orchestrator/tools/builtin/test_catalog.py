@@ -38,10 +38,10 @@ def test_time_is_told_in_the_users_zone_or_any_other(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """With the offset, so that a model need not guess."""
-    assert run(clock.GET_TIME, db, context) == (
+    assert run(clock.get_time, db, context) == (
         "Thursday, 2026-02-12 07:00:00 -0500 (America/New_York)"
     )
-    assert "21:00:00 +0900" in run(clock.GET_TIME, db, context, timezone=" Asia/Tokyo ")
+    assert "21:00:00 +0900" in run(clock.get_time, db, context, timezone=" Asia/Tokyo ")
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "/etc", "Europe", "a\0", "x" * 999])
@@ -50,7 +50,7 @@ def test_unknown_time_zone_is_an_answer_to_the_model(
 ) -> None:
     """And no file outside the zone data is touched."""
     with pytest.raises(ToolFailure, match="use one such as Europe/Berlin"):
-        run(clock.GET_TIME, db, context, timezone=zone)
+        run(clock.get_time, db, context, timezone=zone)
 
 
 async def test_fact_is_stored_once_and_found_again(
@@ -58,14 +58,14 @@ async def test_fact_is_stored_once_and_found_again(
 ) -> None:
     """Only by its own agent."""
     fact = {"fact": " User likes tea. ", "category": "Preference"}
-    assert run(memory_tools.STORE_FACT, db, context, **fact) == (
+    assert run(memory_tools.store_fact, db, context, **fact) == (
         "Stored: User likes tea. (preference, id 1)"
     )
-    assert run(memory_tools.STORE_FACT, db, context, **fact).startswith("Known already")
-    found = await memory_tools.SEARCH_MEMORIES.run(context, {"query": "tea"})
+    assert run(memory_tools.store_fact, db, context, **fact).startswith("Known already")
+    found = await memory_tools.search_memories.run(context, {"query": "tea"})
     assert found == "- User likes tea. (preference, id 1)"
     other = replace(context, agent_id="home")
-    assert await memory_tools.SEARCH_MEMORIES.run(other, {"query": "tea"}) == "No memories match."
+    assert await memory_tools.search_memories.run(other, {"query": "tea"}) == "No memories match."
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_unusable_fact_is_refused_with_the_mend(
 ) -> None:
     """Nothing is stored."""
     with pytest.raises(ToolFailure, match=message):
-        run(memory_tools.STORE_FACT, db, context, **arguments)
+        run(memory_tools.store_fact, db, context, **arguments)
     assert db.execute("SELECT count(*) FROM fact").get == 0
 
 
 def test_message_is_queued_for_the_current_chat(db: apsw.Connection, context: ToolContext) -> None:
     """In the channel's parts, with the turn that sent it."""
-    answer = run(send_message.SEND_MESSAGE, db, context, message="one|two")
+    answer = run(send_message.send_message, db, context, message="one|two")
     assert answer == "Queued for delivery to chat 7."
     assert outbox.texts_of_turn(db, "t1") == ("one", "two")
     (row,) = outbox.due(db, "telegram")
@@ -100,14 +100,14 @@ def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
 ) -> None:
     """Not to strangers, not to another agent's chats, not by another channel's name."""
     receive(db, update(2, chat_id="8"))
-    for tool in (send_message.SEND_MESSAGE, send_message.SEND_TELEGRAM):
+    for tool in (send_message.send_message, send_message.send_telegram):
         with pytest.raises(ToolFailure, match="can only write"):
             run(tool, db, context, message="hi", chat_id="8")
     console = replace(context, address=Address("console", "local", "7"))
     with pytest.raises(ToolFailure, match="no telegram chat ''"):
-        run(send_message.SEND_TELEGRAM, db, console, message="hi")
+        run(send_message.send_telegram, db, console, message="hi")
     with pytest.raises(ToolFailure, match="message is empty"):
-        run(send_message.SEND_MESSAGE, db, context, message=" ")
+        run(send_message.send_message, db, context, message=" ")
     assert outbox.due(db, "telegram") == []
 
 
@@ -116,7 +116,7 @@ def test_message_reaches_a_chat_that_the_agent_knows_from_elsewhere(
 ) -> None:
     """From the console to the Telegram chat it has talked in, by the account that it knows."""
     console = replace(context, address=Address("console", "local", "operator"))
-    run(send_message.SEND_TELEGRAM, db, console, message="hi", chat_id="7")
+    run(send_message.send_telegram, db, console, message="hi", chat_id="7")
     (row,) = outbox.due(db, "telegram")
     assert (row.channel, row.bot_id, row.chat_id) == ("telegram", "1", "7")
 
@@ -129,13 +129,13 @@ async def test_skill_is_read_whole_when_the_agent_may_use_it(
         folder = tmp_path / "skills" / name
         folder.mkdir(parents=True)
         (folder / "SKILL.md").write_text(SKILL.format(name=name), "utf-8")
-    assert await skill_tools.READ_SKILL.run(context, {"name": "mail"}) == "Do it like this."
+    assert await skill_tools.read_skill.run(context, {"name": "mail"}) == "Do it like this."
     some = replace(context, skills=("n*",))
     for wanted in ("mail", "../mail", "", None):
         with pytest.raises(ToolFailure, match="there are: news"):
-            await skill_tools.READ_SKILL.run(some, {"name": wanted})
+            await skill_tools.read_skill.run(some, {"name": wanted})
     with pytest.raises(ToolFailure, match="there are: none"):
-        await skill_tools.READ_SKILL.run(replace(context, skills=()), {"name": "mail"})
+        await skill_tools.read_skill.run(replace(context, skills=()), {"name": "mail"})
 
 
 def test_offered_tools_are_what_the_lists_of_the_agent_leave() -> None:

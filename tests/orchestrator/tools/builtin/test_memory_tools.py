@@ -18,24 +18,24 @@ def test_fact_is_marked_with_its_turn_and_confidence(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """So its origin can be shown later."""
-    run(memory_tools.STORE_FACT, db, context, fact="User likes tea", confidence=0.5)
+    run(memory_tools.store_fact, db, context, fact="User likes tea", confidence=0.5)
     (fact,) = facts.newest(db, "work", None, facts.FOREVER, 9)
     assert (fact.source, fact.confidence, fact.category) == ("turn t1", 0.5, "background")
-    shown = run(memory_tools.LIST_FACTS, db, context)
+    shown = run(memory_tools.list_facts, db, context)
     assert shown == "- User likes tea (background, confidence 0.5, id 1)"
 
 
 def test_similar_fact_is_stored_with_a_note(db: apsw.Connection, context: ToolContext) -> None:
     """Of the same category only; the model decides which of them stays."""
     run(
-        memory_tools.STORE_FACT, db, context, fact="User drinks green tea daily", category="pattern"
+        memory_tools.store_fact, db, context, fact="User drinks green tea daily", category="pattern"
     )
     other = "User drinks green tea"
     assert "Similar" not in run(
-        memory_tools.STORE_FACT, db, context, fact=other, category="preference"
+        memory_tools.store_fact, db, context, fact=other, category="preference"
     )
     answer = run(
-        memory_tools.STORE_FACT, db, context, fact="Drinks green tea, daily", category="pattern"
+        memory_tools.store_fact, db, context, fact="Drinks green tea, daily", category="pattern"
     )
     assert answer.splitlines() == [
         "Stored: Drinks green tea, daily (pattern, id 3)",
@@ -46,36 +46,36 @@ def test_similar_fact_is_stored_with_a_note(db: apsw.Connection, context: ToolCo
 
 def test_secret_is_refused_by_every_way_in(db: apsw.Connection, context: ToolContext) -> None:
     """Storing, changing, profile; nothing of it is kept."""
-    run(memory_tools.STORE_FACT, db, context, fact="User likes tea")
+    run(memory_tools.store_fact, db, context, fact="User likes tea")
     secret = "The wifi password: hunter2"
     calls: tuple[tuple[JournalTool, JsonObject], ...] = (
-        (memory_tools.STORE_FACT, {"fact": secret}),
-        (memory_tools.UPDATE_FACT, {"id": 1, "fact": secret}),
-        (profile_tools.UPDATE_PROFILE, {"path": "wifi.password", "value": "hunter2"}),
+        (memory_tools.store_fact, {"fact": secret}),
+        (memory_tools.update_fact, {"id": 1, "fact": secret}),
+        (profile_tools.update_profile, {"path": "wifi.password", "value": "hunter2"}),
     )
     for tool, arguments in calls:
         with pytest.raises(ToolFailure, match="looks like a password or secret"):
             tool.effect(db, context, arguments)
-    assert run(memory_tools.LIST_FACTS, db, context) == "- User likes tea (background, id 1)"
-    assert run(profile_tools.GET_PROFILE, db, context) == "{}"
+    assert run(memory_tools.list_facts, db, context) == "- User likes tea (background, id 1)"
+    assert run(profile_tools.get_profile, db, context) == "{}"
 
 
 async def test_fact_is_corrected_and_forgotten_by_its_id(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """Other fields stay; the search finds the new text."""
-    run(memory_tools.STORE_FACT, db, context, fact="User likes tea", category="preference")
-    answer = run(memory_tools.UPDATE_FACT, db, context, id=1, fact="User likes cocoa")
+    run(memory_tools.store_fact, db, context, fact="User likes tea", category="preference")
+    answer = run(memory_tools.update_fact, db, context, id=1, fact="User likes cocoa")
     assert answer == "Updated: User likes cocoa (preference, id 1)"
-    assert await memory_tools.SEARCH_MEMORIES.run(context, {"query": "tea"}) == "No memories match."
-    assert run(memory_tools.DELETE_FACT, db, context, id=1) == "Deleted: User likes cocoa"
-    assert run(memory_tools.LIST_FACTS, db, context) == "No facts are stored."
+    assert await memory_tools.search_memories.run(context, {"query": "tea"}) == "No memories match."
+    assert run(memory_tools.delete_fact, db, context, id=1) == "Deleted: User likes cocoa"
+    assert run(memory_tools.list_facts, db, context) == "No facts are stored."
 
 
 def test_fact_of_another_agent_cannot_be_touched(db: apsw.Connection, context: ToolContext) -> None:
     """Ids are the journal's, so they could be guessed."""
-    run(memory_tools.STORE_FACT, db, replace(context, agent_id="home"), fact="User likes tea")
-    for tool in (memory_tools.UPDATE_FACT, memory_tools.DELETE_FACT):
+    run(memory_tools.store_fact, db, replace(context, agent_id="home"), fact="User likes tea")
+    for tool in (memory_tools.update_fact, memory_tools.delete_fact):
         for number in (1, 0, 99):
             with pytest.raises(ToolFailure, match=f"no fact {number}; take its id from list_facts"):
                 run(tool, db, context, id=number)
@@ -85,24 +85,24 @@ def test_fact_cannot_become_the_double_of_another(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """The model is told to delete one."""
-    run(memory_tools.STORE_FACT, db, context, fact="User likes tea")
-    run(memory_tools.STORE_FACT, db, context, fact="User likes cocoa")
+    run(memory_tools.store_fact, db, context, fact="User likes tea")
+    run(memory_tools.store_fact, db, context, fact="User likes cocoa")
     with pytest.raises(ToolFailure, match="delete one of the two"):
-        run(memory_tools.UPDATE_FACT, db, context, id=2, fact="User likes tea")
+        run(memory_tools.update_fact, db, context, id=2, fact="User likes tea")
 
 
 def test_facts_are_listed_in_pages_newest_first(db: apsw.Connection, context: ToolContext) -> None:
     """By category when asked; the answer says how to go on."""
     for number in range(1, 6):
         category = "project" if number == 2 else "background"
-        run(memory_tools.STORE_FACT, db, context, fact=f"Fact{number}", category=category)
-    assert run(memory_tools.LIST_FACTS, db, context, limit=2) == (
+        run(memory_tools.store_fact, db, context, fact=f"Fact{number}", category=category)
+    assert run(memory_tools.list_facts, db, context, limit=2) == (
         "- Fact5 (background, id 5)\n- Fact4 (background, id 4)\n"
         "There are older ones: call again with before_id 4."
     )
-    assert "older" not in run(memory_tools.LIST_FACTS, db, context, limit=3, before_id=4)
+    assert "older" not in run(memory_tools.list_facts, db, context, limit=3, before_id=4)
     assert (
-        run(memory_tools.LIST_FACTS, db, context, category="Project") == "- Fact2 (project, id 2)"
+        run(memory_tools.list_facts, db, context, category="Project") == "- Fact2 (project, id 2)"
     )
 
 
@@ -121,7 +121,7 @@ def test_argument_out_of_bounds_is_told(
 ) -> None:
     """It does not rely on the worker's check."""
     with pytest.raises(ToolFailure, match="must be"):
-        memory_tools.LIST_FACTS.effect(db, context, arguments)
+        memory_tools.list_facts.effect(db, context, arguments)
 
 
 def test_earlier_messages_are_found_with_time_and_speaker(
@@ -132,10 +132,10 @@ def test_earlier_messages_are_found_with_time_and_speaker(
         session = sessions.current(db, "work", "c", 1)
         said = UserMessage(content="Oolong\n" + "x" * 600)
         sessions.append(db, session, "t0", [said], NOON)
-    answer = run(memory_tools.SEARCH_CONVERSATIONS, db, context, query="oolong")
+    answer = run(memory_tools.search_conversations, db, context, query="oolong")
     assert answer.startswith("- 2026-02-12 07:00 user: Oolong xxx")
     assert answer.endswith("…")
-    assert run(memory_tools.SEARCH_CONVERSATIONS, db, context, query="cocoa") == (
+    assert run(memory_tools.search_conversations, db, context, query="cocoa") == (
         "No messages match."
     )
 
@@ -144,21 +144,21 @@ def test_profile_is_set_read_and_remembers_what_it_was(
     db: apsw.Connection, context: ToolContext
 ) -> None:
     """By path, whole, and with its history."""
-    answer = run(profile_tools.UPDATE_PROFILE, db, context, path="pets[0].name", value="Tom")
+    answer = run(profile_tools.update_profile, db, context, path="pets[0].name", value="Tom")
     assert answer == 'pets[0].name is now "Tom"'
-    assert run(profile_tools.GET_PROFILE, db, context, path="pets[0]") == '{\n  "name": "Tom"\n}'
-    assert run(profile_tools.GET_PROFILE, db, context, path="x.y") == "Nothing is there."
+    assert run(profile_tools.get_profile, db, context, path="pets[0]") == '{\n  "name": "Tom"\n}'
+    assert run(profile_tools.get_profile, db, context, path="x.y") == "Nothing is there."
     assert (
-        run(profile_tools.UPDATE_PROFILE, db, context, path="pets", value=None) == "Removed pets."
+        run(profile_tools.update_profile, db, context, path="pets", value=None) == "Removed pets."
     )
-    assert run(profile_tools.GET_PROFILE, db, context, history=True) == (
+    assert run(profile_tools.get_profile, db, context, history=True) == (
         "{}\nLast changes, newest first:\n"
         '- pets: [{"name":"Tom"}] -> None (turn t1)\n'
         '- pets[0].name: None -> "Tom" (turn t1)'
     )
 
 
-@pytest.mark.parametrize("tool", [profile_tools.GET_PROFILE, profile_tools.UPDATE_PROFILE])
+@pytest.mark.parametrize("tool", [profile_tools.get_profile, profile_tools.update_profile])
 def test_path_that_is_none_is_told(
     db: apsw.Connection, context: ToolContext, tool: JournalTool
 ) -> None:

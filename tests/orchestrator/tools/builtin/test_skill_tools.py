@@ -53,18 +53,18 @@ async def stored(context: ToolContext, name: str) -> StoredPlaybook | None:
 async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
     """Beside those of files; keywords in lower case, lists also as one line of text."""
     async with calling(tmp_path) as context:
-        answer = await run(skill_tools.STORE_SKILL, context, TEA)
+        answer = await run(skill_tools.store_skill, context, TEA)
         assert answer == "Stored the skill tea; it is used from the next message on."
         found = await stored(context, "tea")
         assert found is not None
         assert (found.keywords, found.required_tools) == (("tea", "kettle"), ("kettle", "cup"))
         assert (found.source, found.priority, found.enabled) == ("turn t1", 4, True)
-        assert await skill_tools.READ_SKILL.run(context, {"name": "tea"}) == "1. Boil water."
-        assert await skill_tools.LIST_SKILLS.run(context, {}) == (
+        assert await skill_tools.read_skill.run(context, {"name": "tea"}) == "1. Boil water."
+        assert await skill_tools.list_skills.run(context, {}) == (
             "- mail (file): From a file.\n- tea (stored): Makes tea.; keywords: tea, kettle"
         )
         assert (
-            await run(skill_tools.DELETE_SKILL, context, {"name": "tea"})
+            await run(skill_tools.delete_skill, context, {"name": "tea"})
             == "Deleted the skill tea."
         )
         assert await stored(context, "tea") is None
@@ -76,29 +76,29 @@ async def test_bundled_files_are_named_and_read_with_file(tmp_path: Path) -> Non
         references = tmp_path / "skills" / "mail" / "references"
         references.mkdir()
         (references / "rules.md").write_text("Be brief.\n", "utf-8")
-        assert await skill_tools.READ_SKILL.run(context, {"name": "mail"}) == (
+        assert await skill_tools.read_skill.run(context, {"name": "mail"}) == (
             "Do it like this.\n\nBundled files (read one with file): references/rules.md"
         )
         wanted: JsonObject = {"name": "mail", "file": "references/rules.md"}
-        assert await skill_tools.READ_SKILL.run(context, wanted) == "Be brief.\n"
+        assert await skill_tools.read_skill.run(context, wanted) == "Be brief.\n"
         with pytest.raises(ToolFailure, match=r"there are: references/rules\.md"):
-            await skill_tools.READ_SKILL.run(context, {"name": "mail", "file": "../mail/SKILL.md"})
-        await run(skill_tools.STORE_SKILL, context, TEA)
+            await skill_tools.read_skill.run(context, {"name": "mail", "file": "../mail/SKILL.md"})
+        await run(skill_tools.store_skill, context, TEA)
         with pytest.raises(ToolFailure, match="'tea' has no bundled files"):
-            await skill_tools.READ_SKILL.run(context, {"name": "tea", "file": "rules.md"})
+            await skill_tools.read_skill.run(context, {"name": "tea", "file": "rules.md"})
 
 
 async def test_only_what_is_named_changes(tmp_path: Path) -> None:
     """One that is switched off is not read; switched on again it is as before."""
     async with calling(tmp_path) as context:
-        await run(skill_tools.STORE_SKILL, context, TEA)
+        await run(skill_tools.store_skill, context, TEA)
         change: JsonObject = {"name": "tea", "enabled": False, "keywords": None}
-        await run(skill_tools.UPDATE_SKILL, context, change)
+        await run(skill_tools.update_skill, context, change)
         with pytest.raises(ToolFailure, match="there are: mail"):
-            await skill_tools.READ_SKILL.run(context, {"name": "tea"})
-        assert "tea (stored, switched off)" in await skill_tools.LIST_SKILLS.run(context, {})
+            await skill_tools.read_skill.run(context, {"name": "tea"})
+        assert "tea (stored, switched off)" in await skill_tools.list_skills.run(context, {})
         await run(
-            skill_tools.UPDATE_SKILL, context, {"name": "tea", "enabled": True, "keywords": []}
+            skill_tools.update_skill, context, {"name": "tea", "enabled": True, "keywords": []}
         )
         found = await stored(context, "tea")
         assert found is not None
@@ -108,9 +108,9 @@ async def test_only_what_is_named_changes(tmp_path: Path) -> None:
 async def test_file_wins_over_a_stored_skill_of_its_name(tmp_path: Path) -> None:
     """And the list says that the other is hidden."""
     async with calling(tmp_path) as context:
-        await run(skill_tools.STORE_SKILL, context, {**TEA, "name": "mail"})
-        assert await skill_tools.READ_SKILL.run(context, {"name": "mail"}) == "Do it like this."
-        shown = await skill_tools.LIST_SKILLS.run(context, {})
+        await run(skill_tools.store_skill, context, {**TEA, "name": "mail"})
+        assert await skill_tools.read_skill.run(context, {"name": "mail"}) == "Do it like this."
+        shown = await skill_tools.list_skills.run(context, {})
         assert "- mail (stored, hidden by the file of this name)" in shown
 
 
@@ -118,11 +118,11 @@ async def test_defaults_are_read_and_changed_like_any_other(tmp_path: Path) -> N
     """They are the agent's own once it has had a turn."""
     async with calling(tmp_path, "memory-recall") as context:
         await context.store.transact(playbooks.seed, "work", 1)
-        text = await skill_tools.READ_SKILL.run(context, {"name": "memory-recall"})
+        text = await skill_tools.read_skill.run(context, {"name": "memory-recall"})
         assert text.startswith("1. ")
         change: JsonObject = {"name": "memory-recall", "instructions": "Mine."}
-        await run(skill_tools.UPDATE_SKILL, context, change)
-        assert await skill_tools.READ_SKILL.run(context, {"name": "memory-recall"}) == "Mine."
+        await run(skill_tools.update_skill, context, change)
+        assert await skill_tools.read_skill.run(context, {"name": "memory-recall"}) == "Mine."
 
 
 @pytest.mark.parametrize(
@@ -147,16 +147,16 @@ async def test_unusable_field_is_told_and_nothing_is_stored(
     """The model can correct it. An empty keyword would match everything."""
     async with calling(tmp_path) as context:
         with pytest.raises(ToolFailure, match=message):
-            await run(skill_tools.STORE_SKILL, context, {**TEA, field: value})
+            await run(skill_tools.store_skill, context, {**TEA, field: value})
         assert await stored(context, "tea") is None
 
 
 async def test_what_is_not_in_the_journal_cannot_be_changed(tmp_path: Path) -> None:
     """Skill files belong to the operator, other agents' skills to them."""
     async with calling(tmp_path) as context:
-        await run(skill_tools.STORE_SKILL, replace(context, agent_id="home"), TEA)
+        await run(skill_tools.store_skill, replace(context, agent_id="home"), TEA)
         for name in ("mail", "tea", ""):
-            for tool in (skill_tools.UPDATE_SKILL, skill_tools.DELETE_SKILL):
+            for tool in (skill_tools.update_skill, skill_tools.delete_skill):
                 with pytest.raises(ToolFailure, match="no stored skill"):
                     await run(tool, context, {"name": name})
 
@@ -164,15 +164,15 @@ async def test_what_is_not_in_the_journal_cannot_be_changed(tmp_path: Path) -> N
 async def test_taken_name_and_too_much_text_are_refused(tmp_path: Path) -> None:
     """Each with what to do instead."""
     async with calling(tmp_path) as context:
-        await run(skill_tools.STORE_SKILL, context, TEA)
+        await run(skill_tools.store_skill, context, TEA)
         with pytest.raises(ToolFailure, match="change it with update_skill"):
-            await run(skill_tools.STORE_SKILL, context, TEA)
+            await run(skill_tools.store_skill, context, TEA)
         found = await stored(context, "tea")
         assert found is not None
         large = replace(found, name="tea-2", instructions="x" * (playbooks.MAX_BYTES - 500))
         await context.store.transact(playbooks.add, "work", large, 1)
         with pytest.raises(ToolFailure, match="delete or shorten one first"):
             await run(
-                skill_tools.UPDATE_SKILL, context, {"name": "tea", "instructions": "x" * 1000}
+                skill_tools.update_skill, context, {"name": "tea", "instructions": "x" * 1000}
             )
         assert await stored(context, "tea") == found

@@ -73,10 +73,10 @@ def test_first_call_begins_and_the_next_ones_find_it(
 ) -> None:
     """There is no answer before the subagent ends, and always the same one after that."""
     call = wanted(db, task="count", allowedTools=["get_*"], timeoutMinutes=2, model="m2")
-    assert not SPAWN_SUBAGENT.begun(db, call)
+    assert subagents.of_call(db, "t1", call.seq) is None
     context = replace(context, denied_tools=("send_message",))
     assert [outcome(db, context, call) for _ in range(3)] == [None] * 3
-    assert SPAWN_SUBAGENT.begun(db, call)
+    assert subagents.of_call(db, "t1", call.seq) is not None
     spec = work(db, call).spec
     assert (spec.allowed_tools, spec.denied_tools) == (("get_*",), ("send_message",))
     assert (spec.timeout_minutes, spec.model) == (2, "m2")
@@ -160,7 +160,7 @@ def test_bad_argument_is_named(
     call = wanted(db, **arguments)
     with pytest.raises(ToolFailure, match=words):
         outcome(db, context, call)
-    assert not SPAWN_SUBAGENT.begun(db, call)
+    assert subagents.of_call(db, "t1", call.seq) is None
 
 
 def test_refusal_for_want_of_room_leaves_no_subagent_that_lives(

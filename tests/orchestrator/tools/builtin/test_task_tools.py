@@ -17,7 +17,7 @@ def test_task_is_scheduled_for_this_chat_in_the_users_zone(
 ) -> None:
     """The answer says when it will run."""
     answer = run(
-        tools.SCHEDULE_TASK,
+        tools.schedule_task,
         db,
         context,
         name="brief",
@@ -32,13 +32,13 @@ def test_task_is_scheduled_for_this_chat_in_the_users_zone(
     spec = tasks.load(db, 1).spec
     assert spec.notify == Notify(channel="telegram", chat_id="7")
     assert spec.required_tools == ("search_memories",)
-    assert run(tools.LIST_TASKS, db, context) == answer.removeprefix("Scheduled: ")
+    assert run(tools.list_tasks, db, context) == answer.removeprefix("Scheduled: ")
 
 
 def test_reminder_in_some_minutes_runs_once(db: apsw.Connection, context: ToolContext) -> None:
     """It runs without tools if it needs none."""
     reminder = {"name": "tea", "instructions": "Say: tea!", "in_minutes": "5", "no_tools": "true"}
-    assert "once, Thu 2026-02-12 07:05" in run(tools.SCHEDULE_TASK, db, context, **reminder)
+    assert "once, Thu 2026-02-12 07:05" in run(tools.schedule_task, db, context, **reminder)
     task = tasks.load(db, 1)
     assert (task.next_at, task.spec.required_tools) == (NOON + 300_000, ())
 
@@ -59,8 +59,8 @@ def test_unusable_schedule_is_an_answer_to_the_model(
 ) -> None:
     """Nothing is scheduled."""
     with pytest.raises(ToolFailure, match=message):
-        run(tools.SCHEDULE_TASK, db, context, **{"name": "x", "instructions": "y", **arguments})
-    assert run(tools.LIST_TASKS, db, context) == "No tasks are scheduled."
+        run(tools.schedule_task, db, context, **{"name": "x", "instructions": "y", **arguments})
+    assert run(tools.list_tasks, db, context) == "No tasks are scheduled."
 
 
 def test_model_cannot_choose_a_stranger_or_skip_itself(
@@ -69,7 +69,7 @@ def test_model_cannot_choose_a_stranger_or_skip_itself(
     """The outcome goes to this chat, and every call is decided by a model."""
     arguments = {"name": "x", "instructions": "y", "in_hours": "1", "notify_chat_id": "666"}
     plan = '[{"toolName": "send_telegram"}]'
-    run(tools.SCHEDULE_TASK, db, context, **arguments, execution_plan=plan)
+    run(tools.schedule_task, db, context, **arguments, execution_plan=plan)
     spec = tasks.load(db, 1).spec
     assert (spec.notify, spec.direct) == (Notify(channel="telegram", chat_id="7"), None)
 
@@ -79,16 +79,16 @@ def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
 ) -> None:
     """Another agent's tasks do not exist for it."""
     for name in ("one", "two"):
-        run(tools.SCHEDULE_TASK, db, context, name=name, instructions="y", in_hours="1")
+        run(tools.schedule_task, db, context, name=name, instructions="y", in_hours="1")
     with pytest.raises(ToolFailure, match="there is no task 'one'; see list_tasks"):
-        run(tools.CANCEL_TASK, db, replace(context, agent_id="home"), task="one")
-    assert run(tools.CANCEL_TASK, db, context, task="one") == "Canceled task 1 'one'."
-    assert run(tools.CANCEL_TASK, db, context, task="2") == "Canceled task 2 'two'."
-    assert run(tools.LIST_TASKS, db, context) == "No tasks are scheduled."
+        run(tools.cancel_task, db, replace(context, agent_id="home"), task="one")
+    assert run(tools.cancel_task, db, context, task="one") == "Canceled task 1 'one'."
+    assert run(tools.cancel_task, db, context, task="2") == "Canceled task 2 'two'."
+    assert run(tools.list_tasks, db, context) == "No tasks are scheduled."
 
 
 def test_disabled_task_says_why_it_does_not_run(db: apsw.Connection, context: ToolContext) -> None:
     """So that the model can tell the user."""
-    run(tools.SCHEDULE_TASK, db, context, name="x", instructions="y", interval_minutes="60")
+    run(tools.schedule_task, db, context, name="x", instructions="y", interval_minutes="60")
     tasks.disable(db, 1, NOON)
-    assert run(tools.LIST_TASKS, db, context) == "1 'x': every hour, disabled (by the operator)"
+    assert run(tools.list_tasks, db, context) == "1 'x': every hour, disabled (by the operator)"
