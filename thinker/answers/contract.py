@@ -1,5 +1,7 @@
 """Check an answer against a pydantic model and a list of required paths."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_origin
 
@@ -8,11 +10,13 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import ErrorDetails
 
 from thinker.answers.parse import parse
-from thinker.answers.paths import missing
 from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
+from thinker.formats.prompts.problem import dotted
 from thinker.protocol.messages import JsonObject
 
 MAX_PROBLEMS = 8  # reported to the model at once; the next attempt shows the rest
+
+STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")  # of a path such as ``items[*].name``
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
@@ -62,5 +66,29 @@ class AnswerContract:
 
 
 def _problem(detail: ErrorDetails) -> str:
-    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in detail["loc"])
-    return f"{place.removeprefix('.') or 'the answer'}: {detail['msg']}"
+    return f"{dotted(detail['loc']) or 'the answer'}: {detail['msg']}"
+
+
+def missing(value: JsonValue, paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths that a value does not have; every item must have what follows ``[*]``."""
+    return tuple(path for path in paths if not _exists(value, _steps(path)))
+
+
+def _steps(path: str) -> list[str]:
+    return [index or name or "*" for index, name in STEP.findall(path)]
+
+
+def _exists(value: JsonValue, steps: list[str]) -> bool:
+    if not steps:
+        return True
+    first, rest = steps[0], steps[1:]
+    if isinstance(value, dict):
+        return first in value and _exists(value[first], rest)
+    if not isinstance(value, list):
+        return False
+    if first == "*":
+        return all(_exists(item, rest) for item in value)
+    if not re.fullmatch(r"-?\d+", first):
+        return False
+    index = int(first)
+    return -len(value) <= index < len(value) and _exists(value[index], rest)

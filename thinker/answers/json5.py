@@ -68,12 +68,6 @@ class _Frame:
     container: "dict[str, JsonValue] | list[JsonValue]"
     key: str = ""
 
-    def put(self, value: JsonValue) -> None:
-        if isinstance(self.container, list):
-            self.container.append(value)
-        else:
-            self.container[self.key] = value
-
 
 @dataclass
 class _Reader:
@@ -180,10 +174,13 @@ class _Reader:
 
     def _add(self, value: JsonValue) -> None:
         self.expect = "comma"
-        if self.frames:
-            self.frames[-1].put(value)
-        else:
+        frame = self.frames[-1] if self.frames else None
+        if frame is None:
             self.value, self.done = value, True
+        elif isinstance(frame.container, list):
+            frame.container.append(value)
+        else:
+            frame.container[frame.key] = value
 
     def _require(self, *expected: str, at: int) -> None:
         if self.expect not in expected:

@@ -125,5 +125,4 @@ def _loads(block: str) -> JsonValue:
 
 
 def _matching(value: JsonValue, keys: Collection[str]) -> int:
-    """Count the keys that an object has."""
     return len(set(keys) & set(value)) if isinstance(value, dict) else 0

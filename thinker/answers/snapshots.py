@@ -23,6 +23,7 @@ from pydantic import JsonValue
 from thinker.answers.json5 import AnswerSyntaxError, loads
 from thinker.answers.json_blocks import complete
 from thinker.answers.parse import first_fitting
+from thinker.formats.prompts.problem import dotted
 
 Place = tuple[str | int, ...]
 
@@ -54,7 +55,6 @@ class Snapshots:
         self._order = {path: i for i, path in enumerate(_paths(self.schema, ""))}
 
     def feed(self, piece: str) -> tuple[Change, ...]:
-        """Return the changes that this piece brings."""
         self._text += piece
         located = first_fitting(complete(self._text), tuple(self.schema))
         try:
@@ -69,9 +69,9 @@ class Snapshots:
     def finish(self) -> tuple[Change, ...]:
         """Return ``done`` for everything that is not done yet, inner values first."""
         changes = [
-            Change(_path(place), "done", value)
+            Change(dotted(place), "done", value)
             for place, value in _inner_first(self._current, ())
-            if _path(place) not in self._done
+            if dotted(place) not in self._done
         ]
         self._done |= {change.path for change in changes}
         return tuple(changes)
@@ -84,8 +84,8 @@ class Snapshots:
         elif now not in (None, "", before):
             longer = isinstance(now, str) and isinstance(before, str) and now.startswith(before)
             delta = now[len(before) :] if longer else now  # type: ignore[index, arg-type]  # both text
-            yield Change(_path(place), "delta", now, delta)
-        path = _path(place)
+            yield Change(dotted(place), "delta", now, delta)
+        path = dotted(place)
         if path and now is not None and now == before and self._is_passed(path, now):
             self._done.add(path)
             yield Change(path, "done", now)
@@ -94,7 +94,7 @@ class Snapshots:
         """Whether a path that comes later in the schema has begun."""
         if path in self._done:
             return False
-        begun = [_path(place) for place, _ in _inner_first(self._current, ())]
+        begun = [dotted(place) for place, _ in _inner_first(self._current, ())]
         known = [other for other in begun if other in self._order]
         furthest = max(known, key=self._order.__getitem__, default=None)
         if furthest is not None and self._is_before(path, furthest):
@@ -120,11 +120,6 @@ def _items(value: JsonValue) -> Iterable[tuple[str | int, JsonValue]]:
     if isinstance(value, dict):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
-
-
-def _path(place: Place) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    return "".join(steps).removeprefix(".")
 
 
 def _paths(schema: object, path: str) -> Iterator[str]:

@@ -90,7 +90,8 @@ def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str,
     problems: list[str] = []
     for directory in directories:
         try:
-            paths = skill_paths(directory)
+            entries = sorted(directory.iterdir()) if directory.exists() else []
+            paths = [entry / FILE_NAME for entry in entries if (entry / FILE_NAME).exists()]
         except OSError as error:
             problems.append(f"{directory}: {error.strerror}; make it a readable directory")
             continue
@@ -102,18 +103,6 @@ def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str,
             else:
                 found[skill.name] = skill
     return tuple(found[name] for name in sorted(found)), tuple(problems)
-
-
-def skill_paths(directory: Path) -> tuple[Path, ...]:
-    """Return the sorted paths ``directory/*/SKILL.md``; none for a missing directory.
-
-    Raises:
-        OSError: The directory cannot be listed.
-    """
-    if not directory.exists():
-        return ()
-    paths = (entry / FILE_NAME for entry in sorted(directory.iterdir()))
-    return tuple(path for path in paths if path.exists())
 
 
 def _read(path: Path, directory: Path) -> SkillFile:

@@ -10,34 +10,30 @@ from thinker.protocol.prompt_record import PromptRecord
 
 Layer = Callable[[TurnContext], str | None]
 
-INTERACTIVE: tuple[Layer, ...] = (
-    layers.base,
-    layers.playbooks,
-    layers.skills,
-    layers.date_time,
-    layers.chat,
-    layers.summary,
-    layers.memories,
-)
-PROACTIVE: tuple[Layer, ...] = (layers.base, layers.date_time, layers.task, layers.task_memories)
-SUBAGENT: tuple[Layer, ...] = (layers.base, layers.date_time)
-REQUEST: tuple[Layer, ...] = (
-    layers.base,
-    layers.playbooks,
-    layers.skills,
-    layers.date_time,
-    layers.memories,
-    layers.instructions,
-    layers.output,
-)
 VOLATILE: frozenset[Layer] = frozenset(  # may change between the turns of a session
     (layers.playbooks, layers.date_time, layers.summary, layers.memories, layers.task_memories)
 )
 RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
-    "interactive": INTERACTIVE,
-    "proactive": PROACTIVE,
-    "subagent": SUBAGENT,
-    "request": REQUEST,
+    "interactive": (
+        layers.base,
+        layers.playbooks,
+        layers.skills,
+        layers.date_time,
+        layers.chat,
+        layers.summary,
+        layers.memories,
+    ),
+    "proactive": (layers.base, layers.date_time, layers.task, layers.task_memories),
+    "subagent": (layers.base, layers.date_time),
+    "request": (
+        layers.base,
+        layers.playbooks,
+        layers.skills,
+        layers.date_time,
+        layers.memories,
+        layers.instructions,
+        layers.output,
+    ),
 }
 
 

@@ -1,8 +1,13 @@
 """A contract accepts an answer that fits, and names the problems of one that does not."""
 
-from thinker.answers.contract import AnswerContract
+import pytest
+from pydantic import JsonValue
+
+from thinker.answers.contract import AnswerContract, missing
 from thinker.answers.verdict import AnswerAccepted, AnswerRejected
 from thinker.prompt.render.output_contract import output_model
+
+DATA: JsonValue = {"a": {"b": [{"c": 1}, {"c": None}]}, "d": [[1], [2]], "e.f": 0}
 
 
 def test_fitting_answer_becomes_an_object_of_the_contract() -> None:
@@ -48,3 +53,19 @@ def test_bare_list_answers_a_contract_of_a_list() -> None:
     contract = AnswerContract(output_model([(int, "n")]))
     assert contract.judge("[1, 2]") == AnswerAccepted({"list": [1, 2]}, repaired=False)
     assert contract.judge('{"list": [1]}') == AnswerAccepted({"list": [1]}, repaired=False)
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "a.b", "a.b[*].c", "a.b[].c", "a.b[0].c", "a.b[-1].c", "d[*][0]", "a.b[0]"]
+)
+def test_path_that_exists_is_not_missing(path: str) -> None:
+    """None is a value; every item must have what follows ``[*]``."""
+    assert missing(DATA, [path]) == ()
+
+
+@pytest.mark.parametrize(
+    "path", ["x", "a.x", "a.b[*].x", "a.b[2].c", "a[0]", "a.b.c", "d[x]", "e.f"]
+)
+def test_path_that_does_not_exist_is_missing(path: str) -> None:
+    """Missing paths keep their order."""
+    assert missing(DATA, ["a", path]) == (path,)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Playbook
-from thinker.prompt.compose import INTERACTIVE, PROACTIVE, compose
+from thinker.prompt.compose import RECIPES, compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.methods import Memory
 
@@ -92,14 +92,16 @@ def test_interactive_prompt_has_seven_layers() -> None:
     """They are in order and joined by blank lines."""
     record = compose("interactive", FULL)
     assert record.text == EXPECTED
-    assert [layer.name for layer in record.layers] == [layer.__name__ for layer in INTERACTIVE]
+    names = [layer.__name__ for layer in RECIPES["interactive"]]
+    assert [layer.name for layer in record.layers] == names
 
 
 def test_proactive_prompt_has_no_chat() -> None:
     """Base, clock, task and memories."""
     record = compose("proactive", FULL)
     assert record.text == EXPECTED_TASK
-    assert [layer.name for layer in record.layers] == [layer.__name__ for layer in PROACTIVE]
+    names = [layer.__name__ for layer in RECIPES["proactive"]]
+    assert [layer.name for layer in record.layers] == names
 
 
 def test_subagent_prompt_is_its_base_and_the_clock() -> None:

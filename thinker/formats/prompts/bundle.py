@@ -24,7 +24,6 @@ class PromptBundle(Frozen):
 
     @property
     def secret(self) -> frozenset[str]:
-        """The variables that any definition declares as secret."""
         return frozenset(self._declared("secret"))
 
     @property

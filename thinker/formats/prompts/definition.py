@@ -7,7 +7,7 @@ a pydantic model.
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails
 
 from thinker.formats.prompts import fields
 from thinker.formats.prompts.problem import DefinitionProblem
@@ -50,17 +50,7 @@ class ReasoningSettings(fields.Definition):
     include: StrictBool = False
 
 
-def _entry(value: object) -> object:
-    if isinstance(value, str):
-        if not value.strip():
-            raise PydanticCustomError("non_empty_string", "must not be empty")
-        return {"name": value}
-    if not isinstance(value, dict | ToolEntry):
-        raise PydanticCustomError("string_or_object", "must be a name or an object with a name")
-    return value
-
-
-Tools: TypeAlias = tuple[Annotated[ToolEntry, BeforeValidator(_entry)], ...]
+Entry: TypeAlias = Annotated[ToolEntry, fields.named(ToolEntry), BeforeValidator(fields.not_blank)]
 
 
 class PromptDefinition(fields.Definition):
@@ -75,7 +65,7 @@ class PromptDefinition(fields.Definition):
     parallel_tool_calls: StrictBool = False
     tool_choice: ToolChoice = "auto"
     required_schema: fields.Schema | None = None
-    tools: Tools | None = None  # None: all tools of the agent
+    tools: tuple[Entry, ...] | None = None  # None: all tools of the agent
     variables: tuple[Variable, ...] = ()
     env: fields.Environment = Field(default_factory=dict)
     reasoning: ReasoningSettings | None = None

@@ -77,12 +77,7 @@ def _paths(directory: Path) -> Iterator[Path]:
 
 
 def _fields(path: Path) -> JsonObject:
-    """Return the definition in a file as JSON.
-
-    Raises:
-        DefinitionError: The file cannot be read, or is not in the format of its suffix.
-        YamlError: The YAML is invalid.
-    """
+    """Return the definition in a file as JSON; the errors are those that `load` reports."""
     text = _text(path)
     if path.suffix == ".json":
         try:

@@ -4,7 +4,8 @@ The type of each pydantic error is a rule name (``non_empty_string``, ``positive
 that programs can tell problems apart.
 """
 
-from typing import Annotated, LiteralString, TypeAlias
+from collections.abc import Callable
+from typing import Annotated, Any, LiteralString, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 from pydantic.alias_generators import to_camel
@@ -21,33 +22,28 @@ class Definition(BaseModel):
     )
 
 
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise PydanticCustomError("non_empty_string", "must not be empty")
-    return value
-
-
-def _plain_name(value: str) -> str:
-    if "/" in value or not value.isprintable():
-        raise PydanticCustomError("name", "must have no slash and no control character")
-    return value
-
-
-def _whole_number(rule: LiteralString, message: LiteralString) -> BeforeValidator:
-    """Accept whole numbers from 1; ``rule`` and ``message`` are those of the error."""
+def rule(
+    name: LiteralString, message: LiteralString, fits: Callable[[Any], bool]
+) -> Callable[[object], object]:
+    """Return a validator that refuses values that do not fit, with this error type and message."""
 
     def check(value: object) -> object:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise PydanticCustomError(rule, message)
+        if not fits(value):
+            raise PydanticCustomError(name, message)
         return value
 
-    return BeforeValidator(check)
+    return check
 
 
-def _list_of_names(value: object) -> object:
-    if not isinstance(value, list | tuple):
-        raise PydanticCustomError("string_array", "must be a list of names")
-    return value
+def named(kind: type[Definition]) -> BeforeValidator:
+    """Accept a name in the place of an object of this kind."""
+    message = "must be a name or an object with a name"
+    check = rule("string_or_object", message, lambda value: isinstance(value, dict | kind))
+    return BeforeValidator(lambda x: {"name": x} if isinstance(x, str) else check(x))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _object_schema(value: object) -> object:
@@ -59,14 +55,23 @@ def _object_schema(value: object) -> object:
     return value
 
 
-NonEmptyText: TypeAlias = Annotated[StrictStr, AfterValidator(_not_blank)]
+not_blank = rule(
+    "non_empty_string",
+    "must not be empty",
+    lambda value: not isinstance(value, str) or bool(value.strip()),
+)
+_plain_name = rule(
+    "name",
+    "must have no slash and no control character",
+    lambda value: "/" not in value and value.isprintable(),
+)
+_count = rule("positive_integer", "must be a whole number from 1", _is_count)
+_tokens = rule("number", "must be a whole number of tokens from 1", _is_count)
+_list = rule("string_array", "must be a list of names", lambda x: isinstance(x, list | tuple))
+NonEmptyText: TypeAlias = Annotated[StrictStr, AfterValidator(not_blank)]
 Name: TypeAlias = Annotated[NonEmptyText, Field(max_length=128), AfterValidator(_plain_name)]
-PositiveNumber: TypeAlias = Annotated[
-    int, _whole_number("positive_integer", "must be a whole number from 1")
-]
-TokenCount: TypeAlias = Annotated[
-    int, _whole_number("number", "must be a whole number of tokens from 1")
-]
-Names: TypeAlias = Annotated[tuple[NonEmptyText, ...], BeforeValidator(_list_of_names)]
+PositiveNumber: TypeAlias = Annotated[int, BeforeValidator(_count)]
+TokenCount: TypeAlias = Annotated[int, BeforeValidator(_tokens)]
+Names: TypeAlias = Annotated[tuple[NonEmptyText, ...], BeforeValidator(_list)]
 Schema: TypeAlias = Annotated[JsonObject, BeforeValidator(_object_schema)]
 Environment: TypeAlias = dict[NonEmptyText, StrictStr]

@@ -1,6 +1,13 @@
 """Errors and problems of prompt definitions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Return a path as text, such as ``tools[0].name``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 class DefinitionError(Exception):
@@ -43,11 +50,7 @@ class DefinitionProblem:
 
     @property
     def field(self) -> str:
-        """The path as text, such as ``tools[0].name``."""
-        text = ""
-        for part in self.path:
-            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-        return text
+        return dotted(self.path)
 
     def __str__(self) -> str:
         """Return a line such as ``tools[0].name: must not be empty``."""

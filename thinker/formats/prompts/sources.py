@@ -23,31 +23,30 @@ from pydantic import (
     StrictStr,
     Tag,
 )
-from pydantic_core import PydanticCustomError
 
-from thinker.formats.prompts.fields import Definition, NonEmptyText
+from thinker.formats.prompts import fields
 from thinker.formats.prompts.slots import SlotPrompt
 
 
-class TextPart(Definition):
+class TextPart(fields.Definition):
     """Static text."""
 
     type: Literal["text"] = "text"
     content: StrictStr
 
 
-class IncludePart(Definition):
+class IncludePart(fields.Definition):
     """The whole prompt of another definition, inserted here."""
 
     type: Literal["include"] = "include"
-    prompt: NonEmptyText
+    prompt: fields.NonEmptyText
 
 
-class EnvPart(Definition):
+class EnvPart(fields.Definition):
     """The value of a variable of type ``text``, inserted here when a turn begins."""
 
     type: Literal["env"] = "env"
-    property: NonEmptyText
+    property: fields.NonEmptyText
 
 
 def _kind(value: object) -> str | None:
@@ -56,12 +55,11 @@ def _kind(value: object) -> str | None:
     return f"<{kind}>" if kind in ("text", "include", "env") else None
 
 
-def _object(value: object) -> object:
-    if not isinstance(value, dict | Definition):
-        raise PydanticCustomError("part_object", 'must be an object with a "type"')
-    return value
-
-
+_object = fields.rule(
+    "part_object",
+    'must be an object with a "type"',
+    lambda value: isinstance(value, dict | fields.Definition),
+)
 Part: TypeAlias = Annotated[
     Annotated[
         Annotated[TextPart, Tag("<text>")]
@@ -77,45 +75,28 @@ Part: TypeAlias = Annotated[
 ]
 
 
-def _is_part(value: object) -> str:
-    return "<part>" if isinstance(value, dict | Definition) else "<words>"
-
-
 Line: TypeAlias = Annotated[
-    Annotated[StrictStr, Tag("<words>")] | Annotated[Part, Tag("<part>")], Discriminator(_is_part)
+    Annotated[StrictStr, Tag("<words>")] | Annotated[Part, Tag("<part>")],
+    Discriminator(lambda x: "<part>" if isinstance(x, dict | fields.Definition) else "<words>"),
 ]
-
-
-def _line_or_lines(value: object) -> str:
-    return "<list>" if isinstance(value, list | tuple) else "<line>"
-
-
 Lines: TypeAlias = Annotated[
     Annotated[tuple[Line, ...], Tag("<list>")] | Annotated[Line, Tag("<line>")],
-    Discriminator(_line_or_lines),
+    Discriminator(lambda value: "<list>" if isinstance(value, list | tuple) else "<line>"),
 ]
 
 
-class ToolNote(Definition):
+class ToolNote(fields.Definition):
     """A row in the tool table of a layered prompt."""
 
-    name: NonEmptyText
+    name: fields.NonEmptyText
     description: StrictStr = ""
     approval: StrictStr = ""
-
-
-def _note(value: object) -> object:
-    if isinstance(value, str):
-        return {"name": value}
-    if not isinstance(value, dict | ToolNote):
-        raise PydanticCustomError("string_or_object", "must be a name or an object with a name")
-    return value
 
 
 def _part_or_value(value: object) -> object:
     """Read an object with exactly the fields of an include or a variable as that part."""
     if isinstance(value, dict) and value.keys() in ({"type", "prompt"}, {"type", "property"}):
-        kinds: dict[str, type[Definition]] = {"include": IncludePart, "env": EnvPart}
+        kinds: dict[str, type[fields.Definition]] = {"include": IncludePart, "env": EnvPart}
         kind = kinds.get(str(value["type"]))
         return value if kind is None else kind.model_validate(value)
     return value
@@ -124,13 +105,14 @@ def _part_or_value(value: object) -> object:
 Structure: TypeAlias = Annotated[IncludePart | EnvPart | JsonValue, BeforeValidator(_part_or_value)]
 
 
-def _not_empty(value: object) -> object:
-    if isinstance(value, str) and not value.strip():
-        raise PydanticCustomError("non_empty_string", "must say who the agent is")
-    return value
+_not_empty = fields.rule(
+    "non_empty_string",
+    "must say who the agent is",
+    lambda value: not isinstance(value, str) or bool(value.strip()),
+)
 
 
-class Layers(Definition):
+class Layers(fields.Definition):
     """The eight sections of a layered prompt in their order; empty ones are left out.
 
     Their names are snake_case in files too.
@@ -141,14 +123,14 @@ class Layers(Definition):
     identity: Annotated[Line, AfterValidator(_not_empty)]
     communication: Lines | None = None
     operational_rules: Lines | None = None
-    tools: tuple[Annotated[ToolNote, BeforeValidator(_note)], ...] | None = None
+    tools: tuple[Annotated[ToolNote, fields.named(ToolNote)], ...] | None = None
     domain_knowledge: Structure = None
     safety: Lines | None = None
     output_format: Structure = None
     examples: Structure = None
 
 
-class LayeredSource(Definition):
+class LayeredSource(fields.Definition):
     """A prompt written as layered sections."""
 
     layered: Layers
@@ -166,11 +148,11 @@ def _slots(value: dict[str, object]) -> dict[str, object]:
     return value
 
 
-class SlotSource(Definition):
+class SlotSource(fields.Definition):
     """A prompt written as slots; ``parent`` names another one, whose slots it inherits."""
 
     slots: Annotated[dict[str, object], AfterValidator(_slots)]
-    parent: NonEmptyText | None = None
+    parent: fields.NonEmptyText | None = None
 
 
 def _form(value: object) -> str | None:
@@ -208,7 +190,6 @@ def included_names(source: Source) -> Iterator[str]:
 
 
 def parts_of(source: Source) -> Iterator[Part]:
-    """Yield every part in a source, in order."""
     values: Iterable[object] = source if isinstance(source, tuple) else ()
     if isinstance(source, SlotSource):
         values = map(as_part, source.slots.values())

@@ -104,7 +104,6 @@ def failure_text(use: SubpromptUse, reason: str) -> str:
 
 
 def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Add defaults inside objects and lists."""
     if isinstance(value, dict) and isinstance(schema, dict):
         return with_defaults(value, schema)
     if isinstance(value, list) and isinstance(schema, dict):

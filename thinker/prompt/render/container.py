@@ -61,7 +61,8 @@ class Slots:
 
     def put(self, key: str, value: object, mappings: Mapping[str, object] | None = None) -> "Slots":
         """Set a slot like `set`, but leave text as it is."""
-        key, value = self._filled(key, value, mappings)
+        if mappings is not None:
+            key, value = str(substitute(key, mappings)), substitute(value, mappings)
         holder, last = self._holder(key)
         keep = self._compat or merge_policy(key.split(".")[0]) is not Merge.REPLACE
         holder[last] = merge(holder[last], value) if last in holder and keep else _copy(value)
@@ -71,7 +72,9 @@ class Slots:
         self, key: str, value: object, mappings: Mapping[str, object] | None = None
     ) -> "Slots":
         """Append a value to a slot, which becomes a list; duplicates are kept."""
-        key, value = self._filled(key, self._trimmed(value), mappings)
+        value = self._trimmed(value)
+        if mappings is not None:
+            key, value = str(substitute(key, mappings)), substitute(value, mappings)
         holder, last = self._holder(key)
         current = holder.get(last)
         if isinstance(current, set):
@@ -103,13 +106,6 @@ class Slots:
             ValidationError: A value does not fit its slot.
         """
         return SlotPrompt.model_validate(self.values())
-
-    def _filled(
-        self, key: str, value: object, mappings: Mapping[str, object] | None
-    ) -> tuple[str, object]:
-        if mappings is None:
-            return key, value
-        return str(substitute(key, mappings)), substitute(value, mappings)
 
     def _holder(self, key: str) -> tuple[dict[str, Any], str]:
         """Return the mapping that holds the last name of a path, and that name."""
@@ -144,7 +140,9 @@ def substitute(value: object, mappings: Mapping[str, object]) -> object:
     if not isinstance(mappings, dict):
         raise TypeError(f"Variable mappings require a dictionary but got: {mappings}")
     if isinstance(value, str):
-        return _substitute_text(value, mappings)
+        if whole := PLACEHOLDER.fullmatch(value):
+            return mappings.get(whole[1].strip(), value)
+        return PLACEHOLDER.sub(lambda match: str(mappings.get(match[1].strip(), match[0])), value)
     if isinstance(value, Mapping):
         return {
             substitute(key, mappings): substitute(item, mappings) for key, item in value.items()
@@ -152,13 +150,6 @@ def substitute(value: object, mappings: Mapping[str, object]) -> object:
     if isinstance(value, list | tuple | set):
         return map_items(value, lambda item: substitute(item, mappings))
     return value
-
-
-def _substitute_text(text: str, mappings: Mapping[str, object]) -> object:
-    whole = PLACEHOLDER.fullmatch(text)
-    if whole:
-        return mappings.get(whole[1].strip(), text)
-    return PLACEHOLDER.sub(lambda match: str(mappings.get(match[1].strip(), match[0])), text)
 
 
 def _copy(value: object) -> object:
@@ -197,12 +188,11 @@ def inherit(child: Values, parent: Values, compat: Compat | None = None) -> Valu
     """
     values = {key: _copy(value) for key, value in parent.items()}
     for key, value in child.items():
-        if key not in parent:
+        policy = Merge.DEEP if compat else merge_policy(key)
+        if key not in parent or policy is Merge.REPLACE:
             values[key] = _copy(value)
-        elif compat is None and merge_policy(key) is Merge.PREPEND_PARENT:
+        elif policy is Merge.PREPEND_PARENT:
             values[key] = [*as_list(_copy(parent[key])), *as_list(_copy(value))]
-        elif compat is None and merge_policy(key) is Merge.REPLACE:
-            values[key] = _copy(value)
         else:
             values[key] = _inherited(value, parent[key])
     return values

@@ -160,7 +160,6 @@ def _parts(value: object) -> Iterator[Part]:
 
 
 def _body(value: object) -> Body | None:
-    """Return the body of a layer; None for an empty one."""
     if isinstance(value, str):
         return Text(value.strip()) if value.strip() else None
     if value is None or value in ((), [], {}):
@@ -202,11 +201,7 @@ def _note(row: ToolRow) -> ToolNote:
 
 
 def _plain(value: object) -> object:
-    """Turn a structured section into plain JSON; pydantic models become their fields.
-
-    Raises:
-        DefinitionError: The value cannot be written as JSON.
-    """
+    """Turn a structured section into plain JSON; pydantic models become their fields."""
     try:
         return json.loads(json.dumps(value, default=_fields, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

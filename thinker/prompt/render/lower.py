@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from thinker.formats.prompts.problem import PromptTooLargeError
 from thinker.formats.prompts.registry import include_order
-from thinker.formats.prompts.sources import LayeredSource, SlotSource, Source
+from thinker.formats.prompts.sources import LayeredSource, SlotSource, Source, TextPart
 from thinker.prompt.render import layered, parts, slot_sections
 from thinker.prompt.render.parts import Sizes
 from thinker.prompt.render.sections import Included, Role, Section, Text
@@ -46,13 +46,12 @@ def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
 
 def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[Section, ...]:
     source = sources[name]
-    if isinstance(source, str):
-        return parts.lower_text(name, source)
     if isinstance(source, SlotSource):
         return slot_sections.lower_slots(name, sources, sizes)
     if isinstance(source, LayeredSource):
         return layered.lower_layers(name, source.layered, sizes)
-    return parts.lower_parts(name, source, sizes)
+    texts = (TextPart(content=source),) if isinstance(source, str) else source
+    return parts.lower_parts(name, texts, sizes)
 
 
 def _size(section: Section, sizes: Mapping[str, int], own_size: int) -> int:

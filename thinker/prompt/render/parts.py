@@ -9,11 +9,6 @@ from thinker.prompt.render.sections import Included, Role, Section, Text, Variab
 Sizes = Mapping[str, int]  # number of sections of each definition that can be included
 
 
-def lower_text(name: str, text: str) -> tuple[Section, ...]:
-    """Return one section for a text, none for an empty one."""
-    return (Section("text", Text(text), name),) if text else ()
-
-
 def lower_parts(name: str, parts: Iterable[Part], sizes: Sizes) -> tuple[Section, ...]:
     """Return the sections of parts that follow each other without a separator."""
     sections: list[Section] = []
@@ -26,7 +21,7 @@ def lower_parts(name: str, parts: Iterable[Part], sizes: Sizes) -> tuple[Section
 def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
     """Return a section for a text, an include or a variable; none when it is empty."""
     if isinstance(part, TextPart):
-        return lower_text(name, part.content)
+        return (Section("text", Text(part.content), name),) if part.content else ()
     if isinstance(part, IncludePart):
         return (Section("include", Included(part.prompt), name),) if sizes[part.prompt] else ()
     return (Section("variable", VariablePart(part.property), name),)

@@ -47,7 +47,6 @@ class Rendered:
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the text."""
         return digest(self.text)
 
 

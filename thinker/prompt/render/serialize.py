@@ -24,24 +24,20 @@ def to_data(values: Mapping[str, object], compat: Compat | None = None) -> dict[
     Raises:
         TypeError: With ``compat``, a third value that is not text.
     """
-    return {
-        str(key): plain(_output(value, compat) if key == "output" else value)
-        for key, value in values.items()
-    }
+    data = dict(values)
+    if "output" in data:
+        output = data["output"]
+        data["output"] = _upstream(output) if compat else _written(read(output))
+    return {str(key): plain(value) for key, value in data.items()}
 
 
 def to_json(data: Mapping[str, object]) -> str:
-    """Return plain data as JSON."""
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def to_yaml(data: Mapping[str, object]) -> str:
     """Return plain data as YAML, in its order."""
     return yaml.safe_dump(dict(data), indent=2, allow_unicode=True, sort_keys=False)
-
-
-def _output(output: object, compat: Compat | None) -> object:
-    return _upstream(output) if compat else _written(read(output))
 
 
 def _written(entry: Entry) -> object:
