@@ -2,14 +2,15 @@
 
 import os
 import sys
+from functools import partial
 
 from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of structlog and httpx
-    from thinker.startup import main
+    from thinker import startup
 
 if __name__ == "__main__":
     # A normal exit would wait for the thread that still reads stdin.
-    code = main(os.environ)
+    code = startup.run(partial(startup.work, os.environ))
     sys.stdout.flush()
     os._exit(code)

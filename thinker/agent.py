@@ -66,7 +66,9 @@ class Agent:
         if hooks is not None:
             await hooks.begin(turn)
         prompt = prepared.prompt if hooks is None else await hooks.prompt(prepared.prompt)
-        messages = prepared.messages if hooks is None else await hooks.messages(prepared.messages)
+        messages = prepared.messages
+        if hooks is not None:
+            messages = await hooks.messages("filter_messages", messages)
         request = LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,

@@ -1,6 +1,6 @@
 """Compaction: replace the older part of a session and its summary by a new summary."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -30,17 +30,13 @@ async def compact(model: Model, path: Path | None, request: Compact) -> Compacte
     template = summarizing.template(path, TEMPLATE)
     values = {
         "SUMMARY": (request.summary or "").strip() or NONE,
-        "CONVERSATION": transcript(request.messages),
+        "CONVERSATION": "\n\n".join(part for said in request.messages for part in _parts(said)),
     }
     text, metered = await summarizing.ask(model, summarizing.fill(template, values))
     if not text.strip() and not metered.problem:
         metered = metered.model_copy(update={"problem": "the summary is empty"})
     summary = "" if metered.problem else text.strip()
     return Compacted(summary=summary, **metered.model_dump())
-
-
-def transcript(messages: Sequence[Message]) -> str:
-    return "\n\n".join(part for message in messages for part in _parts(message))
 
 
 def _parts(message: Message) -> Iterator[str]:

@@ -116,20 +116,14 @@ class Hooks:
         beside = (layer for layer in record.layers if record.beside(layer))
         return record.model_copy(update={"layers": (first, *beside)})
 
-    async def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Return the conversation after ``filter_messages``, with calls and results paired."""
-        found = await self._filter("filter_messages", messages, MESSAGES.validate_python)
-        return messages if found == messages else history.repair(found)
-
-    async def request(self, request: ModelRequest) -> ModelRequest:
-        """Return a request after ``prefilter_llm_history``.
+    async def messages(self, point: str, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Return the conversation after the hooks of this point, with calls and results paired.
 
         Raises:
             FatalModelError: a hook stopped the step.
         """
-        before = request.messages
-        found = await self._filter("prefilter_llm_history", before, MESSAGES.validate_python)
-        return request if found == before else replace(request, messages=history.repair(found))
+        found = await self._filter(point, messages, MESSAGES.validate_python)
+        return messages if found == messages else history.repair(found)
 
     async def answer(self, message: AssistantMessage) -> AssistantMessage:
         return await self._filter("before_create_message", message, AssistantMessage.model_validate)
@@ -180,10 +174,9 @@ class HookedModel(ModelWrapper):
     hooks: Hooks
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        request = await self.hooks.request(request)
-        if self.hooks.changes_answers:
-            request = replace(request, on_text=None)
-        response = await self.model.complete(request)
+        messages = await self.hooks.messages("prefilter_llm_history", request.messages)
+        on_text = None if self.hooks.changes_answers else request.on_text
+        response = await self.model.complete(replace(request, messages=messages, on_text=on_text))
         return replace(response, message=await self.hooks.answer(response.message))
 
 

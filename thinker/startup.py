@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Literal, TextIO
 
 import anyio
@@ -29,10 +28,6 @@ LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports Ctrl-C
 log = structlog.get_logger()
-
-
-def main(environ: Mapping[str, str]) -> int:
-    return run(partial(work, environ))
 
 
 def run(process: Callable[[], Awaitable[int]]) -> int:

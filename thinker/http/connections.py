@@ -35,10 +35,11 @@ class HostAddress:
 class HttpConnection(asyncio.Protocol):
     """One connection. The caller of `ask` reads the response to its end, or calls `end`."""
 
+    _transport: asyncio.Transport  # set when connected
+
     def __init__(self, read: float) -> None:
         self._read = read
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-        self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._problem: Exception | None = None
 
@@ -66,8 +67,7 @@ class HttpConnection(asyncio.Protocol):
         """
         events = (request, h11.Data(data=body), h11.EndOfMessage())
         sent = b"".join(self._http.send(event) or b"" for event in events)
-        if self._transport is not None:
-            self._transport.write(sent)
+        self._transport.write(sent)
         while not isinstance(event := await self._event(), h11.Response):
             if not isinstance(event, h11.InformationalResponse):
                 raise h11.RemoteProtocolError("the connection ended without a response")
@@ -87,8 +87,7 @@ class HttpConnection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close at once, whatever is in progress."""
-        if self._transport is not None:
-            self._transport.abort()
+        self._transport.abort()
 
     async def _event(self) -> h11.Event | None:
         """Return the next event; None if h11 says that none will follow."""

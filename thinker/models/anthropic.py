@@ -49,8 +49,12 @@ def request_body(model: str, request: ModelRequest) -> JsonObject:
     """
     body: JsonObject = {"model": model, "max_tokens": request.max_output_tokens or MAX_TOKENS}
     if request.tools:
-        *tools, last = map(_tool, request.tools)
-        body["tools"] = [*tools, last | CACHED]
+        tools: list[JsonObject] = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            for tool in request.tools
+        ]
+        tools[-1] |= CACHED
+        body["tools"] = [*tools]
     if request.system.strip():
         body["system"] = [_text(request.system) | CACHED]
     body["messages"] = [*_messages(request.messages)]
@@ -85,10 +89,6 @@ def _thinking(request: ModelRequest) -> int:
     if reasoning.max_tokens is not None:
         return max(MIN_THINKING, reasoning.max_tokens)
     return 0 if reasoning.effort is None else THINKING[reasoning.effort]
-
-
-def _tool(tool: messages.ToolSpec) -> JsonObject:
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def _messages(conversation: tuple[messages.Message, ...]) -> list[JsonObject]:

@@ -109,17 +109,14 @@ class ModelEndpoint:
                     await self._read_stream(response, collector, on_text, scope, end)
                 else:
                     scope.deadline = end
-                    await self._read_whole(response, collector)
+                    data = await self._read(response)
+                    self._take(collector, data)
+                    if not collector.finished:
+                        raise self._unreadable(data)
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
         return collector.response(headers.get("x-request-id") or headers.get("request-id") or "")
-
-    async def _read_whole(self, response: StreamedResponse, collector: Collector) -> None:
-        data = await self._read(response)
-        self._take(collector, data)
-        if not collector.finished:
-            raise self._unreadable(data)
 
     async def _read_stream(
         self,

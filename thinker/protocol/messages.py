@@ -190,12 +190,7 @@ class Usage(Frozen):
     cache_written: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            prompt=self.prompt + other.prompt,
-            completion=self.completion + other.completion,
-            cached=self.cached + other.cached,
-            cache_written=self.cache_written + other.cache_written,
-        )
+        return Usage(**{name: tokens + getattr(other, name) for name, tokens in self})
 
     @property
     def total(self) -> int:

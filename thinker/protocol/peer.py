@@ -227,34 +227,28 @@ def _fragment(value: object) -> orjson.Fragment:
 class _SocketWriter(asyncio.Protocol):
     """Connects a socket to a peer; aborts if the other side stops reading."""
 
-    def __init__(self) -> None:
-        self.peer: Peer | None = None
-        self.transport: asyncio.Transport | None = None
+    peer: Peer
+    transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):
             self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self.peer is not None:
-            self.peer.feed(data)
+        self.peer.feed(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        if self.peer is not None:
-            self.peer.lost()
+        self.peer.lost()
 
     def write(self, data: bytes) -> None:
-        if self.transport is None:
-            return
         self.transport.write(data)
         if self.transport.get_write_buffer_size() > MAX_BACKLOG:
             log.error("peer_reads_nothing", backlog=self.transport.get_write_buffer_size())
             self.transport.abort()
 
     def close(self) -> None:
-        if self.transport is not None:
-            self.transport.close()
+        self.transport.close()
 
 
 @asynccontextmanager
@@ -271,8 +265,7 @@ async def connected(
     writer = _SocketWriter()
     try:
         async with anyio.create_task_group() as tasks:
-            peer = Peer(writer, tasks, requests, notifications)
-            writer.peer = peer
+            peer = writer.peer = Peer(writer, tasks, requests, notifications)
             with anyio.CancelScope(shield=True):  # never blocks: the socket is already connected
                 await asyncio.get_running_loop().create_connection(lambda: writer, sock=sock)
             try:

@@ -48,24 +48,22 @@ class Selector:
         inputs += [turn.recent_tools, turn.offered]
         if len(turn.tools) > CAP:
             inputs += [text, scores]
-        if inputs != self._inputs:
-            self._inputs, self._selection = inputs, self._select(turn, text, required, scores)
-        return self._selection
-
-    def _select(
-        self, turn: TurnRun, text: str, required: Mapping[str, str], scores: Mapping[str, float]
-    ) -> Selection:
+        if inputs == self._inputs:
+            return self._selection
         if turn.required_tools is not None:
-            return exactly(turn.tools, turn.required_tools)
-        return select(
-            turn.tools,
-            text,
-            required=required,
-            recent=turn.recent_tools,
-            ranking=self._ranking,
-            kept=turn.offered,
-            scores=scores,
-        )
+            selection = exactly(turn.tools, turn.required_tools)
+        else:
+            selection = select(
+                turn.tools,
+                text,
+                required=required,
+                recent=turn.recent_tools,
+                ranking=self._ranking,
+                kept=turn.offered,
+                scores=scores,
+            )
+        self._inputs, self._selection = inputs, selection
+        return selection
 
 
 def select(

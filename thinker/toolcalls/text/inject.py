@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from thinker.protocol.messages import ToolChoice, ToolSpec
-from thinker.toolcalls.text.schema_text import compact, example_arguments, parameter_lines
+from thinker.toolcalls.text.schema_text import compact, example, parameter_lines
 
 INTERNAL = ("shell", "apply_patch", "web_search", "view_image")  # tools of coding hosts
 
@@ -73,11 +73,12 @@ def call_text(name: str, arguments: str) -> str:
 
 def _guidance(tool: ToolSpec) -> list[str]:
     described = [f"Description: {tool.description}"] if tool.description.strip() else []
+    arguments = example(tool.parameters) if tool.parameters else {}
     return [
         f"Tool: {tool.name}",
         *described,
         "Parameters:",
         *parameter_lines(tool.parameters),
         "Example tool_call:",
-        call_text(tool.name, compact(example_arguments(tool.parameters))),
+        call_text(tool.name, compact(arguments)),
     ]

@@ -46,11 +46,6 @@ def example(schema: JsonValue) -> JsonValue:
     return _by_type(chosen) if chosen is schema else example(chosen)
 
 
-def example_arguments(parameters: JsonObject) -> JsonValue:
-    """Return arguments for a tool; without a schema, none."""
-    return example(parameters) if parameters else {}
-
-
 def _by_type(schema: JsonObject) -> JsonValue:
     kind = schema.get("type")
     if isinstance(kind, list):
