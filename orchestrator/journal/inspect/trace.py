@@ -82,7 +82,8 @@ def find(db: apsw.Connection, name: str) -> Trace:
     if turns:
         return _collect(db, _messages_of(db, turns[0]), turns)
     raise OrchestratorError(
-        f"no message or turn matches {name!r}; write an inbox id, channel:message_id or a turn id"
+        f"no message or turn matches {name!r}; "
+        "write a message's number, CHANNEL:MESSAGE_ID or a turn's id"
     )
 
 

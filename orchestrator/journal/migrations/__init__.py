@@ -33,15 +33,16 @@ def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None
         known: the migrations by number, without gaps (default: `scripts`).
 
     Raises:
-        JournalError: the file was written by a newer version of this program.
+        JournalError: another version of this program wrote the file, with a newer schema.
     """
     known = known or scripts()
     version = db.execute("PRAGMA user_version").get
     newest = max(known)
     if version > newest:
         raise JournalError(
-            f"the journal has schema {version}, this version knows {newest}; "
-            "install the newer version again or restore a backup made before it"
+            f"the journal has schema {version}, this version reads schemas up to {newest}; "
+            "run the version that wrote it, restore an older backup, or move journal.db, "
+            "journal.db-wal and journal.db-shm away to start with an empty journal"
         )
     if version == newest:
         return

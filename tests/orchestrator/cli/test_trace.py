@@ -91,7 +91,7 @@ def test_unclear_name_lists_what_it_could_mean(home: Path) -> None:
     assert unclear.stderr.splitlines()[1:] == ["turn turn-sending-direct", "turn turn-sending-edit"]
     unknown = command(home, "trace", "telegram:99")
     assert unknown.exit_code == ExitCode.FAILED
-    assert "CHANNEL:MESSAGE_ID".lower() in unknown.stderr
+    assert "a message's number, CHANNEL:MESSAGE_ID or a turn's id" in unknown.stderr
 
 
 def test_message_ids_of_two_chats_are_told_apart(home: Path) -> None:

@@ -133,6 +133,6 @@ def test_journal_of_a_later_release_is_refused_and_kept(golden: Path, tmp_path: 
     db.execute(f"PRAGMA user_version={max(scripts()) + 1:d}")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match="install the newer version"):
+    with pytest.raises(JournalError, match="run the version that wrote it"):
         open_database(path)
     assert path.read_bytes() == before

@@ -119,12 +119,12 @@ def test_migration_that_fails_leaves_the_journal_as_it_was(tmp_path: Path) -> No
 
 
 def test_journal_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
-    """The message names both ways out."""
+    """The message names the ways out."""
     path = tmp_path / "journal.db"
     with opened(tmp_path) as db:
         migrate(db, following(TABLE))
     before = path.read_bytes()
-    expected = rf"schema {NEWEST + 1}, this version knows {NEWEST}; install the newer.*backup"
+    expected = rf"schema {NEWEST + 1}, .* up to {NEWEST}; run the version that wrote it, .*backup"
     with pytest.raises(JournalError, match=expected):
         open_database(path)
     assert path.read_bytes() == before
