@@ -77,7 +77,7 @@ def _bindings(draft: Draft, declared: set[str]) -> None:
             draft.error(  # the binding stays, so that no broader binding answers the chat
                 (*path, "agentId"),
                 f"{what} names the unknown agent '{binding.agent_id}'"
-                + suggestion(binding.agent_id, declared),
+                + suggestion(binding.agent_id, declared, "add this agent or remove the binding"),
             )
         elif not enabled.get(binding.agent_id, True):
             draft.warn(path, f"{what} leads to the disabled agent '{binding.agent_id}': it refuses")

@@ -50,11 +50,11 @@ def path_text(path: Iterable[str | int]) -> str:
     return text
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest known one, or "remove it"."""
+def suggestion(name: str, known: Iterable[str], otherwise: str = "remove it") -> str:
+    """Return the end of a sentence about an unknown name: the nearest known one, or the advice."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     found = get_close_matches(name.replace("_", "").lower(), by_lower, n=1)
-    return f'; did you mean "{by_lower[found[0]]}"?' if found else "; remove it"
+    return f'; did you mean "{by_lower[found[0]]}"?' if found else f"; {otherwise}"
 
 
 def field_names(model: type[BaseModel]) -> list[str]:

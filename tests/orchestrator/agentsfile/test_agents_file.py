@@ -60,6 +60,14 @@ def test_binding_to_an_unknown_agent_is_an_error_and_still_keeps_its_chat_from_o
     assert [binding.agent_id for binding in loaded.file.bindings] == ["wrok", "work"]
 
 
+def test_binding_to_an_agent_like_no_other_says_what_to_do() -> None:
+    """Its agent may be missing because of another error, so removing is not the only advice."""
+    loaded = parsed(WORK, bindings=[{"channel": "console", "chatId": "*", "agentId": "zebra"}])
+    assert [error.message for error in loaded.errors] == [
+        "binding console:* names the unknown agent 'zebra'; add this agent or remove the binding"
+    ]
+
+
 def test_binding_without_effect_is_warned_about() -> None:
     """A repeated place, a disabled agent, a partial wildcard, an unknown channel."""
     off = {"agentId": "off", "model": "m", "enabled": False}
