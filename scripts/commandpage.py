@@ -64,15 +64,20 @@ def usage(path: str, command: Any) -> str:  # noqa: ANN401 - typer's click
     words = [path]
     for option in command.params:
         if not option.opts[0].startswith("-"):
-            name = option.name.upper() + ("…" if option.nargs == -1 else "")
+            name = argument(option) + ("…" if option.nargs == -1 else "")
             words.append(name if option.required else f"[{name}]")
     return " ".join([*words, "[OPTIONS]"])
+
+
+def argument(option: Any) -> str:  # noqa: ANN401 - typer's click
+    """Return an argument's name, as ``--help`` shows it."""
+    return str(option.metavar or option.name.upper())
 
 
 def spelling(option: Any) -> str:  # noqa: ANN401 - typer's click
     """How an argument or option is written."""
     if not option.opts[0].startswith("-"):
-        return f"`{option.name.upper()}`"
+        return f"`{argument(option)}`"
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     return names if option.is_flag else f"{names} `VALUE`"
 

@@ -50,7 +50,7 @@ Exit codes:
   1   failed; the reason is on stderr
   2   wrong option or argument
   3   no daemon runs on this home
-  64  no such agent
+  64  agents.json has no such agent (prompt show)
   74  the journal cannot be opened or written
   75  another daemon holds this home
   78  agents.json or a setting cannot be used

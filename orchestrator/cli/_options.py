@@ -17,7 +17,9 @@ Home = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="The agents.json to use (default: the one in the home)."),
+    typer.Option(
+        "--config", help="The agents.json to use (default: the home's, or else the bundled one)."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

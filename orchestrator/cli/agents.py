@@ -44,7 +44,7 @@ def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
 
 @app.command()
 def pause(
-    agent: Annotated[str, typer.Argument(help="The agent's id.")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.")],
     *,
     home: Home = None,
 ) -> None:
@@ -55,7 +55,9 @@ def pause(
 
 @app.command()
 def resume(
-    agent: Annotated[str, typer.Argument(help="Id of an agent that is paused or failed often.")],
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="Id of an agent that is paused or keeps failing.")
+    ],
     *,
     home: Home = None,
 ) -> None:

@@ -17,7 +17,9 @@ from orchestrator.control.protocol import (
     ApprovalReport,
 )
 
-Code = Annotated[str, typer.Argument(help="The code that the chat and the list show.")]
+Code = Annotated[
+    str, typer.Argument(metavar="CODE", help="The code that the chat and the list show.")
+]
 app = command_group()
 
 

@@ -30,7 +30,8 @@ app = command_group()
 @app.command()
 def chat(
     agent: Annotated[
-        str | None, typer.Argument(help="Agent to talk to (default: chosen by the bindings).")
+        str | None,
+        typer.Argument(metavar="AGENT", help="Agent to talk to (default: chosen by the bindings)."),
     ] = None,
     *,
     chat: Annotated[

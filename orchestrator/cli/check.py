@@ -30,7 +30,8 @@ class CheckReport(CamelModel):
 @app.command()
 def check(
     path: Annotated[
-        Path | None, typer.Argument(help="File to check (default: the one `run` would use).")
+        Path | None,
+        typer.Argument(metavar="PATH", help="File to check (default: the one `run` would use)."),
     ] = None,
     *,
     as_json: AsJson = False,

@@ -18,7 +18,9 @@ app = command_group()
 
 @app.command("help")
 def show(
-    topic: Annotated[str | None, typer.Argument(help="A page of the manual.")] = None,
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="A page of the manual.")
+    ] = None,
 ) -> None:
     """Print a page of the manual, or the list of its pages.
 

@@ -48,7 +48,7 @@ def _row(item: PairingReport) -> tuple[object, ...]:
 
 @app.command()
 def approve(
-    code: Annotated[str, typer.Argument(help="The code that the chat received.")],
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The code that the chat received.")],
     *,
     home: Home = None,
 ) -> None:
@@ -59,8 +59,12 @@ def approve(
 
 @app.command()
 def revoke(
-    channel: Annotated[str, typer.Argument(help="The chat's channel, such as telegram.")],
-    chat_id: Annotated[str, typer.Argument(help="The chat's id, from the list.")],
+    channel: Annotated[
+        str, typer.Argument(metavar="CHANNEL", help="The chat's channel, such as telegram.")
+    ],
+    chat_id: Annotated[
+        str, typer.Argument(metavar="CHAT_ID", help="The chat's id, from the list.")
+    ],
     *,
     home: Home = None,
 ) -> None:

@@ -21,8 +21,10 @@ def _group() -> None:
 
 @app.command("explain")
 def explain_route(
-    channel: Annotated[str, typer.Argument(help="telegram, console, web or api.")],
-    chat_id: Annotated[str, typer.Argument(help="The chat's id.")],
+    channel: Annotated[
+        str, typer.Argument(metavar="CHANNEL", help="telegram, console, web or api.")
+    ],
+    chat_id: Annotated[str, typer.Argument(metavar="CHAT_ID", help="The chat's id.")],
     *,
     thread: Annotated[str | None, typer.Option(help="Id of a thread in the chat.")] = None,
     config: Config = None,

@@ -87,7 +87,8 @@ def crash(
         int | None, typer.Option(min=1, help="Histories at a time (default: one per CPU).")
     ] = None,
     history: Annotated[
-        str | None, typer.Option(help="Run only this one: supervisor@plan:before#2;worker@300ms.")
+        str | None,
+        typer.Option(help="Run only this history, such as supervisor@plan:before#2;worker@300ms."),
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the homes of failed histories.")

@@ -18,8 +18,10 @@ app = command_group()
 
 @app.command()
 def send(
-    agent: Annotated[str, typer.Argument(help="Id of the agent.")],
-    text: Annotated[str, typer.Argument(help='The message; "-" reads it from stdin.')],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Id of the agent.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help='The message; "-" reads it from stdin.')
+    ],
     *,
     chat: Annotated[
         str | None, typer.Option(help="Id of the conversation (default: the agent's id).")

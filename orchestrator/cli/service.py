@@ -22,9 +22,15 @@ def _group() -> None:
 @app.command()
 def install(
     *,
-    user: Annotated[bool, typer.Option("--user", help="For this user, without root.")] = False,
-    system: Annotated[bool, typer.Option("--system", help="For this machine.")] = False,
-    dry_run: Annotated[bool, typer.Option(help="Print the unit, write nothing.")] = False,
+    user: Annotated[
+        bool, typer.Option("--user", help="Install it for this user, without root.")
+    ] = False,
+    system: Annotated[
+        bool, typer.Option("--system", help="Install it for this machine, as root.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the unit, write nothing.")
+    ] = False,
 ) -> None:
     """Write a systemd unit for the daemon and print the next steps."""
     if user == system:

@@ -46,7 +46,9 @@ def _row(pin: PinReport) -> tuple[object, ...]:
 
 @app.command()
 def approve(
-    name: Annotated[str, typer.Argument(help="SERVER/TOOL, or SERVER for all of its tools.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="SERVER/TOOL, or SERVER for all of its tools.")
+    ],
     *,
     home: Home = None,
 ) -> None:

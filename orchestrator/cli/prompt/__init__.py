@@ -52,7 +52,10 @@ def _group() -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="An agent's id, or the name of a prompt definition.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="An agent's id, or the name of a prompt definition."),
+    ],
     *,
     message: Annotated[str | None, typer.Option(help="The user's message to the agent.")] = None,
     chat: Annotated[

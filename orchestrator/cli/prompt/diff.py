@@ -75,10 +75,10 @@ class Side:
 
 def diff(
     first: Annotated[
-        str, typer.Argument(metavar="ONE", help="A turn, a message, a definition or its file.")
+        str, typer.Argument(metavar="FIRST", help="A turn, a message, a definition or its file.")
     ],
     second: Annotated[
-        str | None, typer.Argument(metavar="[TWO]", help="The same, to compare ONE with.")
+        str | None, typer.Argument(metavar="SECOND", help="The same, to compare FIRST with.")
     ] = None,
     *,
     as_json: AsJson = False,
@@ -87,7 +87,7 @@ def diff(
 ) -> None:
     """Show what changed between two turns, two definitions, or two versions of one.
 
-    With ONE alone, an agent or a definition: what changed in its file since the last turn.
+    Without SECOND, FIRST is an agent or a definition: show what its file changed since its last turn.
     """
     settings = load_settings(home, config)
     before, after = (
