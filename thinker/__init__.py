@@ -1,0 +1,6 @@
+"""The worker process: it builds prompts, calls the model, and keeps no state of its own.
+
+`server` speaks to the supervisor. For each turn `agent` runs `preparation` (base prompt, layers,
+history, tools) and then `loop` (call the model, commit its response, run its tool calls, repeat).
+`compaction` and `facts` are the background jobs. `startup` and `zygote` start the process.
+"""

@@ -2,5 +2,6 @@
 
 A call passes `endpoints`, `parsed_request`, `pending_response` and `response_formatters`: its body
 is parsed and stored in the journal as a request, and the turn's outcome becomes its response.
+`endpoints` reads the Idempotency-Key, `journal.turns.api_requests` finds the request that used it.
 `agent_ports` is the older interface. A web server is loaded only where there is a token or a port.
 """
