@@ -26,7 +26,7 @@ def trace(
         str,
         typer.Argument(
             metavar="MESSAGE|TURN",
-            help="A message's number, CHANNEL:MESSAGE_ID, or a turn's id or its first letters.",
+            help="A message's number, CHANNEL:MESSAGE_ID, or a turn's id or its first characters.",
         ),
     ],
     *,

@@ -87,7 +87,7 @@ def diff(
 ) -> None:
     """Show what changed between two turns, two definitions, or two versions of one.
 
-    Without SECOND, FIRST is an agent or a definition: show what its file changed since its last turn.
+    Without SECOND, FIRST is an agent or a definition, compared with what its last turn used.
     """
     settings = load_settings(home, config)
     before, after = (
