@@ -9,28 +9,21 @@ from dataclasses import dataclass
 
 import apsw
 import orjson
+from pydantic import Json
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import inbox, sessions, steps
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.turns import Turn
-from thinker.protocol.messages import (
-    AUTO,
-    Frozen,
-    Message,
-    ToolChoice,
-    ToolResult,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
+from thinker.protocol import messages as wire
+from thinker.protocol.messages import Frozen, Message, ToolResult, ToolSpec, Usage, UserMessage
 from thinker.protocol.methods import RequestOptions, StopReason, TurnResult
 
 CHANNEL = "api"
 QUEUE = "api/"  # begins the name of a conversation's queue
 HANDED_BACK = "handed back to the client"  # stored as the result of a call that the client runs
-COLUMNS = "request.id, previous_id, body, outcome, target, turn_id"
 JOINED = "request JOIN inbox ON inbox.id = inbox_id"
 
 
@@ -39,7 +32,7 @@ class Body(Frozen):
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    tool_choice: ToolChoice = AUTO
+    tool_choice: wire.ToolChoice = wire.AUTO
     asked: RequestOptions = RequestOptions()
     stream: bool = False
     store: bool = False
@@ -93,10 +86,11 @@ class Request:
 
     id: str
     previous_id: str | None
-    body: Body
-    outcome: Outcome | None
+    body: Json[Body]
+    outcome: Json[Outcome] | None
     agent_id: str
     turn_id: str | None
+    chat_key: str
 
 
 @dataclass(frozen=True)
@@ -105,8 +99,18 @@ class Progress:
 
     state: str
     wait: str | None
-    outcome: Outcome | None
+    outcome: Json[Outcome] | None
     error: str | None
+
+
+REQUESTS = Rows(
+    Request, JOINED, "request.id, previous_id, body, outcome, target, turn_id, chat_key"
+)
+PROGRESS = Rows(
+    Progress,
+    f"{JOINED} LEFT JOIN turn ON turn.id = turn_id",
+    "inbox.state, wait, outcome, inbox.error",
+)
 
 
 class KeyReusedError(OrchestratorError):
@@ -145,19 +149,11 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
         private=False,
         target=new.agent_id,
     )
-    row = inbox.store(db, Arrival(message), now, queue)
+    row, body = inbox.store(db, Arrival(message), now, queue), new.body.model_dump_json()
     db.execute(
         "INSERT INTO request(inbox_id, id, idem_key, digest, previous_id, conversation, body)"
         " VALUES(?,?,?,?,?,?,?)",
-        (
-            row,
-            new.id,
-            new.idem_key,
-            new.digest,
-            previous,
-            new.conversation,
-            new.body.model_dump_json(),
-        ),
+        (row, new.id, new.idem_key, new.digest, previous, new.conversation, body),
     )
     return new.id, now
 
@@ -165,15 +161,10 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
 def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None]:
     """Return the previous request, and its queue or that of the conversation."""
     if new.previous_id is not None:
-        query = f"SELECT chat_key, body, target FROM {JOINED} WHERE request.id = ?"
-        found = db.execute(query, (new.previous_id,)).fetchone()
-        if (
-            found is None
-            or found[2] != new.agent_id
-            or not Body.model_validate_json(found[1]).store
-        ):
+        found = of_id(db, new.previous_id)
+        if found is None or found.agent_id != new.agent_id or not found.body.store:
             raise UnknownPreviousError(f"there is no stored response {new.previous_id!r}")
-        return new.previous_id, str(found[0])
+        return new.previous_id, found.chat_key
     if new.conversation is None:
         return None, None
     before = db.execute(
@@ -186,22 +177,16 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
 
 
 def progress(db: apsw.Connection, request_id: str) -> Progress:
-    (found,) = db.execute(
-        f"SELECT inbox.state, wait, outcome, inbox.error FROM {JOINED}"
-        " LEFT JOIN turn ON turn.id = turn_id WHERE request.id = ?",
-        (request_id,),
-    )
-    state, wait, outcome, error = found
-    return Progress(state, wait, _outcome(outcome), error)
+    return PROGRESS.select(db, "request.id = ?", request_id)[0]
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Request | None:
     """Return the request that a turn answers, if it answers one."""
-    return _select(db, "turn_id = ? AND after_step IS NULL", turn_id)
+    return REQUESTS.first(db, "turn_id = ? AND after_step IS NULL", turn_id)
 
 
 def of_id(db: apsw.Connection, request_id: str) -> Request | None:
-    return _select(db, "request.id = ?", request_id)
+    return REQUESTS.first(db, "request.id = ?", request_id)
 
 
 def hand_back(
@@ -209,16 +194,9 @@ def hand_back(
 ) -> tuple[HandedCall, ...]:
     """Finish the planned calls of a client's tools, within T6, and return them for the client."""
     names = {tool.name for tool in tools}
-    rows = list(
-        db.execute(
-            "SELECT seq FROM step WHERE turn_id = ? AND kind = 'tool' AND state = 'planned'",
-            (turn.id,),
-        )
-    )
     calls = []
-    for (seq,) in rows:
-        call = steps.load_call(db, turn.id, seq)
-        if call is None or call.name not in names:
+    for call in steps.planned(db, turn.id):
+        if call.name not in names:
             continue
         result = ToolResult(call_id=call.call_id, name=call.name, content=HANDED_BACK)
         steps.intend(db, turn.id, call.seq, turn.epoch, now)
@@ -256,22 +234,3 @@ def public_id(turn_id: str, seq: int) -> str:
 def _newest(messages: Sequence[Message]) -> str:
     users = (message for message in reversed(messages) if isinstance(message, UserMessage))
     return next(users, UserMessage(content="")).content
-
-
-def _outcome(body: str | None) -> Outcome | None:
-    return None if body is None else Outcome.model_validate_json(body)
-
-
-def _select(db: apsw.Connection, where: str, value: str) -> Request | None:
-    found = db.execute(f"SELECT {COLUMNS} FROM {JOINED} WHERE {where}", (value,)).fetchone()
-    if found is None:
-        return None
-    request_id, previous, body, ended, target, turn_id = found
-    return Request(
-        id=request_id,
-        previous_id=previous,
-        body=Body.model_validate_json(body),
-        outcome=_outcome(ended),
-        agent_id=target,
-        turn_id=turn_id,
-    )

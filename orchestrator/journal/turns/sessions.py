@@ -4,10 +4,13 @@ from functools import lru_cache
 
 import apsw
 
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
+AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
+ADDRESSES = Rows(Address, "inbox")
 
 
 def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
@@ -61,23 +64,21 @@ def window(db: apsw.Connection, session_id: int, limit: int, jump: int = 1) -> t
     messages and moves by ``jump`` then.
     """
     if jump > 1:
-        known = db.execute(
-            "SELECT count(*) FROM message WHERE session_id = ? AND id >"
-            " (SELECT summary_upto FROM session WHERE id = ?)",
-            (session_id, session_id),
-        ).get
-        limit += max(0, int(known) - limit) % jump
+        sql = f"SELECT count(*) FROM message WHERE {AFTER_SUMMARY}"
+        limit += max(0, int(db.execute(sql, (session_id,)).get) - limit) % jump
     rows = db.execute(
-        "SELECT body FROM message WHERE session_id = ? AND id >"
-        " (SELECT summary_upto FROM session WHERE id = ?) ORDER BY id DESC LIMIT ?",
-        (session_id, session_id, limit),
+        f"SELECT body FROM message WHERE {AFTER_SUMMARY} ORDER BY id DESC LIMIT ?2",
+        (session_id, limit),
     ).fetchall()
-    return tuple(_read(body) for (body,) in reversed(rows))
+    return tuple(
+        _known(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
+        for (body,) in reversed(rows)
+    )
 
 
 def summary(db: apsw.Connection, session_id: int) -> str | None:
-    found = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
-    return found if isinstance(found, str) else None
+    found: str | None = db.execute("SELECT summary FROM session WHERE id = ?", (session_id,)).get
+    return found
 
 
 def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str, ...]:
@@ -93,19 +94,8 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
     """Return the address of a chat that has written to an agent before."""
-    found = db.execute(
-        "SELECT channel, bot_id, chat_id, thread_id, private FROM inbox"
-        " WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1",
-        (agent_id, channel, chat_id),
-    ).fetchone()
-    if found is None:
-        return None
-    where, bot_id, chat, thread_id, private = found
-    return Address(str(where), str(bot_id), str(chat), str(thread_id), private=bool(private))
-
-
-def _read(body: str) -> Message:
-    return _known(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
+    where = "agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1"
+    return ADDRESSES.first(db, where, agent_id, channel, chat_id)
 
 
 @lru_cache(maxsize=2000)

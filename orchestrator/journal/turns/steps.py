@@ -121,6 +121,11 @@ def load_call(db: apsw.Connection, turn_id: str, seq: int) -> Call | None:
     return replace(call, result=attachments.filled(db, [call.result])[0])
 
 
+def planned(db: apsw.Connection, turn_id: str) -> list[Call]:
+    where = "turn_id = ? AND kind = 'tool' AND step.state = 'planned' ORDER BY seq"
+    return CALLS.select(db, where, turn_id)
+
+
 def intend(db: apsw.Connection, turn_id: str, seq: int, epoch: int, now: int) -> None:
     """Mark a call before its tool runs (T4).
 
@@ -197,13 +202,10 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
     Dispatched calls are settled first: a call that may have happened must not count as failed.
     """
     _settle(db, turn_id, frozenset(), HARMLESS, now)
-    rows = db.execute(
-        "SELECT seq, name, call_id FROM step WHERE turn_id = ? AND state = 'planned'", (turn_id,)
-    )
-    for seq, name, call_id in list(rows):
+    for call in planned(db, turn_id):
         db.execute(
             "UPDATE step SET state = 'failed', result = ?, t_end = ? WHERE turn_id = ? AND seq = ?",
-            (_failure(call_id, name, reason), now, turn_id, seq),
+            (_failure(call.call_id, call.name, reason), now, turn_id, call.seq),
         )
 
 

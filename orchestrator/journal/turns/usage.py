@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 import apsw
 
+from orchestrator.journal.db.rows import Rows
 from thinker.protocol.messages import Usage
 
 MINUTE = 60_000  # milliseconds
+INSERT = """INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,
+  at) VALUES(?,?,?,?,?,?,?,?,?)"""
+NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,7 @@ def reserve(
 ) -> None:
     """Reserve an amount for a turn's next model call; an open reservation becomes lost."""
     lose(db, turn_id)
-    db.execute(
-        "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
-        " at) VALUES(?,?,?,'reserved',?,0,0,?,?)",
-        (agent_id, turn_id, model, amount.tokens, amount.usd, now),
-    )
+    db.execute(INSERT, (agent_id, turn_id, model, "reserved", amount.tokens, 0, 0, amount.usd, now))
 
 
 def settle(
@@ -45,11 +45,8 @@ def settle(
 ) -> None:
     """Store the usage of a call in the place of its reservation."""
     release(db, turn_id)
-    db.execute(
-        "INSERT INTO model_call(agent_id, turn_id, model, state, prompt, completion, cached, usd,"
-        " at) VALUES(?,?,?,'settled',?,?,?,?,?)",
-        (agent_id, turn_id, model, usage.prompt, usage.completion, usage.cached, usd, now),
-    )
+    tokens = (usage.prompt, usage.completion, usage.cached)
+    db.execute(INSERT, (agent_id, turn_id, model, "settled", *tokens, usd, now))
 
 
 def lose(db: apsw.Connection, turn_id: str) -> None:
@@ -79,17 +76,10 @@ def release(db: apsw.Connection, turn_id: str | None) -> None:
 
 def last(db: apsw.Connection, agent_id: str, turn_id: str) -> int | None:
     """Return the tokens of a turn's newest call, or of the agent's, as an estimate of the next."""
-    found = db.execute(
-        "SELECT prompt + completion FROM model_call WHERE turn_id = ? AND state = 'settled'"
-        " ORDER BY id DESC LIMIT 1",
-        (turn_id,),
-    ).get
-    if found is None:
-        found = db.execute(
-            "SELECT prompt + completion FROM model_call WHERE agent_id = ? AND state = 'settled'"
-            " AND turn_id IN (SELECT id FROM turn) ORDER BY at DESC LIMIT 1",
-            (agent_id,),
-        ).get
+    of_turn = f"{NEWEST} turn_id = ? ORDER BY id DESC LIMIT 1"
+    of_agent = f"{NEWEST} agent_id = ? AND turn_id IN(SELECT id FROM turn) ORDER BY at DESC LIMIT 1"
+    found = db.execute(of_turn, (turn_id,)).get
+    found = db.execute(of_agent, (agent_id,)).get if found is None else found
     return None if found is None else int(found)
 
 
@@ -143,15 +133,18 @@ class Total:
     unsettled: int
 
 
+TOTALS = Rows(
+    Total,
+    "model_call",
+    "agent_id, count(*) FILTER(WHERE state = 'settled'),"
+    " coalesce(sum(prompt) FILTER(WHERE state = 'settled'), 0), sum(cached),"
+    " coalesce(sum(completion) FILTER(WHERE state = 'settled'), 0), coalesce(sum(usd), 0.0),"
+    " count(*) FILTER(WHERE usd IS NULL),"
+    " coalesce(sum(prompt + completion) FILTER(WHERE state <> 'settled'), 0)",
+)
+
+
 def totals(db: apsw.Connection, since: int, until: int) -> list[Total]:
     """Sum the usage of each agent with calls from ``since`` to before ``until`` (milliseconds)."""
-    rows = db.execute(
-        "SELECT agent_id, count(*) FILTER(WHERE state = 'settled'),"
-        " coalesce(sum(prompt) FILTER(WHERE state = 'settled'), 0), sum(cached),"
-        " coalesce(sum(completion) FILTER(WHERE state = 'settled'), 0), coalesce(sum(usd), 0.0),"
-        " count(*) FILTER(WHERE usd IS NULL),"
-        " coalesce(sum(prompt + completion) FILTER(WHERE state <> 'settled'), 0)"
-        " FROM model_call WHERE at >= ? AND at < ? GROUP BY agent_id ORDER BY agent_id",
-        (since, until),
-    )
-    return [Total(*row) for row in rows]
+    where = "at >= ? AND at < ? GROUP BY agent_id ORDER BY agent_id"
+    return TOTALS.select(db, where, since, until)
