@@ -38,7 +38,7 @@ def write_skill(home: Path, name: str, trigger: str, text: str, more: str = "") 
 def history(home: Path, name: str) -> list[TaskRun]:
     """The runs of a task, the newest first; none while there is no such task."""
     with reading(home / "journal.db") as db:
-        found = tasks.select(db, "name = ?", name)
+        found = tasks.TASKS.select(db, "name = ?", name)
         return task_runs.history(db, found[0].id, 10) if found else []
 
 

@@ -46,7 +46,12 @@ def nearest(
     ]
     found = cosines(meaning.vector, vectors)
     best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    return {number: 1 / (1 + _distance(near)) for number, near in best if near >= RELEVANT}
+    # For vectors of length one, the distance follows from the cosine.
+    return {
+        number: 1 / (1 + math.sqrt(max(0.0, 2 - 2 * near)))
+        for number, near in best
+        if near >= RELEVANT
+    }
 
 
 def discard(db: apsw.Connection, agent_id: str, meaning: Embedding) -> None:
@@ -87,7 +92,3 @@ def keep(
             for number, fact, vector in found
         ),
     )
-
-
-def _distance(cosine: float) -> float:
-    return math.sqrt(max(0.0, 2 - 2 * cosine))

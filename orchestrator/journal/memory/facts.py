@@ -1,6 +1,5 @@
 """Facts that an agent remembers about its user."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import get_args
@@ -8,6 +7,7 @@ from typing import get_args
 import apsw
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.secret_filter import secret_in
@@ -39,7 +39,7 @@ class Fact:
     updated_at: int
 
 
-COLUMNS = ", ".join(Fact.__dataclass_fields__)
+FACTS = Rows(Fact, "fact")
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,15 @@ def delete(db: apsw.Connection, agent_id: str, fact_id: int) -> bool:
 
 
 def get(db: apsw.Connection, agent_id: str, fact_id: int) -> Fact | None:
-    found = _load(db, agent_id, [fact_id])
-    return found[0] if found else None
+    return FACTS.first(db, "agent_id = ? AND id = ?", agent_id, fact_id)
 
 
 def newest(
     db: apsw.Connection, agent_id: str, category: str | None, before: int, limit: int
 ) -> list[Fact]:
     """Return the facts with ids below ``before``, newest first; ``category`` None means all."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM fact WHERE agent_id = ? AND id < ?"
-        " AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?",
-        (agent_id, before, category, limit),
-    )
-    return [Fact(*row) for row in rows]
+    where = "agent_id = ? AND id < ? AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?"
+    return FACTS.select(db, where, agent_id, before, category, limit)
 
 
 def find(
@@ -134,13 +129,8 @@ def find(
 ) -> list[Fact]:
     """Return the facts that match a text best, best first.
 
-    Args:
-        db: the journal.
-        agent_id: the owner of the facts.
-        text: the query.
-        limit: the most facts to return.
-        until: facts stored later are left out (milliseconds).
-        meaning: the embedding of the text; with it, facts with a near embedding match, too.
+    Facts stored after ``until`` (milliseconds) are left out. ``meaning`` is the embedding of the
+    text; with it, facts with a near embedding match, too.
     """
     pool = fulltext.POOL * limit
     bounds = (until, pool)
@@ -150,7 +140,8 @@ def find(
     if meaning is not None:
         near = fact_vectors.nearest(db, agent_id, meaning, pool, until)
         ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
-    return _load(db, agent_id, [number for number, _ in ranked[:limit]])
+    found = (get(db, agent_id, number) for number, _ in ranked[:limit])
+    return [fact for fact in found if fact is not None]
 
 
 def _check(fact: str) -> None:
@@ -162,11 +153,6 @@ def _check(fact: str) -> None:
 def _id_of(db: apsw.Connection, agent_id: str, fact: str) -> int | None:
     found = db.execute("SELECT id FROM fact WHERE agent_id = ? AND fact = ?", (agent_id, fact)).get
     return found if isinstance(found, int) else None
-
-
-def _load(db: apsw.Connection, agent_id: str, ids: Iterable[int]) -> list[Fact]:
-    query = f"SELECT {COLUMNS} FROM fact WHERE agent_id = ? AND id = ?"
-    return [Fact(*row) for number in ids for row in db.execute(query, (agent_id, number))]
 
 
 def _match(

@@ -36,12 +36,8 @@ def search(
 
     Words are looked up by their stem. If they find fewer rows than ``limit``, a trigram index finds
     words of scripts without spaces (Chinese, Japanese), and a scan words of two characters.
-
-    Args:
-        text: the query.
-        limit: the number of rows to find; there may be more.
-        match: returns the hits of the index ``words`` or ``grams`` for any of some terms.
-        scan: returns the rows that contain one of some terms anywhere.
+    ``match`` returns the hits of the index ``words`` or ``grams`` for any of some terms; ``scan``
+    returns the rows that contain one of them anywhere.
     """
     found: Scores = match("words", terms) if (terms := words(text)) else {}
     parts: Scores = {}

@@ -1,11 +1,11 @@
 """Full-text search in the messages of an agent's sessions."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
 import apsw
 
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import fulltext
 
 NEWEST = 2000  # messages that are searched for words of two characters
@@ -22,21 +22,20 @@ class MessageHit:
     chat_key: str
 
 
+HITS = Rows(
+    MessageHit,
+    "said JOIN session ON session.id = session_id",
+    "said.id, at, role, text, chat_key",
+)
+
+
 def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[MessageHit]:
     """Return the messages of all chats of an agent that match a query best, best first."""
     pool = fulltext.POOL * limit
     ranked = fulltext.search(
         query, limit, partial(_match, db, agent_id, pool), partial(_scan, db, agent_id, pool)
     )
-    return _load(db, [number for number, _ in ranked[:limit]])
-
-
-def _load(db: apsw.Connection, ids: Iterable[int]) -> list[MessageHit]:
-    query = (
-        "SELECT said.id, at, role, text, chat_key FROM said JOIN session ON session.id = session_id"
-        " WHERE said.id = ?"
-    )
-    return [MessageHit(*row) for number in ids for row in db.execute(query, (number,))]
+    return [hit for number, _ in ranked[:limit] for hit in HITS.select(db, "said.id = ?", number)]
 
 
 def _match(

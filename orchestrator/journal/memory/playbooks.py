@@ -5,25 +5,21 @@ demand. An agent gets each default once; a changed or deleted default does not c
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any
 
 import apsw
 import orjson
-from pydantic import TypeAdapter
+from pydantic import Json, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.rows import Rows
 from orchestrator.settings import bundled
 from thinker.protocol.messages import Frozen, JsonObject
 from thinker.protocol.methods import ListedSkill
 
 MAX_BYTES = 2 * 1024 * 1024  # of all entries of an agent, as each turn sends them to its worker
-COLUMNS = (
-    "id, name, description, instructions, keywords, priority, required_tools, enabled,"
-    " source, created_at"
-)
 
 
 class PlaybookError(OrchestratorError):
@@ -42,12 +38,15 @@ class StoredPlaybook:
     name: str
     description: str
     instructions: str
-    keywords: tuple[str, ...]
+    keywords: Json[tuple[str, ...]]
     priority: float
-    required_tools: tuple[str, ...]
+    required_tools: Json[tuple[str, ...]]
     enabled: bool
     source: str
     created_at: int
+
+
+PLAYBOOKS = Rows(StoredPlaybook, "playbook")
 
 
 class _Seed(Frozen):
@@ -69,15 +68,11 @@ def defaults() -> tuple[StoredPlaybook, ...]:
     return tuple(
         StoredPlaybook(
             id=number,
-            name=seed.name,
-            description=seed.description,
             instructions="\n".join(f"{n}. {step}" for n, step in enumerate(seed.steps, 1)),
-            keywords=seed.keywords,
-            priority=seed.priority,
-            required_tools=seed.required_tools,
             enabled=True,
             source="seed",
             created_at=0,
+            **seed.model_dump(exclude={"steps"}),
         )
         for number, seed in enumerate(seeds, 1)
     )
@@ -88,7 +83,7 @@ def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
     for playbook in _unseen(db, agent_id):
         db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
         if get(db, agent_id, playbook.name) is None:
-            _insert(db, agent_id, replace(playbook, created_at=now), now)
+            _insert(db, agent_id, playbook, now)
 
 
 def state(db: apsw.Connection, agent_id: str) -> bytes | None:
@@ -102,8 +97,7 @@ def every(
     db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)
 ) -> list[StoredPlaybook]:
     """Return the entries that an agent has at its next turn and a glob matches, by name."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ?", (agent_id,))
-    stored = [_read(row) for row in rows]
+    stored = PLAYBOOKS.select(db, "agent_id = ?", agent_id)
     names = {playbook.name for playbook in stored}
     unseeded = [playbook for playbook in _unseen(db, agent_id) if playbook.name not in names]
     return sorted(named(stored + unseeded, globs), key=lambda playbook: playbook.name)
@@ -114,9 +108,7 @@ def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[Sto
 
 
 def get(db: apsw.Connection, agent_id: str, name: str) -> StoredPlaybook | None:
-    query = f"SELECT {COLUMNS} FROM playbook WHERE agent_id = ? AND name = ?"
-    row = db.execute(query, (agent_id, name)).fetchone()
-    return _read(row) if row else None
+    return PLAYBOOKS.first(db, "agent_id = ? AND name = ?", agent_id, name)
 
 
 def add(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
@@ -138,21 +130,11 @@ def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: in
         PlaybookError: all together exceed `MAX_BYTES`.
     """
     db.execute(
-        "UPDATE playbook SET description = ?, instructions = ?, keywords = ?, priority = ?,"
-        " required_tools = ?, enabled = ?, source = ?, updated_at = ?"
-        " WHERE agent_id = ? AND id = ?",
-        (
-            playbook.description,
-            playbook.instructions,
-            orjson.dumps(playbook.keywords).decode(),
-            playbook.priority,
-            orjson.dumps(playbook.required_tools).decode(),
-            playbook.enabled,
-            playbook.source,
-            now,
-            agent_id,
-            playbook.id,
-        ),
+        "UPDATE playbook SET description = :description, instructions = :instructions,"
+        " keywords = :keywords, priority = :priority, required_tools = :required_tools,"
+        " enabled = :enabled, source = :source, updated_at = :now"
+        " WHERE agent_id = :agent_id AND id = :id",
+        _values(agent_id, playbook, now),
     )
     _check_size(db, agent_id)
 
@@ -209,19 +191,22 @@ def _unseen(db: apsw.Connection, agent_id: str) -> list[StoredPlaybook]:
 
 
 def _insert(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
-    fields = asdict(playbook) | {
-        "agent_id": agent_id,
-        "keywords": orjson.dumps(playbook.keywords).decode(),
-        "required_tools": orjson.dumps(playbook.required_tools).decode(),
-        "now": now,
-    }
     db.execute(
         "INSERT INTO playbook(agent_id, name, description, instructions, keywords, priority,"
         " required_tools, enabled, source, created_at, updated_at) VALUES(:agent_id, :name,"
         " :description, :instructions, :keywords, :priority, :required_tools, :enabled, :source,"
         " :now, :now)",
-        fields,
+        _values(agent_id, playbook, now),
     )
+
+
+def _values(agent_id: str, playbook: StoredPlaybook, now: int) -> dict[str, object]:
+    return vars(playbook) | {
+        "agent_id": agent_id,
+        "keywords": orjson.dumps(playbook.keywords).decode(),
+        "required_tools": orjson.dumps(playbook.required_tools).decode(),
+        "now": now,
+    }
 
 
 def _check_size(db: apsw.Connection, agent_id: str) -> None:
@@ -235,19 +220,3 @@ def _check_size(db: apsw.Connection, agent_id: str) -> None:
         raise PlaybookError(
             f"all skills together have at most {MAX_BYTES // 1024} KiB; delete or shorten one first"
         )
-
-
-def _read(row: tuple[Any, ...]) -> StoredPlaybook:
-    number, name, description, instructions, keywords, priority, tools, enabled, source, at = row
-    return StoredPlaybook(
-        id=number,
-        name=name,
-        description=description,
-        instructions=instructions,
-        keywords=tuple(orjson.loads(keywords)),
-        priority=priority,
-        required_tools=tuple(orjson.loads(tools)),
-        enabled=bool(enabled),
-        source=source,
-        created_at=at,
-    )

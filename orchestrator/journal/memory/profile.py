@@ -16,6 +16,7 @@ import orjson
 from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory.secret_filter import secret_in
 from thinker.protocol.messages import JsonObject
 
@@ -42,6 +43,9 @@ class ProfileChange:
     after: str | None
     source: str
     at: int
+
+
+CHANGES = Rows(ProfileChange, "profile_change")
 
 
 def keys_of(path: str) -> tuple[str | int, ...]:
@@ -124,16 +128,10 @@ def update(
         (agent_id, body, now),
     )
     before = lookup(profile, keys)
+    states = (None if before is None else _json(before), None if value is None else text)
     db.execute(
         "INSERT INTO profile_change(agent_id, path, before, after, source, at) VALUES(?,?,?,?,?,?)",
-        (
-            agent_id,
-            path.strip(),
-            None if before is None else _json(before),
-            None if value is None else text,
-            source,
-            now,
-        ),
+        (agent_id, path.strip(), *states, source, now),
     )
     return changed
 
@@ -149,12 +147,7 @@ def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
 
 
 def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[ProfileChange]:
-    rows = db.execute(
-        "SELECT path, before, after, source, at FROM profile_change WHERE agent_id = ?"
-        " ORDER BY id DESC LIMIT ?",
-        (agent_id, limit),
-    )
-    return [ProfileChange(*row) for row in rows]
+    return CHANGES.select(db, "agent_id = ? ORDER BY id DESC LIMIT ?", agent_id, limit)
 
 
 def system_prompt(db: apsw.Connection, agent_id: str) -> str | None:

@@ -51,14 +51,8 @@ def load_prompt_memory(
 ) -> PromptMemory:
     """Return what an agent knew at a time that is relevant for a text.
 
-    Args:
-        db: the journal.
-        agent_id: the agent.
-        text: the user's message.
-        globs: the names of the agent's skills.
-        until: the start of the turn (milliseconds): entries that a resumed turn itself has stored
-            must not change its prompt.
-        meaning: the embedding of the text, if there is one.
+    ``globs`` match its skills. ``until`` is the start of the turn (milliseconds): entries that a
+    resumed turn itself has stored must not change its prompt. ``meaning`` is the text's embedding.
     """
     offer = _offer(db, agent_id, tuple(globs), until)
     found = facts.find(db, agent_id, text, MEMORIES, until, meaning)

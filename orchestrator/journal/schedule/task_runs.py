@@ -11,8 +11,9 @@ import apsw
 
 from orchestrator import chat_texts
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.schedule.tasks import Task
+from orchestrator.journal.schedule.tasks import TASKS, Task
 from orchestrator.journal.turns import inbox, internal_messages, outbox, sessions, transcript
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
@@ -37,19 +38,22 @@ class TaskRun:
     ended_at: int | None
 
 
+RUNS = Rows(
+    TaskRun,
+    "task_run LEFT JOIN inbox ON inbox.id = inbox_id",
+    "task_id, scheduled_at, task_run.state, note, result, turn_id, task_run.ended_at",
+)
+
+
 def due(db: apsw.Connection, now: int) -> list[int]:
     """Return the ids of the tasks that are due, the longest waiting first."""
-    return [
-        int(task)
-        for (task,) in db.execute(
-            "SELECT id FROM task WHERE state = 'active' AND next_at <= ? ORDER BY next_at", (now,)
-        )
-    ]
+    sql = "SELECT id FROM task WHERE state = 'active' AND next_at <= ? ORDER BY next_at"
+    return [int(task) for (task,) in db.execute(sql, (now,))]
 
 
 def next_due(db: apsw.Connection) -> int | None:
-    found = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
-    return found if isinstance(found, int) else None
+    found: int | None = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
+    return found
 
 
 def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
@@ -59,15 +63,10 @@ def fire(db: apsw.Connection, task_id: int, now: int) -> bool:
         return False  # it was changed in the meantime
     trigger, zone = task.spec.parsed, task.spec.zone
     instants = passed(trigger, zone, task.next_at, now)
-    (unfinished,) = db.execute(
-        "SELECT count(*) FROM task_run WHERE task_id = ? AND state = 'due'", (task_id,)
-    )
+    sql = "SELECT count(*) FROM task_run WHERE task_id = ? AND state = 'due'"
+    unfinished = int(db.execute(sql, (task_id,)).get)
     verdicts = decide(
-        instants,
-        task.spec.missed,
-        now,
-        not_before=task.not_before,
-        unfinished=int(unfinished[0]),
+        instants, task.spec.missed, now, not_before=task.not_before, unfinished=unfinished
     )
     if instants[0] > task.next_at:
         _record(db, task, task.next_at, "missed", TOO_MANY, now)
@@ -144,19 +143,14 @@ def settle(db: apsw.Connection, now: int) -> bool:
     ended = list(query)
     for task_id, at, turn_id, state, error, stop in ended:
         failed = state != "done" or error is not None or stop not in SUCCESS
+        note = (error or stop) if failed else None
+        result = None if turn_id is None else _result(db, str(turn_id))
         db.execute(
             "UPDATE task_run SET state = ?, note = ?, result = ?, ended_at = ?"
             " WHERE task_id = ? AND scheduled_at = ?",
-            (
-                "failed" if failed else "ran",
-                (error or stop) if failed else None,
-                None if turn_id is None else _result(db, str(turn_id)),
-                now,
-                task_id,
-                at,
-            ),
+            ("failed" if failed else "ran", note, result, now, task_id, at),
         )
-        _count(db, tasks.load(db, int(task_id)), str(error or stop) if failed else None, now)
+        _count(db, tasks.load(db, int(task_id)), str(note) if failed else None, now)
     return bool(ended)
 
 
@@ -185,24 +179,15 @@ def _count(db: apsw.Connection, task: Task, error: str | None, now: int) -> None
 
 def realign(db: apsw.Connection, now: int) -> None:
     """Move next instants forward after the clock went back, so that no task waits too long."""
-    for task in tasks.select(db, "state = 'active' AND next_at > ?", now):
+    for task in TASKS.select(db, "state = 'active' AND next_at > ?", now):
         next_at = realigned(task.spec.parsed, task.spec.zone, task.next_at or now, now)
         db.execute("UPDATE task SET next_at = ? WHERE id = ?", (next_at, task.id))
 
 
 def history(db: apsw.Connection, task_id: int, limit: int) -> list[TaskRun]:
-    rows = db.execute(
-        "SELECT task_id, scheduled_at, task_run.state, note, result, turn_id, task_run.ended_at"
-        " FROM task_run LEFT JOIN inbox ON inbox.id = inbox_id WHERE task_id = ?"
-        " ORDER BY scheduled_at DESC LIMIT ?",
-        (task_id, limit),
-    )
-    return [TaskRun(*row) for row in rows]
+    return RUNS.select(db, "task_id = ? ORDER BY scheduled_at DESC LIMIT ?", task_id, limit)
 
 
 def of_turn(db: apsw.Connection, turn_id: str) -> Task:
-    return tasks.select(
-        db,
-        "id = (SELECT task_id FROM task_run JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?)",
-        turn_id,
-    )[0]
+    run = "SELECT task_id FROM task_run JOIN inbox ON inbox.id = inbox_id WHERE turn_id = ?"
+    return TASKS.select(db, f"id = ({run})", turn_id)[0]

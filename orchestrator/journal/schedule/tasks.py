@@ -4,13 +4,15 @@ A task is ``active``, ``disabled`` (by an operator, or after failures), ``done``
 left) or ``cancelled``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import apsw
+from pydantic import Json
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.rows import Rows
 from orchestrator.schedules.specs import Source, TaskSpec
 from orchestrator.schedules.times import first, following
 
@@ -25,7 +27,7 @@ class Task:
     agent_id: str
     name: str
     source: str
-    spec: TaskSpec
+    spec: Json[TaskSpec]
     digest: str
     state: str
     note: str | None
@@ -35,7 +37,7 @@ class Task:
     created_at: int
 
 
-COLUMNS = ", ".join(Task.__dataclass_fields__)
+TASKS = Rows(Task, "task")
 
 
 def add(db: apsw.Connection, agent_id: str, spec: TaskSpec, now: int) -> Task:
@@ -74,10 +76,8 @@ def sync(
 
     A disabled task stays disabled; an unchanged schedule keeps its next instant.
     """
-    known = {
-        task.name: task
-        for task in select(db, "agent_id = ? AND source = 'skill' ORDER BY id", agent_id)
-    }
+    stored = TASKS.select(db, "agent_id = ? AND source = 'skill' ORDER BY id", agent_id)
+    known = {task.name: task for task in stored}
     for name, (digest, spec) in specs.items():
         task = known.pop(name, None)
         if task is None:
@@ -90,7 +90,7 @@ def sync(
 
 
 def forget_agents(db: apsw.Connection, agents: frozenset[str]) -> None:
-    for task in select(db, "source = 'skill' AND state IN('active','disabled')"):
+    for task in TASKS.select(db, "source = 'skill' AND state IN('active','disabled')"):
         if task.agent_id not in agents:
             end(db, task.id, "cancelled", "its agent was removed")
 
@@ -112,19 +112,19 @@ def load(db: apsw.Connection, task_id: int) -> Task:
     Raises:
         OrchestratorError: there is no such task.
     """
-    found = select(db, "id = ?", task_id)
-    if not found:
+    found = TASKS.first(db, "id = ?", task_id)
+    if found is None:
         raise OrchestratorError(f"there is no task {task_id}; see 'orchestrator tasks list'")
-    return found[0]
+    return found
 
 
 def listed(db: apsw.Connection) -> list[Task]:
     """Return the active and disabled tasks, by agent."""
-    return select(db, "state IN('active','disabled') ORDER BY agent_id, id")
+    return TASKS.select(db, "state IN('active','disabled') ORDER BY agent_id, id")
 
 
 def of_agent(db: apsw.Connection, agent_id: str) -> list[Task]:
-    return select(db, "state IN('active','disabled') AND agent_id = ? ORDER BY id", agent_id)
+    return TASKS.select(db, "state IN('active','disabled') AND agent_id = ? ORDER BY id", agent_id)
 
 
 def enable(db: apsw.Connection, task_id: int, now: int) -> None:
@@ -136,8 +136,7 @@ def enable(db: apsw.Connection, task_id: int, now: int) -> None:
     task = load(db, task_id)
     if task.state == "active":
         return
-    trigger, zone = task.spec.parsed, task.spec.zone
-    upcoming = following(trigger, zone, now)
+    upcoming = following(task.spec.parsed, task.spec.zone, now)
     if upcoming is None and task.next_at is not None and task.next_at > now:
         upcoming = task.next_at
     if upcoming is None or task.state != "disabled":
@@ -173,14 +172,3 @@ def cancel(db: apsw.Connection, task: Task) -> None:
 def end(db: apsw.Connection, task_id: int, state: str, note: str) -> None:
     """Put a task into a state in which it does not run; ``note`` is the reason."""
     db.execute("UPDATE task SET state = ?, note = ? WHERE id = ?", (state, note, task_id))
-
-
-def select(db: apsw.Connection, where: str, *values: object) -> list[Task]:
-    rows = db.execute(f"SELECT {COLUMNS} FROM task WHERE {where}", values)
-    return [_task(values) for values in list(rows)]
-
-
-def _task(values: Sequence[object]) -> Task:
-    row = dict(zip(Task.__dataclass_fields__, values, strict=True))
-    row["spec"] = TaskSpec.model_validate_json(str(row["spec"]))
-    return Task(**row)  # type: ignore[arg-type]  # the columns are STRICT, in this order

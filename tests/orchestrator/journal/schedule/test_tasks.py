@@ -39,7 +39,7 @@ def sync(db: apsw.Connection, *specs: TaskSpec, now: int = START, agent: str = "
 
 def only(db: apsw.Connection) -> Task:
     """The one task that there ever was."""
-    (task,) = tasks.select(db, "1")
+    (task,) = tasks.TASKS.select(db, "1")
     return task
 
 
