@@ -7,7 +7,7 @@ from typing import TypeVar
 import anyio
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.control.protocol import connect
+from orchestrator.control.protocol import Ack, connect
 from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NotificationHandler, Params, Peer, PeerClosedError, RpcError
@@ -24,6 +24,11 @@ def ask(settings: Settings, method: str, params: Params, result: type[R]) -> R:
         OrchestratorError: the daemon refused the request or did not answer in time.
     """
     return anyio.run(_ask, settings, method, params, result)
+
+
+def order(settings: Settings, method: str, params: Params) -> None:
+    """Send one request whose answer says nothing; errors as of `ask`."""
+    ask(settings, method, params, Ack)
 
 
 async def _ask(settings: Settings, method: str, params: Params, result: type[R]) -> R:

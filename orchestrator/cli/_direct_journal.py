@@ -10,8 +10,7 @@ from typing import TypeVar
 
 import apsw
 
-from orchestrator.cli._client import ask
-from orchestrator.control.protocol import Ack
+from orchestrator.cli._client import order
 from orchestrator.errors import NotRunningError
 from orchestrator.journal.db.store import open_database, reading
 from orchestrator.settings import Settings
@@ -36,7 +35,7 @@ def change(
         OrchestratorError: there is no journal (none is created), or the change is refused.
     """
     try:
-        ask(settings, method, params, Ack)
+        order(settings, method, params)
     except NotRunningError:
         journal = settings.paths.journal
         with reading(journal):  # raises if there is no journal; open_database would create one

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli import COMMANDS
 from orchestrator.settings import PREFIX, Settings
 
 Home = Annotated[
@@ -24,9 +25,19 @@ Config = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def command_group() -> typer.Typer:
-    """Return an empty application, to which a module adds its commands."""
+RowNumber = Annotated[
+    int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
+]
+
+
+def command_group(name: str | None = None) -> typer.Typer:
+    """Return an application, to which a module adds its commands.
+
+    ``name`` is that of a group of subcommands; without it the module has one command.
+    """
     return typer.Typer(
+        help=COMMANDS[name] if name else None,
+        callback=(lambda: None) if name else None,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

@@ -1,9 +1,10 @@
-"""Tables on stdout. A module of its own because rich is slow to import."""
+"""Tables and JSON on stdout. A module of its own because rich is slow to import."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import typer
 from pydantic import BaseModel
+from pydantic_core import to_json
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -14,7 +15,7 @@ PIPE_WIDTH = 1000  # columns; keeps each row on one line for programs that read 
 
 
 def listing(
-    report: BaseModel,
+    report: BaseModel | Mapping[str, object],
     title: str,
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
@@ -24,9 +25,14 @@ def listing(
 ) -> None:
     """Print a report as JSON or as a table; print ``empty`` when the table has no rows."""
     if as_json:
-        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+        print_json(report)
     elif not table(title, columns, rows):
         typer.echo(empty)
+
+
+def print_json(report: BaseModel | Mapping[str, object]) -> None:
+    """Print JSON with camelCase keys."""
+    typer.echo(to_json(report, by_alias=True, indent=2))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:

@@ -4,40 +4,21 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask
+from orchestrator.cli._client import ask, order
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._tables import print_json
 from orchestrator.cli.status import show_agents
-from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.protocol import (
-    AGENT_PAUSE,
-    AGENT_RESUME,
-    STATUS,
-    Ack,
-    AgentName,
-    AgentReport,
-    StatusReport,
-)
+from orchestrator.control import protocol
 
-app = command_group()
-
-
-class AgentList(CamelModel):
-    """What ``agents list --json`` prints."""
-
-    agents: tuple[AgentReport, ...]
-
-
-@app.callback()
-def _group() -> None:
-    """List, pause or resume agents."""
+app = command_group("agents")
 
 
 @app.command("list")
 def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the agents of the running daemon."""
-    agents = ask(load_settings(home), STATUS, None, StatusReport).agents
+    agents = ask(load_settings(home), protocol.STATUS, None, protocol.StatusReport).agents
     if as_json:
-        typer.echo(AgentList(agents=agents).model_dump_json(by_alias=True, indent=2))
+        print_json({"agents": agents})
     else:
         show_agents(agents)
 
@@ -49,7 +30,7 @@ def pause(
     home: Home = None,
 ) -> None:
     """Pause an agent until it is resumed; its messages are kept."""
-    ask(load_settings(home), AGENT_PAUSE, AgentName(agent_id=agent), Ack)
+    order(load_settings(home), protocol.AGENT_PAUSE, protocol.AgentName(agent_id=agent))
     typer.echo(f"agent '{agent}' is paused; its messages are kept")
 
 
@@ -62,5 +43,5 @@ def resume(
     home: Home = None,
 ) -> None:
     """Resume an agent now: after a pause or after repeated failures."""
-    ask(load_settings(home), AGENT_RESUME, AgentName(agent_id=agent), Ack)
+    order(load_settings(home), protocol.AGENT_RESUME, protocol.AgentName(agent_id=agent))
     typer.echo(f"agent '{agent}' takes messages again")

@@ -5,18 +5,13 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask
+from orchestrator.cli._client import order
 from orchestrator.cli._options import Home, command_group, load_settings
-from orchestrator.control.protocol import API_REFRESH, Ack
+from orchestrator.control.protocol import API_REFRESH
 from orchestrator.errors import NotRunningError
 from orchestrator.http_api.token import TokenFile
 
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """Open or close the OpenAI-compatible endpoints."""
+app = command_group("api")
 
 
 @app.command()
@@ -44,4 +39,4 @@ def token(
             err=True,
         )
     with suppress(NotRunningError):  # the daemon reads the file when it starts
-        ask(settings, API_REFRESH, None, Ack)
+        order(settings, API_REFRESH, None)

@@ -1,13 +1,11 @@
 """``orchestrator dlq``: the dead-letter queue, messages whose processing was given up."""
 
-from typing import Annotated
-
 import typer
 
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
 from orchestrator.cli._output import moment, printable
-from orchestrator.cli._tables import listing
+from orchestrator.cli._tables import listing, print_json
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import DLQ_DROP, DLQ_RETRY, RowId
 from orchestrator.errors import OrchestratorError
@@ -16,11 +14,7 @@ from orchestrator.journal.turns import deadletters
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.settings import Settings
 
-Number = Annotated[
-    int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
-]
-
-app = command_group()
+app = command_group("dlq")
 
 
 class LetterReport(CamelModel):
@@ -39,33 +33,25 @@ class LetterReport(CamelModel):
     text: str
 
 
-class LetterList(CamelModel):
-    """What ``dlq list --json`` prints."""
-
-    letters: tuple[LetterReport, ...]
-
-
-@app.callback()
-def _group() -> None:
-    """List, retry or drop messages that were given up."""
-
-
 @app.command("list")
 def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the messages that were given up."""
     letters = _letters(load_settings(home))
     listing(
-        LetterList(letters=tuple(map(_report, letters))),
+        {"letters": list(map(LetterReport.from_object, letters))},
         "Dead letters",
         ("id", "received (UTC)", "channel", "chat", "agent", "deaths", "why"),
-        map(_row, letters),
+        (
+            (i.id, moment(i.received_at), i.channel, i.chat_id, i.agent_id, i.claims, i.error)
+            for i in letters
+        ),
         empty="no message was given up",
         as_json=as_json,
     )
 
 
 @app.command()
-def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
+def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> None:
     """Print one message that was given up."""
     for letter in _letters(load_settings(home)):
         if letter.id == number:
@@ -75,7 +61,7 @@ def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
             f"message {number} is not a dead letter; see: orchestrator dlq list"
         )
     if as_json:
-        typer.echo(_report(letter).model_dump_json(by_alias=True, indent=2))
+        print_json(LetterReport.from_object(letter))
         return
     typer.echo(f"received  {moment(letter.received_at)} UTC")
     typer.echo(printable(f"from      {letter.sender_name} ({letter.sender_id})"))
@@ -87,14 +73,14 @@ def show(number: Number, *, as_json: AsJson = False, home: Home = None) -> None:
 
 
 @app.command()
-def retry(number: Number, *, home: Home = None) -> None:
+def retry(number: RowNumber, *, home: Home = None) -> None:
     """Queue a message again, for a new turn."""
     change(load_settings(home), DLQ_RETRY, RowId(id=number), deadletters.retry, number)
     typer.echo(f"message {number} is queued again")
 
 
 @app.command()
-def drop(number: Number, *, home: Home = None) -> None:
+def drop(number: RowNumber, *, home: Home = None) -> None:
     """Drop a message for good; its trace stays."""
     change(load_settings(home), DLQ_DROP, RowId(id=number), deadletters.drop, number)
     typer.echo(f"message {number} is dropped")
@@ -103,19 +89,3 @@ def drop(number: Number, *, home: Home = None) -> None:
 def _letters(settings: Settings) -> list[InboxRow]:
     with reading(settings.paths.journal) as db:
         return deadletters.every(db)
-
-
-def _row(letter: InboxRow) -> tuple[object, ...]:
-    return (
-        letter.id,
-        moment(letter.received_at),
-        letter.channel,
-        letter.chat_id,
-        letter.agent_id,
-        letter.claims,
-        letter.error,
-    )
-
-
-def _report(letter: InboxRow) -> LetterReport:
-    return LetterReport.model_validate(letter, from_attributes=True)

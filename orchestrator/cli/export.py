@@ -14,12 +14,7 @@ from orchestrator.journal.upkeep.erasure import Subject
 from orchestrator.settings import Settings
 
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.")]
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """Print everything that is stored about a chat or an agent."""
+app = command_group("export")
 
 
 @app.command()

@@ -24,12 +24,7 @@ AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="Id of an agent that is not in agents.json any more.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """Delete everything that is stored about a chat or an agent."""
+app = command_group("forget")
 
 
 @app.command()

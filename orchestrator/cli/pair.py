@@ -4,46 +4,30 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask
+from orchestrator.cli._client import ask, order
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import minute, printable
 from orchestrator.cli._tables import listing
-from orchestrator.control.protocol import (
-    PAIR_APPROVE,
-    PAIR_LIST,
-    PAIR_REVOKE,
-    Ack,
-    PairCode,
-    PairedChat,
-    PairingList,
-    PairingReport,
-)
+from orchestrator.control import protocol
 
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """Decide which chats may talk to the bot."""
+app = command_group("pair")
 
 
 @app.command("list")
 def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the chats that asked for admission, with the decisions."""
-    found = ask(load_settings(home), PAIR_LIST, None, PairingList)
+    found = ask(load_settings(home), protocol.PAIR_LIST, None, protocol.PairingList)
     listing(
         found,
         "Pairings",
         ("channel", "chat", "name", "state", "code", "asked (UTC)"),
-        map(_row, found.pairings),
+        (
+            (pair.channel, pair.chat_id, pair.name, pair.state, pair.code, minute(pair.created_at))
+            for pair in found.pairings
+        ),
         empty="no chat has asked for admission yet",
         as_json=as_json,
     )
-
-
-def _row(item: PairingReport) -> tuple[object, ...]:
-    created = minute(item.created_at)
-    return (item.channel, item.chat_id, item.name, item.state, item.code, created)
 
 
 @app.command()
@@ -53,7 +37,8 @@ def approve(
     home: Home = None,
 ) -> None:
     """Admit the chat that received this code."""
-    chat = ask(load_settings(home), PAIR_APPROVE, PairCode(code=code), PairedChat)
+    settings, params = load_settings(home), protocol.PairCode(code=code)
+    chat = ask(settings, protocol.PAIR_APPROVE, params, protocol.PairedChat)
     typer.echo(printable(f"{chat.channel} chat {chat.chat_id} is admitted"))
 
 
@@ -69,5 +54,6 @@ def revoke(
     home: Home = None,
 ) -> None:
     """Revoke a chat's admission."""
-    ask(load_settings(home), PAIR_REVOKE, PairedChat(channel=channel, chat_id=chat_id), Ack)
+    chat = protocol.PairedChat(channel=channel, chat_id=chat_id)
+    order(load_settings(home), protocol.PAIR_REVOKE, chat)
     typer.echo(f"{channel} chat {chat_id} is not admitted any more")

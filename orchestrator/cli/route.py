@@ -11,12 +11,7 @@ from orchestrator.cli._options import Config, Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.routing import explain
 
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """Show which agent answers a chat."""
+app = command_group("route")
 
 
 @app.command("explain")

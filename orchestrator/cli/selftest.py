@@ -43,7 +43,7 @@ COLUMNS = (
     "seconds",
 )
 PROMISES = ("lost", "duplicate", "re-run", "double effect")
-app = command_group()
+app = command_group("selftest")
 
 
 @dataclass
@@ -66,11 +66,6 @@ class _Report:
     @property
     def violations(self) -> int:
         return sum(tally.broken() for tally in self.tallies.values())
-
-
-@app.callback()
-def _selftest() -> None:
-    """Prove on this machine that no crash loses or repeats anything."""
 
 
 @app.command()

@@ -11,12 +11,7 @@ from orchestrator.system import systemd_unit
 
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
 
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """Install a systemd unit for the daemon."""
+app = command_group("service")
 
 
 @app.command()

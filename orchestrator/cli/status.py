@@ -5,8 +5,8 @@ import typer
 from orchestrator.cli._client import ask
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
-from orchestrator.cli._tables import table
-from orchestrator.control.protocol import STATUS, AgentReport, RecentTurn, StatusReport
+from orchestrator.cli._tables import print_json, table
+from orchestrator.control.protocol import STATUS, AgentReport, StatusReport
 
 SHORT_ID = 8  # characters of a turn's id, enough to find it in the log
 
@@ -22,17 +22,19 @@ def status(*, as_json: AsJson = False, home: Home = None) -> None:
     """
     report = ask(load_settings(home), STATUS, None, StatusReport)
     if as_json:
-        typer.echo(report.model_dump_json(by_alias=True, indent=2))
+        print_json(report)
     else:
         _show(report)
 
 
 def show_agents(agents: tuple[AgentReport, ...]) -> None:
-    """Print the table of agents."""
     table(
         "Agents",
         ("agent", "state", "pid", "restarts", "provider", "model", "paused", "reason"),
-        (_agent_row(agent) for agent in agents),
+        (
+            (a.agent_id, a.state, a.pid, a.restarts, a.provider, a.model, a.paused, a.reason)
+            for a in agents
+        ),
     )
 
 
@@ -57,40 +59,23 @@ def _show(report: StatusReport) -> None:
     table(
         "Problems of the configuration",
         ("where", "severity", "message"),
-        (
-            (f"{problem.file}:{problem.line}", problem.severity, problem.message)
-            for problem in report.config_errors
-        ),
+        ((f"{p.file}:{p.line}", p.severity, p.message) for p in report.config_errors),
     )
     table(
         "Recent turns",
         ("turn", "agent", "chat", "state", "stop reason", "tools", "ms"),
-        (_turn_row(turn) for turn in report.recent_turns),
+        (
+            (
+                t.turn_id[:SHORT_ID],
+                t.agent_id,
+                t.chat,
+                t.state,
+                t.stop_reason,
+                ", ".join(t.tools),
+                t.ms,
+            )
+            for t in report.recent_turns
+        ),
     )
     for hint in report.hints:
         typer.echo(printable(hint))
-
-
-def _agent_row(agent: AgentReport) -> tuple[object, ...]:
-    return (
-        agent.agent_id,
-        agent.state,
-        agent.pid,
-        agent.restarts,
-        agent.provider,
-        agent.model,
-        agent.paused,
-        agent.reason,
-    )
-
-
-def _turn_row(turn: RecentTurn) -> tuple[object, ...]:
-    return (
-        turn.turn_id[:SHORT_ID],
-        turn.agent_id,
-        turn.chat,
-        turn.state,
-        turn.stop_reason,
-        ", ".join(turn.tools),
-        turn.ms,
-    )

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli._direct_journal import change
-from orchestrator.cli._options import AsJson, Home, command_group, load_settings
+from orchestrator.cli._options import AsJson, Home, RowNumber, command_group, load_settings
 from orchestrator.cli._output import moment, printable
-from orchestrator.cli._tables import listing, table
+from orchestrator.cli._tables import listing, print_json, table
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
 from orchestrator.journal.db.store import reading
@@ -16,13 +16,10 @@ from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe, local_time
 from orchestrator.schedules.times import ScheduleError
 
-Number = Annotated[
-    int, typer.Argument(metavar="ID", help="Number from the list.", min=1, max=2**63 - 1)
-]
 Limit = Annotated[int, typer.Option("--limit", help="How many runs to show.", min=1, max=1000)]
 SHOWN = 200  # characters of an outcome in the table
 
-app = command_group()
+app = command_group("tasks")
 
 
 class TaskReport(CamelModel):
@@ -39,12 +36,6 @@ class TaskReport(CamelModel):
     next_at: int | None
 
 
-class TaskList(CamelModel):
-    """What ``tasks list --json`` prints."""
-
-    tasks: tuple[TaskReport, ...]
-
-
 class RunReport(CamelModel):
     """One run in ``tasks history --json``; times in milliseconds since the epoch."""
 
@@ -57,27 +48,19 @@ class RunReport(CamelModel):
     ended_at: int | None
 
 
-class RunList(CamelModel):
-    """What ``tasks history --json`` prints, the newest run first."""
-
-    runs: tuple[RunReport, ...]
-
-
-@app.callback()
-def _group() -> None:
-    """List, run, enable or disable scheduled tasks."""
-
-
 @app.command("list")
 def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
     """List the scheduled tasks of all agents."""
     with reading(load_settings(home).paths.journal) as db:
         found = tasks.listed(db)
     listing(
-        TaskList(tasks=tuple(map(_report, found))),
+        {"tasks": list(map(_report, found))},
         "Tasks",
         ("id", "agent", "name", "schedule", "state", "next", "failures", "why"),
-        map(_row, found),
+        (
+            (t.id, t.agent_id, t.name, _schedule(t), t.state, _next(t), t.failures, t.note)
+            for t in found
+        ),
         empty="no task is scheduled",
         as_json=as_json,
     )
@@ -85,15 +68,14 @@ def list_tasks(*, as_json: AsJson = False, home: Home = None) -> None:
 
 @app.command()
 def history(
-    number: Number, *, limit: Limit = 20, as_json: AsJson = False, home: Home = None
+    number: RowNumber, *, limit: Limit = 20, as_json: AsJson = False, home: Home = None
 ) -> None:
     """Show the runs of a task, the newest first, also the skipped ones."""
     with reading(load_settings(home).paths.journal) as db:
         task = tasks.load(db, number)
         found = task_runs.history(db, number, limit)
     if as_json:
-        reports = tuple(RunReport.model_validate(run, from_attributes=True) for run in found)
-        typer.echo(RunList(runs=reports).model_dump_json(by_alias=True, indent=2))
+        print_json({"runs": list(map(RunReport.from_object, found))})
         return
     typer.echo(printable(f"task {task.id} {task.name!r} of {task.agent_id}: {_schedule(task)}"))
     table(
@@ -107,21 +89,21 @@ def history(
 
 
 @app.command()
-def run(number: Number, *, home: Home = None) -> None:
+def run(number: RowNumber, *, home: Home = None) -> None:
     """Run a task once now; its schedule stays as it is."""
     change(load_settings(home), TASK_RUN, RowId(id=number), task_runs.run_now, number)
     typer.echo(f"task {number} is queued; see: orchestrator tasks history {number}")
 
 
 @app.command()
-def enable(number: Number, *, home: Home = None) -> None:
+def enable(number: RowNumber, *, home: Home = None) -> None:
     """Enable a task and reset its count of failures."""
     change(load_settings(home), TASK_ENABLE, RowId(id=number), tasks.enable, number)
     typer.echo(f"task {number} is enabled")
 
 
 @app.command()
-def disable(number: Number, *, home: Home = None) -> None:
+def disable(number: RowNumber, *, home: Home = None) -> None:
     """Disable a task until it is enabled again."""
     change(load_settings(home), TASK_DISABLE, RowId(id=number), tasks.disable, number)
     typer.echo(f"task {number} is disabled")
@@ -140,28 +122,6 @@ def _next(task: Task) -> str | None:
     return local_time(task.next_at, task.spec.zone)
 
 
-def _row(task: Task) -> tuple[object, ...]:
-    return (
-        task.id,
-        task.agent_id,
-        task.name,
-        _schedule(task),
-        task.state,
-        _next(task),
-        task.failures,
-        task.note,
-    )
-
-
 def _report(task: Task) -> TaskReport:
-    return TaskReport(
-        id=task.id,
-        agent_id=task.agent_id,
-        name=task.name,
-        source=task.source,
-        schedule=_schedule(task),
-        state=task.state,
-        note=task.note,
-        failures=task.failures,
-        next_at=task.next_at if task.state == "active" else None,
-    )
+    next_at = task.next_at if task.state == "active" else None
+    return TaskReport.from_object(task, schedule=_schedule(task), next_at=next_at)

@@ -4,31 +4,19 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli._client import ask
+from orchestrator.cli._client import ask, order
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
-from orchestrator.cli._output import minute, printable
+from orchestrator.cli._output import minute
 from orchestrator.cli._tables import listing
-from orchestrator.control.protocol import (
-    TOOL_APPROVE,
-    TOOL_LIST,
-    Ack,
-    PinList,
-    PinReport,
-    ToolName,
-)
+from orchestrator.control import protocol
 
-app = command_group()
-
-
-@app.callback()
-def _group() -> None:
-    """List the tools of MCP servers, or approve a changed one."""
+app = command_group("tools")
 
 
 @app.command("list")
 def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
     """List every known tool, and whether it changed since its approval."""
-    found = ask(load_settings(home), TOOL_LIST, None, PinList)
+    found = ask(load_settings(home), protocol.TOOL_LIST, None, protocol.PinList)
     listing(
         found,
         "Tools of MCP servers",
@@ -39,9 +27,9 @@ def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
     )
 
 
-def _row(pin: PinReport) -> tuple[object, ...]:
+def _row(pin: protocol.PinReport) -> tuple[object, ...]:
     state = "CHANGED, not offered" if pin.changed else "as approved"
-    return printable(pin.name), state, pin.by, minute(pin.at)
+    return pin.name, state, pin.by, minute(pin.at)
 
 
 @app.command()
@@ -53,5 +41,5 @@ def approve(
     home: Home = None,
 ) -> None:
     """Let agents use a changed tool in its present version."""
-    ask(load_settings(home), TOOL_APPROVE, ToolName(name=name), Ack)
+    order(load_settings(home), protocol.TOOL_APPROVE, protocol.ToolName(name=name))
     typer.echo("approved")

@@ -81,15 +81,13 @@ def usage(
 
 
 def _day(total: Total, since: int, zone: ZoneInfo) -> UsageDay:
-    return UsageDay(
+    return UsageDay.from_object(
+        total,
         day=f"{datetime.fromtimestamp(since / 1000, UTC).astimezone(zone):%Y-%m-%d}",
-        agent_id=total.agent_id,
-        calls=total.calls,
         prompt_tokens=total.prompt,
         cached_tokens=total.cached,
         completion_tokens=total.completion,
         unsettled_tokens=total.unsettled,
-        usd=total.usd,
         unpriced_calls=total.unpriced,
     )
 

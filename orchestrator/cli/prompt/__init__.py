@@ -2,11 +2,8 @@
 
 import os
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
-import anyio
 import typer
 
 from orchestrator.agentsfile import load
@@ -19,7 +16,7 @@ from orchestrator.errors import UnknownAgentError
 from thinker.protocol.methods import ChatRef
 from thinker.protocol.prompt_record import PromptRecord
 
-app = command_group()
+app = command_group("prompt")
 
 
 class LayerReport(CamelModel):
@@ -43,11 +40,6 @@ class PromptReport(CamelModel):
     tokens: int
     layers: tuple[LayerReport, ...]
     tools: tuple[str, ...]
-
-
-@app.callback()
-def _group() -> None:
-    """Show, check and compare prompts."""
 
 
 @app.command()
@@ -85,12 +77,12 @@ def show(
     stored = load_context(settings.paths.journal, agent, chat_ref, message, now)
     prompt = listing.library(settings, file).bundle_json(agent)
     turn = preview_turn(agent, prompt, chat_ref, message, stored, now)
-    with TemporaryDirectory(prefix="orchestrator-") as folder:
-        record = anyio.run(preview, agent, settings, os.environ, turn, Path(folder))
+    record = preview(agent, settings, turn)
+    report = _report(name, record)
     if as_json:
-        typer.echo(_report(name, record).model_dump_json(by_alias=True, indent=2))
+        typer.echo(report.model_dump_json(by_alias=True, indent=2))
     else:
-        _print(_report(name, record))
+        _print(report)
 
 
 app.command("list")(listing.list_prompts)

@@ -9,8 +9,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+import anyio
 import apsw
 from pydantic import BaseModel
 
@@ -75,35 +77,35 @@ def _summary(db: apsw.Connection, agent_id: str, chat: ChatRef, now: int) -> str
         return None
 
 
-async def preview(
-    definition: AgentDefinition,
-    settings: Settings,
-    environ: Mapping[str, str],
-    turn: TurnRun,
-    folder: Path,
-) -> PromptRecord:
-    """Assemble the prompt of ``turn``; ``folder`` is an empty directory for the worker.
+def preview(definition: AgentDefinition, settings: Settings, turn: TurnRun) -> PromptRecord:
+    """Assemble the prompt of ``turn``.
 
     Raises:
         WorkerError: the worker could not be started, or the request failed.
     """
-    spec = _spec(definition, settings, environ, folder)
-    return await _call_worker(spec, methods.PROMPT_PREVIEW, turn, PromptRecord)
+    return _run_worker(definition, settings, methods.PROMPT_PREVIEW, turn, PromptRecord)
 
 
-async def render(settings: Settings, request: PromptRender, folder: Path) -> PromptRendered:
-    """Render a prompt definition on its own; ``folder`` is an empty directory for the worker.
+def render(settings: Settings, request: PromptRender) -> PromptRendered:
+    """Render a prompt definition on its own.
 
     Raises:
         WorkerError: the worker could not be started, or the request failed.
     """
     agent = AgentDefinition(agent_id="preview", llm_provider="demo")
-    spec = _spec(agent, settings, os.environ, folder)
-    return await _call_worker(spec, methods.PROMPT_RENDER, request, PromptRendered)
+    return _run_worker(agent, settings, methods.PROMPT_RENDER, request, PromptRendered)
+
+
+def _run_worker(
+    agent: AgentDefinition, settings: Settings, method: str, request: BaseModel, answer: type[M]
+) -> M:
+    with TemporaryDirectory(prefix="orchestrator-") as folder:
+        spec = _spec(agent, settings, os.environ, Path(folder))
+        launch.write_prompt(spec)
+        return anyio.run(_call_worker, spec, method, request, answer)
 
 
 async def _call_worker(spec: LaunchSpec, method: str, request: BaseModel, answer: type[M]) -> M:
-    launch.write_prompt(spec)
     async with running_worker(spec) as worker:
         try:
             return await worker.peer.call(method, request, answer, timeout=SECONDS)

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
-import anyio
 import apsw
 import orjson
 import typer
@@ -98,8 +96,7 @@ def diff(
     if before.turn is not None and after.turn is not None:
         found = compare(before.turn, after.turn)
     else:
-        with TemporaryDirectory(prefix="orchestrator-") as folder:
-            found = compare(*(_contents(settings, side, Path(folder)) for side in (before, after)))
+        found = compare(_contents(settings, before), _contents(settings, after))
     report = DiffReport(before=before.name, after=after.name, changes=found)
     typer.echo(report.model_dump_json(by_alias=True, indent=2) if as_json else _format(report))
 
@@ -165,7 +162,7 @@ def _origin(name: str, found: PromptBundle) -> str:
     return "" if name == found.name else f" of {name}"
 
 
-def _contents(settings: Settings, side: Side, folder: Path) -> Contents:
+def _contents(settings: Settings, side: Side) -> Contents:
     """Return a definition's fields and its sections as a worker renders them.
 
     Raises:
@@ -174,7 +171,7 @@ def _contents(settings: Settings, side: Side, folder: Path) -> Contents:
     if side.bundle is None:
         raise ConfigError(f"{side.name} used no prompt definition; compare it with another turn")
     request = PromptRender(prompt=side.bundle.as_json(), layout="markdown")
-    rendered = anyio.run(render, settings, request, folder)
+    rendered = render(settings, request)
     if rendered.problem:
         raise ConfigError(f"{side.name}: {rendered.problem}")
     found = _fields(side.bundle)

@@ -1,16 +1,13 @@
 """``orchestrator prompt list`` and ``check``, and ``prompt show`` of a definition."""
 
 import os
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import anyio
 import typer
 
 from orchestrator.agentsfile import AgentsFile, load
 from orchestrator.cli._options import AsJson, Config, Home, load_settings
 from orchestrator.cli._output import count, printable
-from orchestrator.cli._tables import table
+from orchestrator.cli._tables import print_json, table
 from orchestrator.cli.prompt.assembled import render
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import ConfigError, ExitCode
@@ -33,12 +30,6 @@ class DefinitionReport(CamelModel):
     agents: tuple[str, ...]
 
 
-class DefinitionList(CamelModel):
-    """What ``prompt list --json`` prints."""
-
-    prompts: tuple[DefinitionReport, ...]
-
-
 def library(settings: Settings, file: AgentsFile) -> PromptLibrary:
     """Read the prompt definitions as a daemon of this home would now."""
     found = PromptLibrary(settings)
@@ -53,21 +44,14 @@ def list_prompts(*, as_json: AsJson = False, config: Config = None, home: Home =
     found = library(settings, file).definitions
     reports = tuple(_report(found[name], file) for name in sorted(found))
     if as_json:
-        typer.echo(DefinitionList(prompts=reports).model_dump_json(by_alias=True, indent=2))
+        print_json({"prompts": reports})
         return
     table(
         "prompts",
         ("name", "form", "model", "includes", "tools", "agents"),
         (
-            (
-                report.name,
-                report.form,
-                report.model,
-                ", ".join(report.includes),
-                "all" if report.tools is None else ", ".join(report.tools),
-                ", ".join(report.agents),
-            )
-            for report in reports
+            (r.name, r.form, r.model, *map(_listed, (r.includes, r.tools, r.agents)))
+            for r in reports
         ),
     )
 
@@ -97,11 +81,14 @@ def show(settings: Settings, name: str, layout: str, *, as_json: bool) -> None:
             f"(for an agent's prompt, add --message TEXT)"
         )
     request = PromptRender(prompt=bundle(found, name).as_json(), layout=layout)
-    with TemporaryDirectory(prefix="orchestrator-") as folder:
-        rendered = anyio.run(render, settings, request, Path(folder))
+    rendered = render(settings, request)
     if rendered.problem:
         raise ConfigError(f"prompt '{name}': {rendered.problem}")
     typer.echo(rendered.model_dump_json(indent=2) if as_json else _format(rendered))
+
+
+def _listed(names: tuple[str, ...] | None) -> str:
+    return "all" if names is None else ", ".join(names)
 
 
 def _format(rendered: PromptRendered) -> str:
