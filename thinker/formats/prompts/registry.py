@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from thinker.formats.prompts import tooluse
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
 from thinker.formats.prompts.problem import (
     CircularIncludeError,
@@ -15,18 +16,11 @@ from thinker.formats.prompts.problem import (
 )
 from thinker.formats.prompts.sources import EnvPart, IncludePart, Source, included_names, parts_of
 from thinker.formats.prompts.substitution import variable_names
-from thinker.formats.prompts.tooluse import (
-    HandoffUse,
-    SubagentUse,
-    SubpromptUse,
-    ToolEntry,
-    ToolUse,
-    Use,
-)
+from thinker.formats.prompts.tooluse import ToolEntry
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what every provider takes
 _UNCALLABLE = "{name!r} cannot be called by models; use letters, digits, - and _, at most 64"
-SUBAGENT_OPTIONS = SubagentUse.model_fields.keys() - HandoffUse.model_fields.keys()
+SUBAGENT_OPTIONS = tooluse.SubagentUse.model_fields.keys() - tooluse.HandoffUse.model_fields.keys()
 
 
 @dataclass(frozen=True)
@@ -63,20 +57,20 @@ class Registry:
             *_tool_choice(definition),
         )
 
-    def resolve(self, entry: ToolEntry) -> Use | None:
+    def resolve(self, entry: ToolEntry) -> tooluse.Use | None:
         """Look a tool entry up: tools first, then prompts, then agents; None when unknown."""
         kind = self._kind(entry)
         return None if kind is None else entry.as_use(kind)
 
-    def _kind(self, entry: ToolEntry) -> type[Use] | None:
+    def _kind(self, entry: ToolEntry) -> type[tooluse.Use] | None:
         name = entry.name
         if self.tools is not None and name in self.tools:
-            return ToolUse
+            return tooluse.ToolUse
         if name in self.prompts:
-            return SubpromptUse
+            return tooluse.SubpromptUse
         if name in self.agents:
-            return SubagentUse if self.agents[name].dual else HandoffUse
-        return None if self.tools is not None else ToolUse
+            return tooluse.SubagentUse if self.agents[name].dual else tooluse.HandoffUse
+        return None if self.tools is not None else tooluse.ToolUse
 
     def _model(self, definition: PromptDefinition) -> Iterator[DefinitionProblem]:
         if definition.model != INHERIT and definition.model not in self.models:
@@ -121,17 +115,17 @@ class Registry:
                 message = f"there is no tool, prompt or agent {entry.name!r}"
                 yield DefinitionProblem(name_place, "known_tool", message)
             else:
-                if kind is not ToolUse and not TOOL_NAME.fullmatch(entry.name):
+                if kind is not tooluse.ToolUse and not TOOL_NAME.fullmatch(entry.name):
                     message = _UNCALLABLE.format(name=entry.name)
                     yield DefinitionProblem(name_place, "tool_name", message)
                 yield from self._agent(entry, kind, (*place, "name"))
                 yield from _inapplicable_options(entry, kind, place)
 
     def _agent(
-        self, entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
+        self, entry: ToolEntry, kind: type[tooluse.Use], place: tuple[str | int, ...]
     ) -> Iterator[DefinitionProblem]:
-        hidden = kind is SubagentUse and not self.agents[entry.name].exposed
-        subagent_options = kind is HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
+        hidden = kind is tooluse.SubagentUse and not self.agents[entry.name].exposed
+        subagent_options = kind is tooluse.HandoffUse and entry.model_fields_set & SUBAGENT_OPTIONS
         if hidden or subagent_options:
             advice = "remove its subagent options" if subagent_options else "expose it as a tool"
             message = f"agent {entry.name!r} cannot work as a subagent; {advice}"
@@ -171,22 +165,19 @@ def include_order(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
     return tuple(done)
 
 
-def _include_places(source: Source) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and the name of every include; only lists of parts have a path for each."""
-    if isinstance(source, tuple):
-        for number, part in enumerate(source):
-            if isinstance(part, IncludePart):
-                yield ("prompt", number, "prompt"), part.prompt
-    else:
-        for name in included_names(source):
-            yield ("prompt",), name
+def _include_places(source: Source) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return the path and the name of every include; only lists of parts have a path for each."""
+    if not isinstance(source, tuple):
+        return [(("prompt",), name) for name in included_names(source)]
+    includes = ((i, part) for i, part in enumerate(source) if isinstance(part, IncludePart))
+    return [(("prompt", number, "prompt"), part.prompt) for number, part in includes]
 
 
 def _inapplicable_options(
-    entry: ToolEntry, kind: type[Use], place: tuple[str | int, ...]
+    entry: ToolEntry, kind: type[tooluse.Use], place: tuple[str | int, ...]
 ) -> Iterator[DefinitionProblem]:
     options = entry.inapplicable_options(kind)
-    if kind is HandoffUse:  # Registry._agent reports these
+    if kind is tooluse.HandoffUse:  # Registry._agent reports these
         reported = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
         options = [name for name in options if name not in reported]
     if options:

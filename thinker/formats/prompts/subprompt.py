@@ -78,8 +78,7 @@ def with_attached(text: str, paths: Sequence[str]) -> str:
 def first_message(use: DelegatedUse, arguments: JsonObject) -> str:
     """Return a sub-prompt's first message; without one, all its arguments as JSON."""
     text, paths = opening(use, arguments)
-    message = as_text(cast("JsonValue", arguments)) if text is None else text
-    return with_attached(message, paths)
+    return with_attached(as_text(cast("JsonValue", arguments)) if text is None else text, paths)
 
 
 def result_text(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> str:

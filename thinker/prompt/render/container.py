@@ -17,6 +17,7 @@ from thinker.formats.prompts.plain import map_items
 from thinker.formats.prompts.slots import Compat, Merge, SlotPrompt, as_list, merge_policy
 
 Values: TypeAlias = dict[str, object]
+Mappings: TypeAlias = Mapping[str, object] | None  # values of placeholders; None keeps the text
 
 PLACEHOLDER = re.compile(r"\$\{\s*([^}]+?)\s*\}")
 
@@ -41,7 +42,7 @@ class Slots:
         self._compat = compat
         self.update(values or {})
 
-    def set(self, key: str, value: object, mappings: Mapping[str, object] | None = None) -> "Slots":
+    def set(self, key: str, value: object, mappings: Mappings = None) -> "Slots":
         """Set a slot, merging the value with an older one as the slot's policy says.
 
         Text loses its common indentation and surrounding white space.
@@ -51,15 +52,13 @@ class Slots:
         """
         return self.put(key, self._trimmed(value), mappings)
 
-    def update(
-        self, values: Mapping[str, object], mappings: Mapping[str, object] | None = None
-    ) -> "Slots":
+    def update(self, values: Mapping[str, object], mappings: Mappings = None) -> "Slots":
         filled = values if mappings is None else substitute(values, mappings)
         for key, value in dict(filled).items():  # type: ignore[call-overload]  # a mapping stays one
             self.set(key, value)
         return self
 
-    def put(self, key: str, value: object, mappings: Mapping[str, object] | None = None) -> "Slots":
+    def put(self, key: str, value: object, mappings: Mappings = None) -> "Slots":
         """Set a slot like `set`, but leave text as it is."""
         if mappings is not None:
             key, value = str(substitute(key, mappings)), substitute(value, mappings)
@@ -68,9 +67,7 @@ class Slots:
         holder[last] = merge(holder[last], value) if last in holder and keep else _copy(value)
         return self
 
-    def append(
-        self, key: str, value: object, mappings: Mapping[str, object] | None = None
-    ) -> "Slots":
+    def append(self, key: str, value: object, mappings: Mappings = None) -> "Slots":
         """Append a value to a slot, which becomes a list; duplicates are kept."""
         value = self._trimmed(value)
         if mappings is not None:

@@ -19,42 +19,27 @@ from typing import TypeAlias, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from thinker.formats.prompts import sources
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.formats.prompts.sources import (
-    EnvPart,
-    IncludePart,
-    LayeredSource,
-    Layers,
-    Part,
-    TextPart,
-    ToolNote,
-)
 from thinker.prompt.fingerprint import digest
+from thinker.prompt.render import sections as bodies
 from thinker.prompt.render.layouts import markdown
 from thinker.prompt.render.overlay import overlay, unique
 from thinker.prompt.render.parts import Sizes, lower_parts
-from thinker.prompt.render.sections import (
-    Body,
-    Bullets,
-    Section,
-    Structured,
-    Text,
-    ToolRow,
-    ToolTable,
-)
+from thinker.prompt.render.sections import Body, Section, ToolRow
 from thinker.protocol.messages import ToolSpec
 
 TextOrLines: TypeAlias = str | Sequence[str] | None
 Tool: TypeAlias = ToolSpec | ToolRow | str | Mapping[str, object]
 
-TITLES = {name: name.replace("_", " ").title() for name in Layers.model_fields}
+TITLES = {name: name.replace("_", " ").title() for name in sources.Layers.model_fields}
 
 
 @dataclass(frozen=True)
 class LayeredPrompt:
     """A layered prompt: its layers, and their sections with all rows of tools."""
 
-    layers: Layers
+    layers: sources.Layers
     sections: tuple[Section, ...]
 
     @property
@@ -68,9 +53,9 @@ class LayeredPrompt:
         return digest(self.text)
 
     @property
-    def source(self) -> LayeredSource:
+    def source(self) -> sources.LayeredSource:
         """The value for the ``prompt`` of a `PromptDefinition`."""
-        return LayeredSource(layered=self.layers)
+        return sources.LayeredSource(layered=self.layers)
 
     def with_tools(self, tools: Iterable[Tool]) -> "LayeredPrompt":
         """Return this prompt with more tools in its table; existing rows win over new ones.
@@ -100,7 +85,7 @@ def layered_prompt(
         DefinitionError: A section has the wrong type, or identity is empty.
     """
     try:
-        layers = Layers.model_validate(
+        layers = sources.Layers.model_validate(
             {
                 "identity": identity,
                 "communication": communication,
@@ -123,7 +108,7 @@ def text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
     return (prompt, None) if isinstance(prompt, str) else (prompt.text, prompt.cache_key)
 
 
-def lower_layers(name: str, layers: Layers, sizes: Sizes) -> tuple[Section, ...]:
+def lower_layers(name: str, layers: sources.Layers, sizes: Sizes) -> tuple[Section, ...]:
     """Return the sections of the layers that are not empty, in their fixed order."""
     sections: list[Section] = []
     for layer, title in TITLES.items():
@@ -133,43 +118,43 @@ def lower_layers(name: str, layers: Layers, sizes: Sizes) -> tuple[Section, ...]
         if body is not None:
             sections.append(Section(layer, body, name, title=title))
         elif inserted := lower_parts(name, parts, sizes):
-            heading = Section(layer, Text(""), name, title=title)
+            heading = Section(layer, bodies.Text(""), name, title=title)
             sections += (heading, replace(inserted[0], attached=True), *inserted[1:])
     return tuple(sections)
 
 
 def with_tools(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple[Section, ...]:
     """Add rows to the tool table of the sections; existing rows win over new ones."""
-    table = ToolTable(unique(rows))
+    table = bodies.ToolTable(unique(rows))
     if not table.rows:
         return tuple(sections)
     runtime = Section("tools", table, "runtime", title=TITLES["tools"])
     return overlay(sections, (runtime,), tuple(TITLES))
 
 
-def _parts(value: object) -> Iterator[Part]:
+def _parts(value: object) -> Iterator[sources.Part]:
     """Yield a layer that contains includes or variables as parts; nothing for other layers."""
-    if isinstance(value, TextPart | IncludePart | EnvPart):
+    if isinstance(value, sources.TextPart | sources.IncludePart | sources.EnvPart):
         yield value
-    elif isinstance(value, tuple) and any(not isinstance(x, str | ToolNote) for x in value):
+    elif isinstance(value, tuple) and any(not isinstance(x, str | sources.ToolNote) for x in value):
         for number, line in enumerate(value):
             mark = "\n- " if number else "- "
-            yield TextPart(content=mark + line if isinstance(line, str) else mark)
+            yield sources.TextPart(content=mark + line if isinstance(line, str) else mark)
             if not isinstance(line, str):
                 yield line
 
 
 def _body(value: object) -> Body | None:
     if isinstance(value, str):
-        return Text(value.strip()) if value.strip() else None
+        return bodies.Text(value.strip()) if value.strip() else None
     if value is None or value in ((), [], {}):
         return None
     if not isinstance(value, tuple):
-        return Structured(cast("JsonValue", value))  # validated by Layers
-    if isinstance(value[0], ToolNote):
-        return ToolTable(unique(ToolRow(n.name, n.description, n.approval) for n in value))
+        return bodies.Structured(cast("JsonValue", value))  # validated by Layers
+    if isinstance(value[0], sources.ToolNote):
+        return bodies.ToolTable(unique(ToolRow(n.name, n.description, n.approval) for n in value))
     lines = tuple(line.strip() for line in value if line.strip())
-    return Bullets(lines) if lines else None
+    return bodies.Bullets(lines) if lines else None
 
 
 def _rows(tools: Iterable[Tool]) -> list[ToolRow]:
@@ -196,8 +181,8 @@ def _row(tool: Tool) -> ToolRow:
     return row
 
 
-def _note(row: ToolRow) -> ToolNote:
-    return ToolNote(name=row.name, description=row.description, approval=row.approval)
+def _note(row: ToolRow) -> sources.ToolNote:
+    return sources.ToolNote(name=row.name, description=row.description, approval=row.approval)
 
 
 def _plain(value: object) -> object:

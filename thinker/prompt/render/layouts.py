@@ -7,20 +7,9 @@ from typing import TypeAlias
 
 from thinker.formats.prompts.grammar import read
 from thinker.formats.prompts.slots import TextMessageContent
+from thinker.prompt.render import sections as bodies
 from thinker.prompt.render.requirement import requirement
-from thinker.prompt.render.sections import (
-    Body,
-    Bullets,
-    ContentParts,
-    Contract,
-    Conversation,
-    Included,
-    Section,
-    Structured,
-    Text,
-    ToolTable,
-    VariablePart,
-)
+from thinker.prompt.render.sections import Body, Section
 
 Layout: TypeAlias = Callable[[Sequence[Section]], str]
 
@@ -43,33 +32,33 @@ def plain(sections: Sequence[Section]) -> str:
 def body_text(body: Body) -> str:
     """Return a body as text; JSON has sorted keys, so that equal values give equal text."""
     match body:
-        case Text(text):
+        case bodies.Text(text):
             return text
-        case VariablePart(name) | Included(name):
+        case bodies.VariablePart(name) | bodies.Included(name):
             return f"<{name}>"
-        case Bullets(items):
+        case bodies.Bullets(items):
             return "\n".join("- " + "\n  ".join(item.splitlines()) for item in items)
-        case Structured(value):
+        case bodies.Structured(value):
             return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
-        case ToolTable():
+        case bodies.ToolTable():
             return _table(body)
-        case Conversation() | ContentParts() | Contract():
+        case bodies.Conversation() | bodies.ContentParts() | bodies.Contract():
             return _slot(body)
 
 
-def _slot(body: Conversation | ContentParts | Contract) -> str:
+def _slot(body: bodies.Conversation | bodies.ContentParts | bodies.Contract) -> str:
     match body:
-        case Conversation(messages):
+        case bodies.Conversation(messages):
             return "\n".join(f"[{message.role}]: {message.content}" for message in messages)
-        case ContentParts(items):
+        case bodies.ContentParts(items):
             return "\n".join(part.text for part in items if isinstance(part, TextMessageContent))
-        case Contract(output, "json"):
+        case bodies.Contract(output, "json"):
             return f"Answer with JSON of this structure:\n{requirement(read(output))}"
-        case Contract():
+        case bodies.Contract():
             return f"Answer with {body.format}."
 
 
-def _table(table: ToolTable) -> str:
+def _table(table: bodies.ToolTable) -> str:
     rows = [
         ("Tool", "Description", "Approval"),
         ("---", "---", "---"),

@@ -11,21 +11,11 @@ from thinker.formats.prompts.plain import plain
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.slots import TITLES, SlotPrompt, SlotTool
 from thinker.formats.prompts.sources import SlotSource, Source, as_part
+from thinker.prompt.render import sections as bodies
 from thinker.prompt.render.container import Slots
 from thinker.prompt.render.parts import Sizes, in_role, lower_part
 from thinker.prompt.render.requirement import requirement
-from thinker.prompt.render.sections import (
-    Body,
-    ContentParts,
-    Contract,
-    Conversation,
-    Role,
-    Section,
-    Structured,
-    Text,
-    ToolRow,
-    ToolTable,
-)
+from thinker.prompt.render.sections import Body, Role, Section
 
 BEFORE_EXTRAS = ("system", "developer", "chat_history", "tools", "action_results", "info")
 AFTER_EXTRAS = ("instruct", "examples", "input", "attachment", "output")
@@ -90,7 +80,7 @@ def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Secti
     if part is None:
         return (section,)
     first, *rest = lower_part(section.source, part, sizes) or (replace(section, title=""),)
-    heading = replace(section, body=Text(""))
+    heading = replace(section, body=bodies.Text(""))
     inserted = (replace(first, attached=True), *rest)
     return (heading, *(in_role(piece, section.role) for piece in inserted))
 
@@ -98,24 +88,24 @@ def _with_included(section: Section, value: object, sizes: Sizes) -> tuple[Secti
 def _body(name: str, value: object, prompt: SlotPrompt) -> Body:
     match name:
         case "chat_history":
-            return Conversation(tuple(prompt.chat_history))
+            return bodies.Conversation(tuple(prompt.chat_history))
         case "attachment":
-            return ContentParts(tuple(prompt.attachment))
+            return bodies.ContentParts(tuple(prompt.attachment))
         case "tools":
-            return ToolTable(tuple(_row(tool) for tool in prompt.tools or ()))
+            return bodies.ToolTable(tuple(_row(tool) for tool in prompt.tools or ()))
         case "output":
             options = prompt.options
-            return Contract(
+            return bodies.Contract(
                 prompt.output, str(prompt.output_format), options.ensure_keys, options.max_retries
             )
     if isinstance(value, str):
-        return Text(value)
-    return Structured(cast(JsonValue, plain(value)))
+        return bodies.Text(value)
+    return bodies.Structured(cast(JsonValue, plain(value)))
 
 
-def _row(tool: SlotTool) -> ToolRow:
+def _row(tool: SlotTool) -> bodies.ToolRow:
     returns = "returns" in tool.model_fields_set
-    return ToolRow(
+    return bodies.ToolRow(
         name=tool.name,
         description=tool.desc,
         arguments=requirement(read(plain(tool.arguments))),

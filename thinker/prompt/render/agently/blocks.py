@@ -7,17 +7,10 @@ import yaml
 
 from thinker.formats.prompts.grammar import read
 from thinker.formats.prompts.slots import TITLES, Compat
+from thinker.prompt.render import sections as bodies
 from thinker.prompt.render.layouts import body_text
 from thinker.prompt.render.requirement import requirement
-from thinker.prompt.render.sections import (
-    ContentParts,
-    Contract,
-    Conversation,
-    Section,
-    Structured,
-    Text,
-    ToolTable,
-)
+from thinker.prompt.render.sections import Section
 
 ROLES: Mapping[str, str] = {
     "system": "system",
@@ -63,7 +56,7 @@ def join_attached(sections: Sequence[Section]) -> tuple[Section, ...]:
     whole: list[Section] = []
     for section in sections:
         if section.attached and whole:
-            whole[-1] = replace(whole[-1], body=Text(text(whole[-1]) + text(section)))
+            whole[-1] = replace(whole[-1], body=bodies.Text(text(whole[-1]) + text(section)))
         else:
             whole.append(section)
     return tuple(whole)
@@ -71,7 +64,7 @@ def join_attached(sections: Sequence[Section]) -> tuple[Section, ...]:
 
 def is_main(section: Section) -> bool:
     """Return whether a section belongs to the user's message."""
-    return section.role == "user" and not isinstance(section.body, Conversation)
+    return section.role == "user" and not isinstance(section.body, bodies.Conversation)
 
 
 def check_asks(sections: Sequence[Section]) -> None:
@@ -96,11 +89,11 @@ def block(section: Section, style: LayoutStyle) -> list[str]:
     """Return the lines of a section: its title, its body, and usually an empty line."""
     title = f"[{style.title(section)}]:"
     match section.body:
-        case ToolTable():
+        case bodies.ToolTable():
             return [title, *_tools(section.body)]
-        case Contract():
+        case bodies.Contract():
             return _contract(title, section.body, style.compat)
-        case ContentParts() | Conversation():
+        case bodies.ContentParts() | bodies.Conversation():
             return []
     write: Callable[[Section], str] = facts if section.id == "info" else text
     return [title, write(section), ""]
@@ -109,9 +102,9 @@ def block(section: Section, style: LayoutStyle) -> list[str]:
 def text(section: Section) -> str:
     """Return the body of a section: text as it is, structured values as YAML."""
     match section.body:
-        case Structured(None | bool() | int() | float() as value):
+        case bodies.Structured(None | bool() | int() | float() as value):
             return str(value)
-        case Structured(value):
+        case bodies.Structured(value):
             return yaml.safe_dump(value, allow_unicode=True)
     return body_text(section.body)
 
@@ -119,9 +112,9 @@ def text(section: Section) -> str:
 def facts(section: Section) -> str:
     """Return the body of ``info`` with one line for each entry."""
     match section.body:
-        case Structured(dict() as value):
+        case bodies.Structured(dict() as value):
             return "\n".join(f"- {key}: {item}" for key, item in value.items())
-        case Structured(list() | tuple() as value):
+        case bodies.Structured(list() | tuple() as value):
             return "\n".join(f"- {item}" for item in value)
     return text(section)
 
@@ -129,12 +122,12 @@ def facts(section: Section) -> str:
 def is_shown(section: Section) -> bool:
     """Return whether a section is shown: it is not empty, or it is an extra slot."""
     match section.body:
-        case Structured(value) | Contract(value):
+        case bodies.Structured(value) | bodies.Contract(value):
             return bool(value) or section.id not in STANDARD
     return True
 
 
-def _tools(table: ToolTable) -> list[str]:
+def _tools(table: bodies.ToolTable) -> list[str]:
     lines: list[str] = []
     for row in table.rows:
         lines += ["[", f"name: {row.name}", f"desc: {row.description}"]
@@ -144,7 +137,7 @@ def _tools(table: ToolTable) -> list[str]:
     return lines
 
 
-def _contract(title: str, contract: Contract, compat: Compat | None) -> list[str]:
+def _contract(title: str, contract: bodies.Contract, compat: Compat | None) -> list[str]:
     if contract.format == "markdown":
         return [title, "Data Format: markdown text"]
     if contract.format != "json":

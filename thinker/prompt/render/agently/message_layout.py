@@ -12,15 +12,8 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from thinker.formats.prompts.slots import CONTENT, ChatMessage, MessageContent, TextMessageContent
-from thinker.prompt.render.agently.blocks import (
-    LayoutStyle,
-    check_asks,
-    is_main,
-    is_shown,
-    join_attached,
-    main_block,
-    text,
-)
+from thinker.prompt.render.agently import blocks
+from thinker.prompt.render.agently.blocks import LayoutStyle
 from thinker.prompt.render.sections import ContentParts, Conversation, Section, Structured
 from thinker.protocol.messages import JsonObject
 
@@ -58,11 +51,11 @@ def agently_messages(
         EmptyPromptError: The prompt asks for nothing.
     """
     style = style or LayoutStyle()
-    sections = join_attached(sections)
-    check_asks(sections)
+    sections = blocks.join_attached(sections)
+    blocks.check_asks(sections)
     messages: list[JsonObject] = [
-        {"role": style.own_role(role), "content": "\n\n".join(map(text, group))}
-        for role, group in groupby(filter(is_shown, sections), lambda section: section.role)
+        {"role": style.own_role(role), "content": "\n\n".join(map(blocks.text, group))}
+        for role, group in groupby(filter(blocks.is_shown, sections), lambda section: section.role)
         if role != "user"
     ]
     warnings: list[str] = []
@@ -126,23 +119,23 @@ def _user_messages(
     if len(main) == 1 and main[0].id == "input" and not parts:
         only = main[0].body
         # Upstream sends a mapping, which providers refuse.
-        bare = only.value if style.compat and isinstance(only, Structured) else text(main[0])
+        bare = only.value if style.compat and isinstance(only, Structured) else blocks.text(main[0])
         return [{"role": role, "content": bare}], []
     if rich_content:
         content: list[JsonValue] = [part.model_dump() for part in parts]
         if main or not parts:
-            content.insert(0, {"type": "text", "text": main_block(sections, style)})
+            content.insert(0, {"type": "text", "text": blocks.main_block(sections, style)})
         return [{"role": role, "content": content}], []
     messages, warnings = _texts(parts, role)
     if main or not parts:
-        messages.append({"role": role, "content": main_block(sections, style)})
+        messages.append({"role": role, "content": blocks.main_block(sections, style)})
     return messages, warnings
 
 
 def _counts(section: Section, style: LayoutStyle) -> bool:
     """Return whether a section is part of the main block; upstream ignores examples here."""
     ignored = {"examples"} if style.compat else set()
-    return is_main(section) and section.id not in ignored and is_shown(section)
+    return blocks.is_main(section) and section.id not in ignored and blocks.is_shown(section)
 
 
 def _texts(parts: Sequence[MessageContent], role: str) -> tuple[list[JsonObject], list[str]]:

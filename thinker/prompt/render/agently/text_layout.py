@@ -4,14 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thinker.formats.prompts.slots import CONTENT, ChatMessage, TextMessageContent
-from thinker.prompt.render.agently.blocks import (
-    LayoutStyle,
-    block,
-    check_asks,
-    is_shown,
-    join_attached,
-    main_block,
-)
+from thinker.prompt.render.agently import blocks
+from thinker.prompt.render.agently.blocks import LayoutStyle
 from thinker.prompt.render.sections import Conversation, Section
 
 
@@ -32,8 +26,8 @@ def agently_text(sections: Sequence[Section], style: LayoutStyle | None = None) 
         EmptyPromptError: The prompt asks for nothing.
     """
     style = style or LayoutStyle()
-    sections = join_attached(sections)
-    check_asks(sections)
+    sections = blocks.join_attached(sections)
+    blocks.check_asks(sections)
     lines = [f"{style.own_role('user')}:"]
     warnings: list[str] = []
     for section in sections:
@@ -44,10 +38,10 @@ def agently_text(sections: Sequence[Section], style: LayoutStyle | None = None) 
                 lines += written
                 warnings += skipped
             lines.append("")
-        elif section.role != "user" and is_shown(section):
-            lines += block(section, style)
-    text = "\n".join((*lines, main_block(sections, style), f"{style.own_role('assistant')}:"))
-    return TextPrompt(text, tuple(warnings))
+        elif section.role != "user" and blocks.is_shown(section):
+            lines += blocks.block(section, style)
+    lines += [blocks.main_block(sections, style), f"{style.own_role('assistant')}:"]
+    return TextPrompt("\n".join(lines), tuple(warnings))
 
 
 def _message_lines(message: ChatMessage, style: LayoutStyle) -> tuple[list[str], list[str]]:
