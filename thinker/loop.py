@@ -18,17 +18,8 @@ from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import Spent, TurnLimits
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import headline
-from thinker.protocol import methods
-from thinker.protocol.messages import (
-    AUTO,
-    NO_TOOLS,
-    AssistantMessage,
-    Message,
-    ToolResult,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
+from thinker.protocol import messages, methods
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
@@ -52,7 +43,7 @@ FALLBACK_TEXTS = {
     StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
     StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
 }
-NO_SETTINGS = ModelSettings(model="", tool_choice=AUTO, parallel=True)
+NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
 CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
 
 log = structlog.get_logger()
@@ -204,7 +195,7 @@ class Loop:
             system=self._system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
-            tool_choice=NO_TOOLS if closing else self._tool_choice.choice,
+            tool_choice=messages.NO_TOOLS if closing else self._tool_choice.choice,
             temperature=settings.temperature,
             reasoning=settings.reasoning,
             cache_key=self._request.cache_key,
@@ -217,7 +208,7 @@ class Loop:
         last = budget.is_last(self._request.limits, self._spent)
         return plan(message.tool_calls, self._tools, self._tool_choice.choice, last=last)
 
-    def _count(self, usage: Usage, calls: Sequence[PlannedCall]) -> None:
+    def _count(self, usage: messages.Usage, calls: Sequence[PlannedCall]) -> None:
         """Record a step's usage, and whether it met the tool choice."""
         self._spent = self._spent.plus(usage)
         self._tool_choice = self._tool_choice.after(calls)

@@ -85,12 +85,8 @@ class Preparation:
         matched = self._matcher.match(text) if interactive else ()
         scores = self.tool_vectors.scores(turn.tools, turn.vector) if turn.vector else {}
         selection = self._selector.for_turn(turn, text, required_tools(matched), scores)
-        self._warn(
-            *(
-                f"required tool {name!r} of {playbook!r} is not offered"
-                for name, playbook in selection.missing.items()
-            )
-        )
+        for name, playbook in selection.missing.items():
+            self._warn(f"required tool {name!r} of {playbook!r} is not offered")
         warmth = temperature(self._settings.temperature, scores)
         settings = self._model_settings(turn, applied, warmth)
         record = compose(turn.recipe, self._context(turn, base.text, matched)).model_copy(

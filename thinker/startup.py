@@ -67,7 +67,11 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
         if settings.peer_fd is None:
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
         else:
-            await _serve_socket(settings, agent)
+            die_with(os.getppid())
+            server = WorkerServer(agent)
+            sock, heartbeat = socket.socket(fileno=settings.peer_fd), settings.heartbeat_seconds
+            async with connected(sock, server.requests, server.notifications) as peer:
+                await server.serve(peer, settings.llm_provider, settings.model, heartbeat)
     finally:
         await agent.aclose()
 
@@ -88,11 +92,3 @@ def die_with(parent: int) -> None:
 def _utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:
     """Open a standard stream as UTF-8, whatever the locale."""
     return open(fd, mode, encoding="utf-8", errors="replace", closefd=False)
-
-
-async def _serve_socket(settings: ThinkerSettings, agent: Agent) -> None:
-    die_with(os.getppid())
-    server = WorkerServer(agent)
-    sock = socket.socket(fileno=settings.peer_fd)
-    async with connected(sock, server.requests, server.notifications) as peer:
-        await server.serve(peer, settings.llm_provider, settings.model, settings.heartbeat_seconds)

@@ -47,7 +47,6 @@ class StandaloneHost:
         """Do nothing; the answer is printed once it is whole."""
 
     def draining(self) -> bool:
-        """Return false; Ctrl-D ends the process after the answer."""
         return False
 
 

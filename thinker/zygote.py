@@ -88,7 +88,9 @@ class Zygote:
 
     def __init__(self, descriptors: socket.socket) -> None:
         self._descriptors = descriptors
-        self._title = _command_line()
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        start, end = int(fields[ARG_START]), int(fields[ARG_END])  # of this process's command line
+        self._title = start, end - start
         self._pid = os.getpid()
         self._preforked: PreforkedWorker | None = None
 
@@ -229,13 +231,6 @@ def _keep_open(fd: int) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-
-
-def _command_line() -> tuple[int, int]:
-    """Return the address and size of this process's command line."""
-    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = int(fields[ARG_START]), int(fields[ARG_END])
-    return start, end - start
 
 
 def _reap(pid: int) -> dict[str, int]:

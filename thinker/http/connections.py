@@ -94,18 +94,15 @@ class HttpConnection(asyncio.Protocol):
         while (event := self._http.next_event()) is h11.NEED_DATA:
             if self._problem is not None:
                 raise self._problem
-            await self._more()
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(self._read, self._expire)
+            try:
+                await self._waiting
+            finally:
+                timer.cancel()
+                self._waiting = None
         return event if isinstance(event, h11.Event) else None
-
-    async def _more(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._waiting = loop.create_future()
-        timer = loop.call_later(self._read, self._expire)
-        try:
-            await self._waiting
-        finally:
-            timer.cancel()
-            self._waiting = None
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():

@@ -25,6 +25,8 @@ FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # characters the API refuses in a to
 class AnthropicMessages(ProviderModel):
     """One model at ``{base_url}/v1/messages``."""
 
+    _collector = AnthropicAnswer
+
     def _url(self, base_url: str) -> str:
         return f"{base_url.removesuffix('/v1')}/v1/messages"
 
@@ -34,9 +36,6 @@ class AnthropicMessages(ProviderModel):
 
     def _body(self, request: ModelRequest) -> JsonObject:
         return request_body(self._account.model, request)
-
-    def _collector(self) -> AnthropicAnswer:
-        return AnthropicAnswer(self._account.provider.name, self._account.model)
 
 
 def request_body(model: str, request: ModelRequest) -> JsonObject:

@@ -5,18 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from thinker.protocol.messages import (
-    AUTO,
-    AssistantMessage,
-    JsonObject,
-    Message,
-    Reasoning,
-    ToolChoice,
-    ToolResult,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
+from thinker.protocol import messages
+from thinker.protocol.messages import AUTO, JsonObject, Message, Reasoning, ToolChoice, ToolSpec
 from thinker.protocol.methods import Finish
 
 OnText = Callable[[str], None]
@@ -47,7 +37,9 @@ class ModelRequest:
     def characters(self) -> int:
         """The request's size, to estimate tokens for providers that do not count them."""
         parts = (*self.messages, *self.tools)
-        seen = (part for part in parts if isinstance(part, UserMessage | ToolResult))
+        seen = (
+            part for part in parts if not isinstance(part, messages.AssistantMessage | ToolSpec)
+        )
         pictures = sum(len(part.images) for part in seen)
         texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
         return len(self.system) + sum(texts) + IMAGE_CHARACTERS * pictures
@@ -60,8 +52,8 @@ class ModelResponse:
     ``tool_block`` is the text at the head of the system prompt when tools were offered as text.
     """
 
-    message: AssistantMessage
-    usage: Usage = field(default_factory=Usage)
+    message: messages.AssistantMessage
+    usage: messages.Usage = field(default_factory=messages.Usage)
     finish: Finish = "done"
     model: str = ""
     request_id: str = ""

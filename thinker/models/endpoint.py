@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
 
 import anyio
@@ -212,6 +212,8 @@ class ModelEndpoint:
 class ProviderModel(ABC):
     """A provider's model, called over HTTP; ``transport`` replaces the network."""
 
+    _collector: type[Collector]
+
     def __init__(
         self,
         provider: Provider,
@@ -221,15 +223,12 @@ class ProviderModel(ABC):
         transport: HttpTransport | None = None,
         timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     ) -> None:
+        self.name = f"{provider.name}/{model}"
         self._account = failures.Account(provider, model, api_key)
         url, headers = self._url(base_url.rstrip("/")), self._headers(api_key)
         self._tools: Sequence[ToolSpec] = ()
         self._tools_json = orjson.Fragment(b"[]")
         self._endpoint = ModelEndpoint(self._account, url, headers, transport, timeouts)
-
-    @property
-    def name(self) -> str:
-        return f"{self._account.provider.name}/{self._account.model}"
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Make one call; streams if the request has an ``on_text``."""
@@ -240,7 +239,9 @@ class ProviderModel(ABC):
                 self._tools = request.tools
                 self._tools_json = orjson.Fragment(orjson.dumps(body["tools"]))
             body["tools"] = self._tools_json
-        return await self._endpoint.ask(body, self._collector, request.on_text)
+        account = self._account
+        collector = partial(self._collector, account.provider.name, account.model)
+        return await self._endpoint.ask(body, collector, request.on_text)
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
@@ -253,6 +254,3 @@ class ProviderModel(ABC):
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> JsonObject: ...
-
-    @abstractmethod
-    def _collector(self) -> Collector: ...

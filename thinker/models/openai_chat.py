@@ -22,6 +22,8 @@ class OpenAIChat(ProviderModel):
     With an empty API key no Authorization header is sent.
     """
 
+    _collector = OpenAIAnswer
+
     def _url(self, base_url: str) -> str:
         return f"{base_url}/chat/completions"
 
@@ -30,9 +32,6 @@ class OpenAIChat(ProviderModel):
 
     def _body(self, request: ModelRequest) -> JsonObject:
         return request_body(self._account, request)
-
-    def _collector(self) -> OpenAIAnswer:
-        return OpenAIAnswer(self._account.provider.name, self._account.model)
 
 
 def request_body(account: Account, request: ModelRequest) -> JsonObject:
@@ -141,21 +140,13 @@ def _assistant(message: messages.AssistantMessage) -> JsonObject:
 def _call(call: messages.ToolCall) -> JsonObject:
     # A malformed call is sent as {}: many servers parse the arguments in the history.
     arguments = orjson.dumps(call.arguments).decode()
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
-    }
+    function: JsonObject = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def _tool(tool: messages.ToolSpec) -> JsonObject:
-    strict: JsonObject = {"strict": True} if tool.strict else {}
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-            **strict,
-        },
-    }
+    function: JsonObject = {"name": tool.name, "description": tool.description}
+    function["parameters"] = tool.parameters
+    if tool.strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}

@@ -7,12 +7,11 @@ once with `bound`. Prompts, messages and keys are never logged at info level.
 import json
 import logging
 import sys
-from collections.abc import MutableMapping
 from functools import lru_cache
-from typing import Any
 
 import orjson
 import structlog
+from structlog.typing import EventDict, Processor
 
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
 NOT_SECRETS = ("tokens", "max_tokens")
@@ -23,7 +22,7 @@ bound = structlog.contextvars.bound_contextvars  # binds facts to the events ins
 def configure(level: str = "info") -> None:
     """Log to stderr at this level (debug, info, warning, error) and above."""
     lines = not sys.stderr.isatty()
-    renderer: structlog.typing.Processor = (
+    renderer: Processor = (
         structlog.processors.JSONRenderer(serializer=_dumps)
         if lines
         # Rich's formatter prints local variables, which hold prompts and keys.
@@ -46,11 +45,8 @@ def configure(level: str = "info") -> None:
     )
 
 
-def redact(
-    logger: object, method: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
+def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Hide the value of every key whose name marks it as a secret (a structlog processor)."""
-    del logger, method
     for key in event:
         if _names_a_secret(key) and not isinstance(event[key], int | float):
             event[key] = "[hidden]"

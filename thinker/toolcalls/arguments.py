@@ -38,12 +38,10 @@ def relax(schema: JsonObject) -> JsonObject:
     kind = relaxed.get("type")
     if kind in ("number", "integer", "boolean"):
         relaxed["type"] = [kind, "string"]
-    properties = relaxed.get("properties")
-    if isinstance(properties, dict):
-        required = _required(schema)
+    if fields := properties(schema):
+        names = required(schema)
         relaxed["properties"] = {
-            name: _relax_field(field, optional=name not in required)
-            for name, field in properties.items()
+            name: _relax_field(field, optional=name not in names) for name, field in fields.items()
         }
     items = relaxed.get("items")
     if isinstance(items, dict):
@@ -87,22 +85,28 @@ def _relax_field(field: JsonValue, *, optional: bool) -> JsonValue:
     return relaxed
 
 
-def _required(schema: JsonObject) -> list[JsonValue]:
-    required = schema.get("required")
-    return required if isinstance(required, list) else []
+def properties(schema: JsonObject) -> JsonObject:
+    """Return the fields of an object's schema; empty if it lists none."""
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def required(schema: JsonObject) -> list[JsonValue]:
+    """Return the names of the fields that an object must have."""
+    found = schema.get("required")
+    return found if isinstance(found, list) else []
 
 
 def _coerce_object(value: JsonObject, schema: JsonObject, root: JsonObject) -> JsonObject:
     fields: JsonObject = {}
-    required: list[JsonValue] = []
+    needed: list[JsonValue] = []
     for branch in _branches(schema, root):
-        properties = branch.get("properties")
-        fields.update(properties if isinstance(properties, dict) else {})
-        required += _required(branch)
+        fields |= properties(branch)
+        needed += required(branch)
     return {
         name: _coerce(item, fields.get(name), root)
         for name, item in value.items()
-        if item is not None or name in required or _takes_null(fields.get(name), root)
+        if item is not None or name in needed or _takes_null(fields.get(name), root)
     }
 
 

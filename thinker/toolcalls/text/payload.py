@@ -9,7 +9,7 @@ import orjson
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject, ToolChoice, ToolSpec
-from thinker.toolcalls.arguments import validate
+from thinker.toolcalls.arguments import required, validate
 from thinker.toolcalls.text.schema_text import compact
 
 STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
@@ -146,12 +146,8 @@ def _mismatch(text: str, schema: JsonObject) -> str | None:
         return "arguments are not JSON"
     if not isinstance(arguments, dict):
         return "arguments must be an object"
-    required = schema.get("required")
-    missing = [
-        key
-        for key in (required if isinstance(required, list) else ())
-        if isinstance(key, str) and key not in arguments
-    ]
+    names = [name for name in required(schema) if isinstance(name, str)]
+    missing = [name for name in names if name not in arguments]
     if missing:
         return f"missing required keys: {', '.join(missing)}"
     return validate(arguments, schema)

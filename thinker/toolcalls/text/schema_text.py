@@ -5,6 +5,7 @@ import json
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
+from thinker.toolcalls.arguments import properties, required
 
 EXAMPLE = "example"  # stands for any string
 LARGEST_WHOLE = 2.0**53  # whole floats below this are exact, so 1.0 can become 1
@@ -20,11 +21,10 @@ def parameter_lines(parameters: JsonObject) -> list[str]:
     schema = _branch(parameters)
     if schema and _kind(schema) != "object":
         return [f"- (schema) {compact(schema)}"]
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
+    names = required(schema)
     return [
         _line(name, _branch(field), needed=name in names)
-        for name, field in _properties(schema).items()
+        for name, field in properties(schema).items()
     ] or ["- (no parameters)"]
 
 
@@ -54,7 +54,7 @@ def _by_type(schema: JsonObject) -> JsonValue:
         case "array":
             return [example(schema.get("items"))]
         case "object":
-            return {name: example(field) for name, field in _properties(schema).items()}
+            return {name: example(field) for name, field in properties(schema).items()}
         case "integer" | "number":
             return 0
         case "boolean":
@@ -80,11 +80,6 @@ def _kind(schema: JsonObject) -> str:
     if "properties" in schema:
         return "object"
     return "array" if "items" in schema else "unknown"
-
-
-def _properties(schema: JsonObject) -> JsonObject:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
 
 
 def _branch(schema: JsonValue) -> JsonObject:
