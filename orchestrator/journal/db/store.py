@@ -68,14 +68,6 @@ class _Job(Generic[T]):
     error: BaseException | None = None
     wrote: bool = False
 
-    def settle(self) -> None:
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.value)  # type: ignore[arg-type]  # T may be None
-
 
 class Store:
     """The open journal. `transact`, `attempt` and `read` are the only ways in.
@@ -266,8 +258,13 @@ def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError |
     except (apsw.IOError, apsw.CorruptError) as error:
         return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
     except apsw.Error as error:
+        full = isinstance(error, apsw.FullError)
         for job in group:
-            job.error = _translated(error)
+            job.error = (
+                StorageFullError(f"the disk is full ({error}); free some space")
+                if full
+                else JournalError(f"the journal cannot be written ({error})")
+            )
         if db.in_transaction:
             db.execute("ROLLBACK")
     return None
@@ -275,7 +272,12 @@ def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError |
 
 def _settle(group: list[_Job[Any]]) -> None:
     for job in group:
-        job.settle()
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.value)
 
 
 def _run(db: apsw.Connection, job: _Job[Any], back: str) -> None:
@@ -296,9 +298,3 @@ def _pass(group: list[_Job[Any]], side: str) -> None:
     for job in group:
         if job.wrote:
             failpoint(f"{job.work.__name__.lstrip('_')}:{side}")
-
-
-def _translated(error: apsw.Error) -> JournalError:
-    if isinstance(error, apsw.FullError):
-        return StorageFullError(f"the disk is full ({error}); free some space")
-    return JournalError(f"the journal cannot be written ({error})")

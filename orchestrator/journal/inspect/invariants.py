@@ -15,144 +15,6 @@ from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, ToolRe
 
 Check = Callable[[apsw.Connection], list[str]]  # returns a sentence for every violation
 
-# Invariant 2: an update, and a message with its edit date, is stored at most once for each bot and
-# chat.
-UPDATE_TWICE = """
-SELECT format('%s update %d of bot %s is stored %d times', channel, update_id, bot_id, count(*))
-FROM inbox WHERE update_id IS NOT NULL GROUP BY channel, bot_id, update_id HAVING count(*) > 1
-UNION ALL
-SELECT format('%s message %s of chat %s is stored %d times', channel, message_id, chat_id, count(*))
-FROM inbox GROUP BY channel, bot_id, chat_id, message_id, edit_date, kind HAVING count(*) > 1"""
-
-# Invariant 3: a chat has at most one open turn, and its messages are claimed in order.
-ONE_TURN_IN_ORDER = """
-SELECT format('chat %s has %d open turns', chat_key, count(*)) FROM turn
-WHERE state IN('running','waiting') GROUP BY chat_key HAVING count(*) > 1
-UNION ALL
-SELECT format('message %d of chat %s was claimed before message %d', b.id, b.chat_key, a.id)
-FROM inbox AS a JOIN inbox AS b ON a.chat_key = b.chat_key AND a.id < b.id
-JOIN (SELECT number, min(id) AS claimed FROM transition
-  WHERE kind = 'inbox' AND state = 'claimed' GROUP BY number) AS second ON second.number = b.id
-LEFT JOIN (SELECT number, min(id) AS claimed FROM transition
-  WHERE kind = 'inbox' AND state IN('claimed','cancelled','done') GROUP BY number) AS first
-  ON first.number = a.id
-WHERE first.claimed IS NULL OR first.claimed > second.claimed"""
-
-# Invariant 5: a step that has ended never changes and never runs again.
-CHANGED_AFTER_THE_END = """
-SELECT format('step %s:%d changed after it was %s', turn_id, number, state)
-FROM transition AS ended WHERE kind = 'step' AND state IN('done','failed','unknown')
-AND EXISTS(SELECT 1 FROM transition AS later WHERE later.turn_id = ended.turn_id
-  AND later.kind = 'step' AND later.number = ended.number AND later.id > ended.id)"""
-
-# Invariant 6: a `non_idempotent` call that may have run is never planned again.
-RUN_AGAIN = """
-SELECT format('tool %s (%s:%d) may have run and is to run again', name, step.turn_id, seq)
-FROM transition AS again JOIN step ON step.turn_id = again.turn_id AND seq = number
-WHERE again.kind = 'step' AND again.state = 'planned' AND class = 'non_idempotent'
-AND EXISTS(SELECT 1 FROM transition AS ran WHERE ran.turn_id = again.turn_id
-  AND ran.kind = 'step' AND ran.number = again.number AND ran.id < again.id
-  AND ran.state = 'intent')"""
-
-# Invariant 7: no effect without an earlier intent of an epoch that owned the turn.
-EFFECT_WITHOUT_INTENT = """
-SELECT format('tool %s (%s:%d) ran without an intent', name, turn_id, seq) FROM step
-WHERE kind = 'tool' AND state IN('done','unknown') AND t_intent IS NULL
-UNION ALL
-SELECT format('tool %s (%s:%d) was run in epoch %d of a turn of epoch %d',
-  name, turn_id, seq, step.epoch, turn.epoch)
-FROM step JOIN turn ON turn.id = turn_id WHERE step.epoch > turn.epoch"""
-
-# Invariant 8: every planned call has ended before its turn ends.
-CALL_WITHOUT_AN_END = """
-SELECT format('turn %s is %s, its call %d of %s is %s', turn_id, turn.state, seq, name, step.state)
-FROM step JOIN turn ON turn.id = turn_id
-WHERE turn.state NOT IN('running','waiting') AND step.state IN('planned','intent')"""
-
-# Invariant 10: a turn is `replied` if and only if its reply is in the outbox; its inbox row agrees.
-REPLY_AND_TURN_APART = """
-SELECT format('turn %s is %s without a message in the outbox', id, state) FROM turn
-WHERE state IN('replied','closed','dead') AND recipe <> 'subagent'
-AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id)
-UNION ALL
-SELECT format('turn %s of a subagent is %s without a result', turn.id, turn.state)
-FROM turn JOIN inbox ON inbox.turn_id = turn.id LEFT JOIN subagent_run ON inbox_id = inbox.id
-WHERE turn.state IN('replied','closed','dead') AND kind = 'subagent' AND result IS NULL
-UNION ALL
-SELECT format('turn %s is %s, its preview has no text', id, turn.state)
-FROM turn WHERE state IN('replied','closed') AND EXISTS(SELECT 1 FROM outbox
-  WHERE turn_id = turn.id AND final = 0 AND outbox.state <> 'abandoned')
-UNION ALL
-SELECT format('turn %s is %s, its message %d is %s', turn.id, turn.state, inbox.id, inbox.state)
-FROM inbox JOIN turn ON turn.id = turn_id WHERE inbox.state IS NOT CASE turn.state
-  WHEN 'running' THEN 'claimed' WHEN 'waiting' THEN 'claimed' WHEN 'replied' THEN 'done'
-  WHEN 'closed' THEN 'done' WHEN 'cancelled' THEN 'cancelled'
-  WHEN 'dead' THEN iif(inbox.state = 'cancelled', 'cancelled', 'dead') ELSE inbox.state END
-UNION ALL
-SELECT format('message %d is claimed by no turn', id) FROM inbox
-WHERE state = 'claimed' AND turn_id IS NULL"""
-
-# Invariant 11: every outbox row ends, and its turn closes with the last one.
-OUTBOX_WITHOUT_AN_END = """
-SELECT format('turn %s is closed, its message %d is %s', turn.id, outbox.id, outbox.state)
-FROM outbox JOIN turn ON turn.id = turn_id WHERE turn.state = 'closed'
-AND outbox.state NOT IN('delivered','unknown','abandoned','failed_permanent')
-UNION ALL
-SELECT format('turn %s is replied although all its messages have ended', id) FROM turn
-WHERE state = 'replied' AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id
-  AND state NOT IN('delivered','unknown','abandoned','failed_permanent'))"""
-
-# Invariant 14: no open turn belongs to an older epoch.
-OLD_EPOCH = """
-SELECT format('turn %s is open in epoch %d, the journal is in epoch %s', id, epoch, v)
-FROM turn JOIN meta ON k = 'epoch'
-WHERE state IN('running','waiting') AND epoch <> CAST(v AS INTEGER)"""
-
-# Invariant 15: no message vanishes; its state is the last one of its history.
-VANISHED = """
-SELECT DISTINCT format('message %d has vanished', number) FROM transition
-WHERE kind = 'inbox' AND number NOT IN(SELECT id FROM inbox)
-UNION ALL
-SELECT format('message %d is %s, which its history does not say', id, state) FROM inbox
-WHERE state IS NOT (SELECT state FROM transition
-  WHERE kind = 'inbox' AND number = inbox.id ORDER BY id DESC LIMIT 1)"""
-
-# Invariant 17: a message of a task belongs to a run of the task, and to one that fired once.
-FIRED_WITHOUT_A_RUN = """
-SELECT format('message %d is of a task, and no run of one', id) FROM inbox
-WHERE kind = 'task' AND id NOT IN(SELECT inbox_id FROM task_run WHERE inbox_id IS NOT NULL)
-UNION ALL
-SELECT format('task %d ran at %d, its message %d is %s', task_id, scheduled_at, inbox.id,
-  inbox.state) FROM task_run JOIN inbox ON inbox.id = inbox_id
-WHERE task_run.state = 'ran' AND inbox.state <> 'done'"""
-
-# Subagents: the work of a subagent belongs to a call, and its result reaches the parent.
-WORK_WITHOUT_A_CALL = """
-SELECT format('message %d is the work of a subagent, and of no call', id) FROM inbox
-WHERE kind = 'subagent' AND id NOT IN(SELECT inbox_id FROM subagent_run)
-UNION ALL
-SELECT format('call %s:%d is %s and its subagent still works', step.turn_id, step.seq, step.state)
-FROM subagent_run AS run JOIN step ON step.turn_id = run.turn_id AND step.seq = run.seq
-JOIN inbox ON inbox.id = inbox_id WHERE wait AND inbox.state IN('new','claimed')
-AND step.state NOT IN('planned','intent')
-UNION ALL
-SELECT format('subagent %s has a result and no report', subagent_id) FROM subagent_run AS run
-JOIN subagent ON subagent.id = subagent_id WHERE result IS NOT NULL AND NOT wait
-AND (failed OR NOT ifnull(json_extract(spec, '$.explicit'), 0)) AND NOT EXISTS(SELECT 1 FROM inbox
-  WHERE kind = 'subagent_result' AND message_id = format('%s:%d', run.turn_id, run.seq))"""
-
-
-def violations(db: apsw.Connection) -> list[str]:
-    """Return a sentence for every violation, beginning with the invariant's name."""
-    return [f"{name}: {sentence}" for name, check in CHECKS.items() for sentence in check(db)]
-
-
-def _sql(query: str) -> Check:
-    def check(db: apsw.Connection) -> list[str]:
-        return [str(sentence) for (sentence,) in db.execute(query)]
-
-    return check
-
 
 def _transcripts(db: apsw.Connection) -> list[str]:
     """Check invariant 9: a conversation has one result for each call, in order."""
@@ -191,19 +53,132 @@ def _audit(db: apsw.Connection) -> list[str]:
     return [] if broken is None else [f"the chain is broken at entry {broken}"]
 
 
-CHECKS: Mapping[str, Check] = {
-    "invariant 2": _sql(UPDATE_TWICE),
-    "invariant 3": _sql(ONE_TURN_IN_ORDER),
-    "invariant 5": _sql(CHANGED_AFTER_THE_END),
-    "invariant 6": _sql(RUN_AGAIN),
-    "invariant 7": _sql(EFFECT_WITHOUT_INTENT),
-    "invariant 8": _sql(CALL_WITHOUT_AN_END),
+# Queries that return the sentences, and functions.
+CHECKS: Mapping[str, str | Check] = {
+    # An update, and a message with its edit date, is stored at most once for each bot and chat.
+    "invariant 2": """
+SELECT format('%s update %d of bot %s is stored %d times', channel, update_id, bot_id, count(*))
+FROM inbox WHERE update_id IS NOT NULL GROUP BY channel, bot_id, update_id HAVING count(*) > 1
+UNION ALL
+SELECT format('%s message %s of chat %s is stored %d times', channel, message_id, chat_id, count(*))
+FROM inbox GROUP BY channel, bot_id, chat_id, message_id, edit_date, kind HAVING count(*) > 1""",
+    # A chat has at most one open turn, and its messages are claimed in order.
+    "invariant 3": """
+SELECT format('chat %s has %d open turns', chat_key, count(*)) FROM turn
+WHERE state IN('running','waiting') GROUP BY chat_key HAVING count(*) > 1
+UNION ALL
+SELECT format('message %d of chat %s was claimed before message %d', b.id, b.chat_key, a.id)
+FROM inbox AS a JOIN inbox AS b ON a.chat_key = b.chat_key AND a.id < b.id
+JOIN (SELECT number, min(id) AS claimed FROM transition
+  WHERE kind = 'inbox' AND state = 'claimed' GROUP BY number) AS second ON second.number = b.id
+LEFT JOIN (SELECT number, min(id) AS claimed FROM transition
+  WHERE kind = 'inbox' AND state IN('claimed','cancelled','done') GROUP BY number) AS first
+  ON first.number = a.id
+WHERE first.claimed IS NULL OR first.claimed > second.claimed""",
+    # A step that has ended never changes and never runs again.
+    "invariant 5": """
+SELECT format('step %s:%d changed after it was %s', turn_id, number, state)
+FROM transition AS ended WHERE kind = 'step' AND state IN('done','failed','unknown')
+AND EXISTS(SELECT 1 FROM transition AS later WHERE later.turn_id = ended.turn_id
+  AND later.kind = 'step' AND later.number = ended.number AND later.id > ended.id)""",
+    # A `non_idempotent` call that may have run is never planned again.
+    "invariant 6": """
+SELECT format('tool %s (%s:%d) may have run and is to run again', name, step.turn_id, seq)
+FROM transition AS again JOIN step ON step.turn_id = again.turn_id AND seq = number
+WHERE again.kind = 'step' AND again.state = 'planned' AND class = 'non_idempotent'
+AND EXISTS(SELECT 1 FROM transition AS ran WHERE ran.turn_id = again.turn_id
+  AND ran.kind = 'step' AND ran.number = again.number AND ran.id < again.id
+  AND ran.state = 'intent')""",
+    # No effect without an earlier intent of an epoch that owned the turn.
+    "invariant 7": """
+SELECT format('tool %s (%s:%d) ran without an intent', name, turn_id, seq) FROM step
+WHERE kind = 'tool' AND state IN('done','unknown') AND t_intent IS NULL
+UNION ALL
+SELECT format('tool %s (%s:%d) was run in epoch %d of a turn of epoch %d',
+  name, turn_id, seq, step.epoch, turn.epoch)
+FROM step JOIN turn ON turn.id = turn_id WHERE step.epoch > turn.epoch""",
+    # Every planned call has ended before its turn ends.
+    "invariant 8": """
+SELECT format('turn %s is %s, its call %d of %s is %s', turn_id, turn.state, seq, name, step.state)
+FROM step JOIN turn ON turn.id = turn_id
+WHERE turn.state NOT IN('running','waiting') AND step.state IN('planned','intent')""",
     "invariant 9": _transcripts,
-    "invariant 10": _sql(REPLY_AND_TURN_APART),
-    "invariant 11": _sql(OUTBOX_WITHOUT_AN_END),
-    "invariant 14": _sql(OLD_EPOCH),
-    "invariant 15": _sql(VANISHED),
-    "invariant 17": _sql(FIRED_WITHOUT_A_RUN),
-    "subagents": _sql(WORK_WITHOUT_A_CALL),
+    # A turn is `replied` if and only if its reply is in the outbox; its inbox row agrees.
+    "invariant 10": """
+SELECT format('turn %s is %s without a message in the outbox', id, state) FROM turn
+WHERE state IN('replied','closed','dead') AND recipe <> 'subagent'
+AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id)
+UNION ALL
+SELECT format('turn %s of a subagent is %s without a result', turn.id, turn.state)
+FROM turn JOIN inbox ON inbox.turn_id = turn.id LEFT JOIN subagent_run ON inbox_id = inbox.id
+WHERE turn.state IN('replied','closed','dead') AND kind = 'subagent' AND result IS NULL
+UNION ALL
+SELECT format('turn %s is %s, its preview has no text', id, turn.state)
+FROM turn WHERE state IN('replied','closed') AND EXISTS(SELECT 1 FROM outbox
+  WHERE turn_id = turn.id AND final = 0 AND outbox.state <> 'abandoned')
+UNION ALL
+SELECT format('turn %s is %s, its message %d is %s', turn.id, turn.state, inbox.id, inbox.state)
+FROM inbox JOIN turn ON turn.id = turn_id WHERE inbox.state IS NOT CASE turn.state
+  WHEN 'running' THEN 'claimed' WHEN 'waiting' THEN 'claimed' WHEN 'replied' THEN 'done'
+  WHEN 'closed' THEN 'done' WHEN 'cancelled' THEN 'cancelled'
+  WHEN 'dead' THEN iif(inbox.state = 'cancelled', 'cancelled', 'dead') ELSE inbox.state END
+UNION ALL
+SELECT format('message %d is claimed by no turn', id) FROM inbox
+WHERE state = 'claimed' AND turn_id IS NULL""",
+    # Every outbox row ends, and its turn closes with the last one.
+    "invariant 11": """
+SELECT format('turn %s is closed, its message %d is %s', turn.id, outbox.id, outbox.state)
+FROM outbox JOIN turn ON turn.id = turn_id WHERE turn.state = 'closed'
+AND outbox.state NOT IN('delivered','unknown','abandoned','failed_permanent')
+UNION ALL
+SELECT format('turn %s is replied although all its messages have ended', id) FROM turn
+WHERE state = 'replied' AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id
+  AND state NOT IN('delivered','unknown','abandoned','failed_permanent'))""",
+    # No open turn belongs to an older epoch.
+    "invariant 14": """
+SELECT format('turn %s is open in epoch %d, the journal is in epoch %s', id, epoch, v)
+FROM turn JOIN meta ON k = 'epoch'
+WHERE state IN('running','waiting') AND epoch <> CAST(v AS INTEGER)""",
+    # No message vanishes; its state is the last one of its history.
+    "invariant 15": """
+SELECT DISTINCT format('message %d has vanished', number) FROM transition
+WHERE kind = 'inbox' AND number NOT IN(SELECT id FROM inbox)
+UNION ALL
+SELECT format('message %d is %s, which its history does not say', id, state) FROM inbox
+WHERE state IS NOT (SELECT state FROM transition
+  WHERE kind = 'inbox' AND number = inbox.id ORDER BY id DESC LIMIT 1)""",
+    # A message of a task belongs to a run of the task, and to one that fired once.
+    "invariant 17": """
+SELECT format('message %d is of a task, and no run of one', id) FROM inbox
+WHERE kind = 'task' AND id NOT IN(SELECT inbox_id FROM task_run WHERE inbox_id IS NOT NULL)
+UNION ALL
+SELECT format('task %d ran at %d, its message %d is %s', task_id, scheduled_at, inbox.id,
+  inbox.state) FROM task_run JOIN inbox ON inbox.id = inbox_id
+WHERE task_run.state = 'ran' AND inbox.state <> 'done'""",
+    # The work of a subagent belongs to a call, and its result reaches the parent.
+    "subagents": """
+SELECT format('message %d is the work of a subagent, and of no call', id) FROM inbox
+WHERE kind = 'subagent' AND id NOT IN(SELECT inbox_id FROM subagent_run)
+UNION ALL
+SELECT format('call %s:%d is %s and its subagent still works', step.turn_id, step.seq, step.state)
+FROM subagent_run AS run JOIN step ON step.turn_id = run.turn_id AND step.seq = run.seq
+JOIN inbox ON inbox.id = inbox_id WHERE wait AND inbox.state IN('new','claimed')
+AND step.state NOT IN('planned','intent')
+UNION ALL
+SELECT format('subagent %s has a result and no report', subagent_id) FROM subagent_run AS run
+JOIN subagent ON subagent.id = subagent_id WHERE result IS NOT NULL AND NOT wait
+AND (failed OR NOT ifnull(json_extract(spec, '$.explicit'), 0)) AND NOT EXISTS(SELECT 1 FROM inbox
+  WHERE kind = 'subagent_result' AND message_id = format('%s:%d', run.turn_id, run.seq))""",
     "audit log": _audit,
 }
+
+
+def violations(db: apsw.Connection) -> list[str]:
+    """Return a sentence for every violation, beginning with the invariant's name."""
+    found = []
+    for name, check in CHECKS.items():
+        if isinstance(check, str):
+            found += [f"{name}: {sentence}" for (sentence,) in db.execute(check)]
+        else:
+            found += [f"{name}: {sentence}" for sentence in check(db)]
+    return found

@@ -62,14 +62,11 @@ def find(db: apsw.Connection, name: str) -> Trace:
         OrchestratorError: the name matches nothing, or several messages and turns.
     """
     messages = _messages(db, name)
-    turns = [
-        str(turn)
-        for (turn,) in db.execute(
-            "SELECT id FROM turn WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC, started_at"
-            " LIMIT ?",
-            (len(name), name, name, CANDIDATES),
-        )
-    ]
+    found = db.execute(
+        "SELECT id FROM turn WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC, started_at LIMIT ?",
+        (len(name), name, name, CANDIDATES),
+    )
+    turns = [str(turn) for (turn,) in found]
     if name in turns:
         turns = [name]
     elif messages:  # an exact match beats the beginning of a turn id
@@ -88,12 +85,11 @@ def find(db: apsw.Connection, name: str) -> Trace:
 
 
 def prompts(db: apsw.Connection, trace: Trace) -> list[RecordedPrompt]:
+    sql = "SELECT at, body FROM turn_prompt WHERE turn_id = ? ORDER BY at"
     return [
         RecordedPrompt(turn_id=turn, at=at, prompt=PromptRecord.model_validate_json(body))
         for turn in trace.turns
-        for at, body in db.execute(
-            "SELECT at, body FROM turn_prompt WHERE turn_id = ? ORDER BY at", (turn,)
-        )
+        for at, body in db.execute(sql, (turn,))
     ]
 
 
@@ -177,10 +173,9 @@ def _inbox(db: apsw.Connection, number: int, turn_id: str | None, state: str) ->
 
 
 def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]:
-    (found,) = db.execute(
+    ((agent_id, version, stop_reason, repaired),) = db.execute(
         "SELECT agent_id, code_ver, stop_reason, repaired FROM turn WHERE id = ?", (turn_id,)
     )
-    agent_id, version, stop_reason, repaired = found
     if state == "running":
         yield f"agent {agent_id}, version {version}"
     elif state != "closed":
@@ -189,12 +184,11 @@ def _turn(db: apsw.Connection, turn_id: str | None, state: str) -> Iterable[str]
 
 
 def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> Iterable[str]:
-    (found,) = db.execute(
+    ((kind, name, side_effect, args, result, usage, request_id),) = db.execute(
         "SELECT kind, name, class, args, result, usage, request_id FROM step"
         " WHERE turn_id = ? AND seq = ?",
         (turn_id, number),
     )
-    kind, name, side_effect, args, result, usage, request_id = found
     if kind == "model":
         used, response = Usage.model_validate_json(usage), AssistantMessage.model_validate_json
         yield f"model {name}, {used.prompt} + {used.completion} tokens"
@@ -212,11 +206,10 @@ def _step(db: apsw.Connection, number: int, turn_id: str | None, state: str) -> 
 
 
 def _outbox(db: apsw.Connection, number: int, state: str) -> Iterable[str]:
-    (found,) = db.execute(
+    ((part, mode, channel, chat_id, body, placeholder, message_id),) = db.execute(
         "SELECT part, mode, channel, chat_id, body, ph_id, msg_id FROM outbox WHERE id = ?",
         (number,),
     )
-    part, mode, channel, chat_id, body, placeholder, message_id = found
     yield f"part {part}"
     if state == "queued":
         yield f"{mode} to {channel} chat {chat_id}"

@@ -23,9 +23,7 @@ class MessageHit:
 
 
 HITS = Rows(
-    MessageHit,
-    "said JOIN session ON session.id = session_id",
-    "said.id, at, role, text, chat_key",
+    MessageHit, "said JOIN session ON session.id = session_id", "said.id, at, role, text, chat_key"
 )
 
 

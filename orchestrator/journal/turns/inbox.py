@@ -127,9 +127,9 @@ def ingest(
             audit.record(db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now)
     if offset is not None:
         db.execute(
-            "INSERT INTO channel_offset VALUES(?,?,?)"
+            "INSERT INTO channel_offset VALUES(:channel, :bot_id, :next)"
             " ON CONFLICT DO UPDATE SET next = excluded.next",
-            (offset.channel, offset.bot_id, offset.next),
+            vars(offset),
         )
     return admitted
 
@@ -174,10 +174,8 @@ def _address(message: InboundMessage | InboxRow) -> outbox.Address:
 
 
 def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
-    found = db.execute(
-        "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?", (channel, bot_id)
-    ).get
-    return int(found or 0)
+    sql = "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?"
+    return int(db.execute(sql, (channel, bot_id)).get or 0)
 
 
 def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
@@ -229,8 +227,8 @@ def answered(db: apsw.Connection, message: InboundMessage) -> bool:
 def bot_of(db: apsw.Connection, channel: str) -> str | None:
     # Without the plus, SQLite would sort all messages of the channel to find the newest one.
     sql = "SELECT bot_id FROM inbox WHERE +channel = ? ORDER BY id DESC LIMIT 1"
-    found = db.execute(sql, (channel,)).get
-    return None if found is None else str(found)
+    found: str | None = db.execute(sql, (channel,)).get
+    return found
 
 
 def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:

@@ -40,16 +40,12 @@ def post(
     Returns the inbox id, or None if the message was posted before.
     """
     inbound = InboundMessage(
-        channel=address.channel,
-        bot_id=address.bot_id,
-        chat_id=address.chat_id,
+        **vars(address),
         message_id=message.message_id,
         sender_id="orchestrator",
         sender_name=message.sender,
         text=message.text,
-        thread_id=address.thread_id,
         kind=message.kind,
-        private=address.private,
         target=message.agent_id,
     )
     return inbox.store(db, Arrival(inbound), now, queue)
@@ -70,11 +66,8 @@ def enter(
 ) -> tuple[UserMessage, ...]:
     """Make new messages of a turn's chat part of the turn, after its last model response.
 
-    Args:
-        db: the journal, in a transaction.
-        turn: a running turn.
-        takes: whether the turn's agent answers a message. The first message that it does not
-            answer waits for a turn of its own, and so do all messages after it.
+    ``takes`` returns whether the turn's agent answers a message. The first message that it does not
+    answer waits for a turn of its own, and so do all messages after it.
 
     Raises:
         FencedError: the turn is no longer run here, or has no model response yet.

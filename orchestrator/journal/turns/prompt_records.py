@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import apsw
 import orjson
-from pydantic import TypeAdapter
+from pydantic import Json, TypeAdapter
 
+from orchestrator.journal.db.rows import Rows
 from thinker.protocol.messages import JsonObject, LayerRecord, ToolSpec
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -24,8 +25,16 @@ class PromptSources:
     ``definition`` is None for an agent without one. Both are None if `keep` was not called.
     """
 
-    definition: JsonObject | None = None
-    tools: tuple[ToolSpec, ...] | None = None
+    definition: Json[JsonObject] | None = None
+    tools: Json[tuple[ToolSpec, ...]] | None = None
+
+
+SOURCES = Rows(
+    PromptSources,
+    "turn_prompt",
+    "(SELECT body FROM prompt_part WHERE digest = definition),"
+    " (SELECT body FROM prompt_part WHERE digest = tools)",
+)
 
 
 def record(db: apsw.Connection, turn_id: str, prompt: PromptRecord, now: int) -> tuple[str, ...]:
@@ -52,16 +61,7 @@ def keep(db: apsw.Connection, turn_id: str, at: int, sources: PromptSources) -> 
 
 
 def ingredients(db: apsw.Connection, turn_id: str, at: int) -> PromptSources:
-    ((definition, tools),) = db.execute(
-        "SELECT (SELECT body FROM prompt_part WHERE digest = definition),"
-        " (SELECT body FROM prompt_part WHERE digest = tools)"
-        " FROM turn_prompt WHERE turn_id = ? AND at = ?",
-        (turn_id, at),
-    )
-    return PromptSources(
-        None if definition is None else orjson.loads(definition),
-        None if tools is None else TOOLS.validate_json(tools),
-    )
+    return SOURCES.select(db, "turn_id = ? AND at = ?", turn_id, at)[0]
 
 
 def last_use(db: apsw.Connection, name: str) -> tuple[str, int] | None:

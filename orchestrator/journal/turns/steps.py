@@ -54,11 +54,7 @@ CALLS = Rows(
 
 
 def plan(
-    db: apsw.Connection,
-    commit: StepCommit,
-    classes: Mapping[str, SideEffect],
-    epoch: int,
-    now: int,
+    db: apsw.Connection, commit: StepCommit, classes: Mapping[str, SideEffect], epoch: int, now: int
 ) -> StepCommitted:
     """Store a model response and all its calls (T3).
 

@@ -133,12 +133,7 @@ def open_in(db: apsw.Connection, chat_key: str) -> Turn | None:
 
 
 def context(
-    db: apsw.Connection,
-    turn_id: str,
-    running: frozenset[int],
-    window: int,
-    now: int,
-    jump: int = 1,
+    db: apsw.Connection, turn_id: str, running: frozenset[int], window: int, now: int, jump: int = 1
 ) -> Context:
     """Settle the calls that a dead process left, and read what a worker needs to go on.
 

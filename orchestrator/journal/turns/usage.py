@@ -109,10 +109,8 @@ def buckets(db: apsw.Connection, agent_id: str, since: int) -> dict[int, int]:
 
 def newest(db: apsw.Connection) -> int:
     """Return the id of the newest settled call (0: none)."""
-    found = db.execute(
-        "SELECT id FROM model_call WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
-    ).get
-    return int(found or 0)
+    sql = "SELECT id FROM model_call WHERE state = 'settled' ORDER BY id DESC LIMIT 1"
+    return int(db.execute(sql).get or 0)
 
 
 @dataclass(frozen=True)

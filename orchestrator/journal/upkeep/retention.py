@@ -83,25 +83,13 @@ def _forget(db: apsw.Connection, turn_id: str) -> None:
 
 def loose(db: apsw.Connection, before: int) -> int:
     """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
-    ids = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
+    updates = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
       AND NOT {NEWEST} LIMIT {ROWS}"""
-    return _remove(
-        db,
-        ids,
-        before,
-        (("attachment", "inbox_id"), ("request", "inbox_id"), ("inbox", "id")),
-        "inbox",
-    ) + (
-        _remove(
-            db,
-            "SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?"
-            f" AND state IN('delivered','abandoned','failed_permanent') LIMIT {ROWS}",
-            before,
-            (("outbox", "id"),),
-            "outbox",
-        )
-    )
+    notices = f"""SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?
+      AND state IN('delivered','abandoned','failed_permanent') LIMIT {ROWS}"""
+    removed = _remove(db, "inbox", updates, before, ("attachment", "request"))
+    return removed + _remove(db, "outbox", notices, before)
 
 
 def messages(db: apsw.Connection, before: int) -> int:
@@ -124,27 +112,27 @@ def messages(db: apsw.Connection, before: int) -> int:
 
 def pictures(db: apsw.Connection, before: int) -> int:
     """Remove the bytes of pictures; their descriptions are kept."""
-    db.execute(
-        f"DELETE FROM media WHERE id IN(SELECT id FROM media WHERE at < ? LIMIT {BATCH})", (before,)
-    )
-    return db.changes()
+    return _remove_older(db, "media", before, BATCH)
 
 
 def calls(db: apsw.Connection, before: int) -> int:
-    db.execute(
-        f"DELETE FROM model_call WHERE id IN(SELECT id FROM model_call WHERE at < ? LIMIT {ROWS})",
-        (before,),
-    )
+    return _remove_older(db, "model_call", before, ROWS)
+
+
+def _remove_older(db: apsw.Connection, table: str, before: int, limit: int) -> int:
+    old = f"SELECT id FROM {table} WHERE at < ? LIMIT {limit}"
+    db.execute(f"DELETE FROM {table} WHERE id IN({old})", (before,))
     return db.changes()
 
 
 def _remove(
-    db: apsw.Connection, ids: str, before: int, tables: Sequence[tuple[str, str]], kind: str
+    db: apsw.Connection, table: str, ids: str, before: int, details: Sequence[str] = ()
 ) -> int:
-    found = [(number,) for (number,) in db.execute(ids, (before,)).fetchall()]
-    db.executemany(
-        f"DELETE FROM transition WHERE kind = '{kind}' AND number = ? AND turn_id IS NULL", found
-    )
-    for table, column in tables:
-        db.executemany(f"DELETE FROM {table} WHERE {column} = ?", found)
+    """Remove rows of a table with their history, and the rows of ``details`` about them."""
+    found = db.execute(ids, (before,)).fetchall()
+    history = f"DELETE FROM transition WHERE kind = '{table}' AND number = ? AND turn_id IS NULL"
+    db.executemany(history, found)
+    for detail in details:
+        db.executemany(f"DELETE FROM {detail} WHERE inbox_id = ?", found)
+    db.executemany(f"DELETE FROM {table} WHERE id = ?", found)
     return len(found)

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.journal.db.store import open_database
 from orchestrator.journal.memory import message_search
 from orchestrator.journal.turns import sessions
-from thinker.protocol.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 
 def say(db: apsw.Connection, agent_id: str, *messages: Message, now: int = 1) -> None:

@@ -117,9 +117,7 @@ def test_killed_between_firing_and_running_it_runs_once(tmp_path: Path) -> None:
     again.close()
 
 
-def test_end_of_a_run_is_read_from_its_turn(
-    db: apsw.Connection,
-) -> None:
+def test_end_of_a_run_is_read_from_its_turn(db: apsw.Connection) -> None:
     """What T6 wrote is enough: it may be noted by a later process."""
     task = daily(db)
     fire(db, MORNING)

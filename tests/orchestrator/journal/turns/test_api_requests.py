@@ -21,13 +21,7 @@ from orchestrator.journal.turns.api_requests import (
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.journal.upkeep import retention
-from thinker.protocol.messages import (
-    AssistantMessage,
-    Message,
-    ToolResult,
-    ToolSpec,
-    UserMessage,
-)
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult
 
 TOOL = ToolSpec(name="theirs", description="", parameters={}, handed_back=True)

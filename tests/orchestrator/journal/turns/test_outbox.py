@@ -58,9 +58,7 @@ def test_parts_of_a_chat_wait_for_each_other_and_chats_do_not(db: apsw.Connectio
     assert due(db)[0] == ("7", "3", "queued")
 
 
-def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(
-    db: apsw.Connection,
-) -> None:
+def test_reply_that_is_read_in_the_journal_is_delivered_with_the_turn(db: apsw.Connection) -> None:
     """Nothing is left to send, and the turn is closed in the transaction of its reply."""
     turns.reply(db, turns.load(db, "t1"), [Part("hello")], outbox.STORED, ("done", None), 5)
     assert due(db) == []

@@ -57,9 +57,7 @@ def test_session_is_large_beyond_its_agents_limit(db: apsw.Connection) -> None:
     assert compaction.large(db, {"work": 1}) == []
 
 
-def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(
-    db: apsw.Connection,
-) -> None:
+def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: apsw.Connection) -> None:
     """The next one is made from the summary and what came after it."""
     session = talk(db, 8)
     part = compaction.older(db, session, 5)
@@ -77,9 +75,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(
     assert [message.content.strip() for message in following.messages[::2]] == ["3", "4", "5"]
 
 
-def test_summary_of_a_part_that_another_summary_covers_changes_nothing(
-    db: apsw.Connection,
-) -> None:
+def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: apsw.Connection) -> None:
     """Two processes may have asked; the first to write wins."""
     session = talk(db, 8)
     part = compaction.older(db, session, 5)
