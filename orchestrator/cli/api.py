@@ -34,8 +34,8 @@ def token(
     else:
         typer.echo(file.make())
         typer.echo(
-            "The token is not shown again. The endpoints are at http://127.0.0.1:PORT/v1;\n"
-            'PORT is ORCHESTRATOR_API_PORT, "channels": {"api": {"port": …}} or 8484.',
+            "The token is not shown again. The endpoints are at http://127.0.0.1:8484/v1, unless\n"
+            'ORCHESTRATOR_API_PORT or "channels": {"api": {"port": …}} names another port.',
             err=True,
         )
     with suppress(NotRunningError):  # the daemon reads the file when it starts

@@ -30,6 +30,11 @@ RULES = {
     "tuple_type": "array",
     "extra_forbidden": "unknown_field",
 }
+WORDING = {
+    "Input should": "must",
+    "Field required": "is missing",
+    "Extra inputs are not permitted": "is an unknown field; correct its name or remove it",
+}
 
 
 class Variable(fields.Definition):
@@ -87,5 +92,7 @@ def _problem(detail: ErrorDetails) -> DefinitionProblem:
     kind = detail["type"]
     if kind == "discriminator":
         path = (*path, "type")
-    message = detail["msg"].replace("Input should", "must").replace("Field required", "is missing")
+    message = detail["msg"]
+    for given, better in WORDING.items():
+        message = message.replace(given, better)
     return DefinitionProblem(path, RULES.get(kind, kind), message)

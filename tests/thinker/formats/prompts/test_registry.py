@@ -51,6 +51,15 @@ def test_every_problem_of_a_definition_is_reported_at_once() -> None:
     ]
 
 
+def test_problem_of_a_field_says_what_to_do() -> None:
+    """In the words of this program, not of the library that validates."""
+    _, problems = read({"name": "p", "toolDescription": "x", "prompt": "x", "modell": "inherit"})
+    assert [str(problem) for problem in problems] == [
+        "model: is missing",
+        "modell: is an unknown field; correct its name or remove it",
+    ]
+
+
 def test_every_name_is_looked_up_at_once() -> None:
     """Model, includes, variables, tools and hooks."""
     assert found(
