@@ -53,32 +53,10 @@ def parse(text: str, directory_name: str, path: Path | None = None) -> SkillFile
     Raises:
         SkillError: The text is not a skill, or its name is not the directory's name.
     """
-    where = str(path or f"{directory_name}/{FILE_NAME}")
-    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise SkillError(
-            f"{where}: larger than {MAX_BYTES // 1024} KiB; move detail to other files"
-        )
-    parts = plain_yaml.front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    if parts is None:
-        raise SkillError(
-            f"{where}: no front matter; begin with a line '---', the fields, a line '---'"
-        )
     try:
-        fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
-    except YamlError as error:
-        raise SkillError(f"{where}: {error}") from error
-    name = fields.get("name")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise SkillError(
-            f"{where}: 'name' must be lower case letters, digits and single hyphens; "
-            f"set name: {directory_name}"
-        )
-    if name != directory_name:
-        raise SkillError(
-            f"{where}: name {name!r} is not the directory's name; "
-            f"set name: {directory_name} or rename the directory"
-        )
-    return _skill(fields, parts[1], where, path)
+        return _parsed(text, directory_name, path)
+    except (SkillError, YamlError) as error:
+        raise SkillError(f"{path or f'{directory_name}/{FILE_NAME}'}: {error}") from error
 
 
 def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str, ...]]:
@@ -121,10 +99,23 @@ def _read(path: Path, directory: Path) -> SkillFile:
     return parse(text, path.parent.name, path)
 
 
-def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> SkillFile:
+def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise SkillError(f"larger than {MAX_BYTES // 1024} KiB; move detail to other files")
+    parts = plain_yaml.front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    if parts is None:
+        raise SkillError("no front matter; begin with a line '---', the fields, a line '---'")
+    fields = plain_yaml.load(parts[0], "the front matter", first_line=2)
+    name = fields.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        rule = "'name' must be lower case letters, digits and single hyphens"
+        raise SkillError(f"{rule}; set name: {directory_name}")
+    if name != directory_name:
+        advice = f"set name: {directory_name} or rename the directory"
+        raise SkillError(f"name {name!r} is not the directory's name; {advice}")
     metadata = fields.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise SkillError(f"{where}: 'metadata' must be a mapping; indent its fields below it")
+        raise SkillError("'metadata' must be a mapping; indent its fields below it")
     allowed = _words(fields.get("allowed-tools"), r"[\s,]+")
     priority = metadata.get("priority")
     try:
@@ -133,7 +124,7 @@ def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> Skil
                 **{key: fields.get(key) for key in AS_WRITTEN},
                 **{key: metadata.get(key) for key in ("trigger_config", "max_steps")},
                 "allowed_tools": allowed,
-                "instructions": body.strip(),
+                "instructions": parts[1].strip(),
                 "keywords": [word.lower() for word in _words(metadata.get("keywords"), r"\s*,\s*")],
                 # Files written for other programs may hold any priority.
                 "priority": priority if type(priority) in (int, float) else 0,
@@ -145,9 +136,7 @@ def _skill(fields: JsonObject, body: str, where: str, path: Path | None) -> Skil
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise SkillError(
-            f"{where}: field {field!r}: {first['msg']}; correct or remove it"
-        ) from error
+        raise SkillError(f"field {field!r}: {first['msg']}; correct or remove it") from error
 
 
 def _words(value: object, separator: str) -> list[str]:

@@ -84,16 +84,16 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
         try:
             text = read(path)
         except FileNotFoundError:
-            if source != "persona":
-                warnings.append(f"{path}: the {source} prompt is missing; create the file")
+            if source == "persona":
+                continue
+            problem = "is missing; create the file"
         except (OSError, ValueError) as error:
-            warnings.append(
-                f"{path}: the {source} prompt cannot be read ({error}); correct the file"
-            )
+            problem = f"cannot be read ({error}); correct the file"
         else:
             if text.strip():
                 return BasePrompt(text, source, tuple(warnings))
-            warnings.append(f"{path}: the {source} prompt is empty; write one or remove the file")
+            problem = "is empty; write one or remove the file"
+        warnings.append(f"{path}: the {source} prompt {problem}")
     return BasePrompt(BUILT_IN, "built-in", tuple(warnings))
 
 

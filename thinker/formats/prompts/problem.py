@@ -26,11 +26,9 @@ class UnknownPromptError(DefinitionError):
     """A definition does not exist; ``by`` is the definition that includes it, if any."""
 
     def __init__(self, name: str, by: str | None = None) -> None:
-        problem = (
-            f"there is no prompt '{name}'"
-            if by is None
-            else f"prompt '{by}' includes the unknown prompt '{name}'"
-        )
+        problem = f"there is no prompt '{name}'"
+        if by is not None:
+            problem = f"prompt '{by}' includes the unknown prompt '{name}'"
         super().__init__(f"{problem}; add prompts/{name}.md or correct the name")
         self.name = name
         self.by = by
