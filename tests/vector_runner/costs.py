@@ -39,9 +39,6 @@ class _Meter:
     def verdict(self) -> BudgetVerdict:
         return budgets.assess(self.buckets, self.now, self.controls)
 
-    def state(self) -> dict[str, Any]:
-        return {"paused": self.pause is not None, "reason": self.pause and self.pause[0]}
-
     def status(self) -> dict[str, Any]:
         verdict, controls = self.verdict(), self.controls
         return {
@@ -65,7 +62,7 @@ def _run(given: dict[str, Any]) -> dict[str, Any]:
     after = []
     for op in given["ops"]:
         meter.apply(op)
-        after.append(meter.state())
+        after.append({"paused": meter.pause is not None, "reason": meter.pause and meter.pause[0]})
     return {"after_each_op": after, "final_status": meter.status()}
 
 

@@ -13,17 +13,11 @@ from vector_runner.cases import Area
 
 from thinker import history
 from thinker.agent import Agent
+from thinker.formats.prompts import subprompt
 from thinker.formats.prompts.definition import IMAGES_KEPT, PromptDefinition
 from thinker.formats.prompts.problem import CircularIncludeError, UnknownPromptError
 from thinker.formats.prompts.registry import AgentKind, Registry
 from thinker.formats.prompts.sources import Source
-from thinker.formats.prompts.subprompt import (
-    SubpromptCall,
-    as_tool,
-    opening,
-    result_text,
-    with_defaults,
-)
 from thinker.formats.prompts.tooluse import SubpromptUse, ToolEntry
 from thinker.prompt.render.layouts import markdown
 from thinker.prompt.render.lower import lower
@@ -126,14 +120,14 @@ def _inputs(given: Any) -> dict[str, Any]:
     """Validate arguments and add defaults, or return the tool as the model sees it."""
     schema = given["schema"]
     if "arguments" in given:
-        whole = with_defaults(given["arguments"], schema)
+        whole = subprompt.with_defaults(given["arguments"], schema)
         problem = arguments.validate({**given["arguments"], **whole}, schema)
         paths = sorted(re.findall(r"\$\.([^:]+):|'([^']+)' is a required", problem or ""))
         found = [here or missing for here, missing in paths]
         return {"ok": problem is None, "args": whole, "paths": sorted(found)}
     fields = {"name": given["name"], "toolDescription": given["toolDescription"], "prompt": ""}
     fields |= {"model": "inherit", "requiredSchema": schema}
-    tool = as_tool(PromptDefinition.model_validate(fields))
+    tool = subprompt.as_tool(PromptDefinition.model_validate(fields))
     inputs: Any = tool.parameters["properties"]
     return {
         "function": {"name": tool.name, "description": tool.description},
@@ -147,13 +141,15 @@ def _subprompt(given: Any) -> dict[str, Any]:
     """Return the first message of a run, or its result."""
     use = SubpromptUse.model_validate({"name": "p", **given["config"]})
     if "run" not in given:
-        text, attached = opening(use, given["arguments"])
+        text, attached = subprompt.opening(use, given["arguments"])
         return {"init_user_message": text, "attachments": list(attached)}
     ran = (
-        SubpromptCall(tool["name"], tool["arguments"], tool["result"], tool["status"] == "error")
+        subprompt.SubpromptCall(
+            tool["name"], tool["arguments"], tool["result"], tool["status"] == "error"
+        )
         for tool in given["run"]["tool_calls"]
     )
-    return {"text": result_text(use, given["run"]["text"], ran)}
+    return {"text": subprompt.result_text(use, given["run"]["text"], ran)}
 
 
 def _same_text(expected: dict[str, Any], got: dict[str, Any]) -> bool:

@@ -49,17 +49,9 @@ def container(given: dict[str, Any], compat: Compat | None) -> Slots:
 
 
 def _apply(slots: Slots, op: dict[str, Any]) -> None:
-    match op["op"]:
-        case "set":
-            slots.set(op["key"], op["value"], op.get("mappings"))
-        case "append":
-            slots.append(op["key"], op["value"], op.get("mappings"))
-        case "update":
-            slots.update(op["value"], op.get("mappings"))
-        case "setitem":
-            slots.put(op["key"], op["value"])
-        case "delitem":
-            slots.delete(op["key"])
+    methods: dict[str, Callable[..., Slots]] = {"setitem": slots.put, "delitem": slots.delete}
+    methods |= {"set": slots.set, "append": slots.append, "update": slots.update}
+    methods[op["op"]](*(op[name] for name in ("key", "value", "mappings") if name in op))
 
 
 def _style(given: dict[str, Any], compat: Compat | None) -> LayoutStyle:
