@@ -1,10 +1,12 @@
 """Wait for a condition that other tasks change."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 import anyio
 
 
+@dataclass(eq=False)
 class Wakeup:
     """Writers call `wake()`; waiters re-check their condition after every wake.
 
@@ -12,9 +14,8 @@ class Wakeup:
     it afterwards, so that no change is missed.
     """
 
-    def __init__(self) -> None:
-        self.changed = anyio.Event()
-        self._closed = False
+    changed: anyio.Event = field(default_factory=anyio.Event, init=False)
+    _closed: bool = field(default=False, init=False)
 
     def wake(self) -> None:
         """Wake all waiters: something has changed."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 import apsw
 import structlog
@@ -112,25 +113,21 @@ class Command:
         return inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
 
 
+@dataclass(eq=False)
 class Commands:
-    """Reads and runs commands. ``clock`` returns milliseconds since the epoch."""
+    """Reads and runs commands. ``clock`` returns milliseconds since the epoch.
 
-    def __init__(
-        self,
-        agents: Callable[[], AgentsFile],
-        gate: SpendingGuard,
-        environ: Mapping[str, str],
-        snapshot: Callable[[], DaemonSnapshot],
-        on_commit: Callable[[Sequence[str]], None],
-        clock: Callable[[], int],
-    ) -> None:
-        """``on_commit`` is called after T1 with the turns that its commands canceled."""
-        self._on_commit = on_commit
-        self._agents = agents
-        self._gate = gate
-        self._environ = environ
-        self._snapshot = snapshot
-        self._clock = clock
+    ``on_commit`` is called after T1 with the turns that its commands canceled.
+    """
+
+    agents: Callable[[], AgentsFile]
+    gate: SpendingGuard
+    environ: Mapping[str, str]
+    snapshot: Callable[[], DaemonSnapshot]
+    on_commit: Callable[[Sequence[str]], None]
+    clock: Callable[[], int]
+
+    def __post_init__(self) -> None:
         self._handlers: dict[str, Callable[[apsw.Connection, Command], str]] = {
             "help": self._help,
             "status": self._status,
@@ -142,8 +139,8 @@ class Commands:
             "resume": self._resume,
             "tasks": self._tasks,
             "usage": self._usage,
-            "approve": self._approve,
-            "deny": self._deny,
+            "approve": partial(self._decide, granted=True),
+            "deny": partial(self._decide, granted=False),
         }
 
     def read(self, message: InboundMessage) -> Command | None:
@@ -153,15 +150,14 @@ class Commands:
             return None
         name = found[1].lower()
         argument = (found[2] or "").strip()
-        return Command(ALIASES.get(name, name), argument, message, self, self._snapshot())
+        return Command(ALIASES.get(name, name), argument, message, self, self.snapshot())
 
     def committed(self, commands: Sequence[Command]) -> None:
         """Report commands whose transaction is on disk."""
         if commands:
-            self._on_commit([turn_id for command in commands for turn_id in command.stopped])
+            self.on_commit([turn_id for command in commands for turn_id in command.stopped])
 
     def run(self, db: apsw.Connection, command: Command) -> str:
-        """Run a command and return its answer."""
         handler = self._handlers.get(command.name)
         if handler is None:
             return f"I don't know /{command.name}. /help lists what I understand."
@@ -177,7 +173,7 @@ class Commands:
     def _status(self, db: apsw.Connection, command: Command) -> str:
         snapshot = command.snapshot
         counts = recent.counts(db)
-        up = timedelta(seconds=(self._clock() - snapshot.started) // 1000)
+        up = timedelta(seconds=(self.clock() - snapshot.started) // 1000)
         parts = {
             "Agents": self._states(db, snapshot),
             "Channels": snapshot.channels,
@@ -203,7 +199,7 @@ class Commands:
         )
 
     def _new(self, db: apsw.Connection, command: Command) -> str:
-        now = self._clock()
+        now = self.clock()
         handoffs.take_back(db, command.chat, now)
         agent_id = self._agent_of(db, command)
         if agent_id is None:
@@ -213,7 +209,7 @@ class Commands:
         return "This is a new conversation. I still know the facts that I have stored."
 
     def _stop(self, db: apsw.Connection, command: Command) -> str:
-        ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", self._clock())
+        ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", self.clock())
         if ended is None:
             return "I am not doing anything here."
         command.stopped += ended
@@ -221,7 +217,7 @@ class Commands:
         return "\n".join(["Stopped.", *(chat_texts.UNSURE.format(tool=tool) for tool in tools)])
 
     def _handback(self, db: apsw.Connection, command: Command) -> str:
-        taken = handoffs.take_back(db, command.chat, self._clock())
+        taken = handoffs.take_back(db, command.chat, self.clock())
         agent_id = self._agent_of(db, command)
         if not taken or agent_id is None:
             return "This chat was not handed over."
@@ -231,14 +227,14 @@ class Commands:
         agent_id = self._named_agent(db, command)
         if agent_id is None:
             return _unknown_agent(command)
-        self._gate.pause(db, agent_id, command.by)
+        self.gate.pause(db, agent_id, command.by)
         return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
 
     def _resume(self, db: apsw.Connection, command: Command) -> str:
         agent_id = self._named_agent(db, command)
         if agent_id is None:
             return _unknown_agent(command)
-        refused = self._gate.resume(db, agent_id, command.by)
+        refused = self.gate.resume(db, agent_id, command.by)
         if refused is not None:
             return f"Agent '{agent_id}' stays paused: {refused}."
         return f"Agent '{agent_id}' goes on."
@@ -255,25 +251,19 @@ class Commands:
     def _usage(self, db: apsw.Connection, command: Command) -> str:
         del command
         lines = []
-        for definition in self._agents().agents:
-            zone = zone_or_utc(definition.timezone, self._environ)
+        for definition in self.agents().agents:
+            zone = zone_or_utc(definition.timezone, self.environ)
             periods = []
             for days, period in ((0, "today"), (6, "in 7 days")):
-                since = budgets.days_ago(days, self._clock(), zone)
+                since = budgets.days_ago(days, self.clock(), zone)
                 spent = usage.spent(db, definition.agent_id, since)
                 periods.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {period}")
             lines.append(f"{definition.agent_id}: {', '.join(periods)}")
         return "\n".join(lines)
 
-    def _approve(self, db: apsw.Connection, command: Command) -> str:
-        return self._decide(db, command, granted=True)
-
-    def _deny(self, db: apsw.Connection, command: Command) -> str:
-        return self._decide(db, command, granted=False)
-
     def _decide(self, db: apsw.Connection, command: Command, *, granted: bool) -> str:
         code = command.argument
-        found = approvals.decide(db, code, command.by, self._clock(), granted=granted)
+        found = approvals.decide(db, code, command.by, self.clock(), granted=granted)
         if found is not None:
             return f"{'Granted' if granted else 'Denied'}: {found.tool}."
         if granted and "/" in code:
@@ -282,7 +272,7 @@ class Commands:
 
     def _approve_tool(self, db: apsw.Connection, command: Command) -> str:
         try:
-            tool_pins.approve(db, command.argument, command.by, self._clock())
+            tool_pins.approve(db, command.argument, command.by, self.clock())
         except OrchestratorError as error:
             return str(error)
         return f"Agents may use {command.argument} as it is now."
@@ -291,10 +281,10 @@ class Commands:
         """Return the agent that a command names, by default the one that answers its chat."""
         if not command.argument:
             return self._agent_of(db, command)
-        return command.argument if self._agents().agent(command.argument) is not None else None
+        return command.argument if self.agents().agent(command.argument) is not None else None
 
     def _agent_of(self, db: apsw.Connection, command: Command) -> str | None:
-        return answering_agent(db, self._agents(), command.message, command.chat)
+        return answering_agent(db, self.agents(), command.message, command.chat)
 
 
 def _unknown_agent(command: Command) -> str:

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
@@ -48,6 +49,7 @@ class ChatQueues(Protocol):
         """Hold these chats while their messages are stored; see `Dispatcher.opening`."""
 
 
+@dataclass(eq=False)
 class JournalIntake:
     """The `Intake` of every channel.
 
@@ -55,30 +57,20 @@ class JournalIntake:
     is full, the outbox cannot store a notice, so ``adapters`` send it.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        agents: Callable[[], AgentsFile],
-        adapters: Mapping[str, Adapter],
-        queues: ChatQueues,
-        on_answer: Callable[[], None],
-        commands: Commands,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        random: Callable[[int], bytes] = secrets.token_bytes,
-    ) -> None:
-        self._store = store
-        self._agents = agents
-        self._adapters = adapters
-        self._queues = queues
-        self._on_answer = on_answer
-        self._commands = commands
-        self._clock = clock
-        self._random = random
-        self._notified: set[tuple[str, str]] = set()  # chats that know of the full disk
+    store: Store
+    agents: Callable[[], AgentsFile]
+    adapters: Mapping[str, Adapter]
+    queues: ChatQueues
+    on_answer: Callable[[], None]
+    commands: Commands
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    random: Callable[[int], bytes] = secrets.token_bytes
+    # Chats that know of the full disk.
+    _notified: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     async def offset(self, channel: str, bot_id: str) -> int:
         """Return the next update number to fetch; 0 if none was ever stored."""
-        return await self._store.transact(inbox.next_offset, channel, bot_id)
+        return await self.store.transact(inbox.next_offset, channel, bot_id)
 
     async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
         """Commit T1: store updates and the channel's next offset in one transaction.
@@ -88,29 +80,27 @@ class JournalIntake:
         """
         if not messages:
             return
-        commands = [self._commands.read(message) for message in messages]
+        commands = [self.commands.read(message) for message in messages]
         chats = {
             inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
             for message, command in zip(messages, commands, strict=True)
             if message.skip is None and command is None
         }
         try:
-            with self._queues.opening(chats) as admit:
-                admitted = await self._store.attempt(
-                    self._ingest, messages, commands, offset, admit
-                )
+            with self.queues.opening(chats) as admit:
+                admitted = await self.store.attempt(self._ingest, messages, commands, offset, admit)
         except StorageFullError:
             await self._notify_full(messages)
             raise
         self._notified.clear()
-        self._commands.committed([command for command in commands if command is not None])
+        self.commands.committed([command for command in commands if command is not None])
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         if len(admitted) < len(messages):
-            self._on_answer()
+            self.on_answer()
 
     async def _notify_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
-            paired = await self._store.attempt(pairing.approved)
+            paired = await self.store.attempt(pairing.approved)
             for message in messages:
                 chat = (message.channel, message.chat_id)
                 verdict = self._decide(message, paired).verdict
@@ -119,10 +109,10 @@ class JournalIntake:
                 self._notified.add(chat)
                 part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
                 with suppress(SendError):
-                    await self._adapters[message.channel].send(part)
+                    await self.adapters[message.channel].send(part)
 
     def _decide(self, message: InboundMessage, paired: frozenset[tuple[str, str]]) -> Admission:
-        agents = self._agents()
+        agents = self.agents()
         telegram = agents.channels.telegram
         return decide(
             message,
@@ -142,7 +132,7 @@ class JournalIntake:
         offset: int | None,
         admit: Callable[[apsw.Connection], None],
     ) -> list[int]:
-        now = self._clock()
+        now = self.clock()
         paired = pairing.approved(db)
         arrivals = [
             self._arrival(db, message, command, paired, now)
@@ -180,7 +170,7 @@ class JournalIntake:
                 message.channel,
                 message.chat_id,
                 message.sender_name,
-                pairing_code(self._random(8)),
+                pairing_code(self.random(8)),
                 now,
             )
             notice = None if code is None else pairing_text(code)

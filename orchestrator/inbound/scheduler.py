@@ -9,6 +9,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 import anyio
@@ -33,6 +34,7 @@ SET_BACK = 1000  # milliseconds; smallest step back of the clock that is acted o
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class Scheduler:
     """Fires due tasks. ``on_change`` is called when the inbox or the outbox may have changed.
 
@@ -40,28 +42,20 @@ class Scheduler:
     the epoch, ``monotonic`` seconds of a clock that cannot be set.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        agents: Callable[[], AgentsFile],
-        settings: Settings,
-        environ: Mapping[str, str],
-        on_change: Callable[[], None],
-        clock: Callable[[], int],
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._agents = agents
-        self._settings = settings
-        self._environ = environ
-        self._on_change = on_change
-        self._clock = clock
-        self._monotonic = monotonic
-        self._wakeup = Wakeup()
-        self._skills_changed = True
-        self.problems: tuple[str, ...] = ()
-        self._ticked = monotonic()
-        self._drift = -math.inf
+    store: Store
+    agents: Callable[[], AgentsFile]
+    settings: Settings
+    environ: Mapping[str, str]
+    on_change: Callable[[], None]
+    clock: Callable[[], int]
+    monotonic: Callable[[], float] = time.monotonic
+    _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
+    _skills_changed: bool = field(default=True, init=False)
+    problems: tuple[str, ...] = field(default=(), init=False)
+    _drift: float = field(default=-math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        self._ticked = self.monotonic()
 
     def wake(self) -> None:
         """Look for due tasks again: a task was added, changed or has ended."""
@@ -74,7 +68,7 @@ class Scheduler:
 
     def problem(self) -> str | None:
         """Return why the scheduler is not ready: its last tick is two periods ago; else None."""
-        age = self._monotonic() - self._ticked
+        age = self.monotonic() - self._ticked
         return None if age < 2 * PERIOD else f"the scheduler has been stuck for {age:.0f} seconds"
 
     async def run(self) -> None:
@@ -84,7 +78,7 @@ class Scheduler:
             delay = STORAGE_RETRY
             try:
                 delay = await self._tick()
-                self._ticked = self._monotonic()
+                self._ticked = self.monotonic()
             except JournalError as error:
                 report_failure(error)
             except Exception:  # a fault here must not end the daemon; readiness reports it
@@ -94,10 +88,10 @@ class Scheduler:
 
     async def _tick(self) -> float:
         """Fire what is due now; return the seconds until the next tick."""
-        now = self._clock()
-        drift = now - self._monotonic() * 1000
+        now = self.clock()
+        drift = now - self.monotonic() * 1000
         if drift < self._drift - SET_BACK or math.isinf(self._drift):
-            await self._store.transact(task_runs.realign, now)
+            await self.store.transact(task_runs.realign, now)
         self._drift = drift
         if self._skills_changed:
             self._skills_changed = False
@@ -106,38 +100,38 @@ class Scheduler:
             except JournalError:
                 self._skills_changed = True
                 raise
-        changed = await self._store.transact(task_runs.settle, now)
-        for task_id in await self._store.transact(task_runs.due, now):
+        changed = await self.store.transact(task_runs.settle, now)
+        for task_id in await self.store.transact(task_runs.due, now):
             changed |= await self._fire(task_id, now)
         if changed:
-            self._on_change()
-        upcoming = await self._store.transact(task_runs.next_due)
+            self.on_change()
+        upcoming = await self.store.transact(task_runs.next_due)
         if upcoming is None:
             return PERIOD
-        return min(PERIOD, max(0.0, (upcoming - self._clock()) / 1000))
+        return min(PERIOD, max(0.0, (upcoming - self.clock()) / 1000))
 
     async def _fire(self, task_id: int, now: int) -> bool:
         try:
-            return await self._store.transact(task_runs.fire, task_id, now)
+            return await self.store.transact(task_runs.fire, task_id, now)
         except ScheduleError as error:  # perhaps this machine lost the task's time zone
             log.error("task_disabled", task=task_id, problem=str(error))
-            await self._store.transact(tasks.end, task_id, "disabled", str(error))
+            await self.store.transact(tasks.end, task_id, "disabled", str(error))
             return False
 
     # --- tasks of skills -----------------------------------------------------------------------
 
     async def _sync(self, now: int) -> None:
         """Store every agent's tasks as its skill files define them."""
-        file = self._agents()
+        file = self.agents()
         usable = file.usable()
         problems: list[str] = []
         for definition in file.agents:
             if definition.agent_id in usable:
-                directories = self._settings.paths.skill_directories(definition.agent_id)
+                directories = self.settings.paths.skill_directories(definition.agent_id)
                 skills, _ = await to_thread.run_sync(scan, directories)
                 specs = self._specs(definition, skills, problems, now)
-                await self._store.transact(tasks.sync, definition.agent_id, specs, now)
-        await self._store.transact(tasks.forget_agents, usable)
+                await self.store.transact(tasks.sync, definition.agent_id, specs, now)
+        await self.store.transact(tasks.forget_agents, usable)
         for problem in dict.fromkeys(problems):
             if problem not in self.problems:
                 log.warning("task_problem", problem=problem)
@@ -156,7 +150,7 @@ class Scheduler:
             allowed = any(fnmatchcase(skill.name, glob) for glob in definition.skills)
             if skill.trigger_config is None or not allowed:
                 continue
-            zone = definition.timezone or host_timezone(self._environ)
+            zone = definition.timezone or host_timezone(self.environ)
             fields, notify = skill_fields(skill), _notify(definition)
             try:
                 spec = from_fields(normalize(fields, now, definition.agent_id), zone, notify, now)

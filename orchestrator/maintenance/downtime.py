@@ -1,6 +1,7 @@
 """Warn the operator when the daemon was down for longer than platforms keep messages."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import anyio
 import structlog
@@ -19,24 +20,24 @@ LOST = (
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class DowntimeMonitor:
     """Records that the daemon is alive. ``clock`` returns milliseconds since the epoch.
 
     ``hints`` has a sentence for the operator when the daemon was down for too long.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], int]) -> None:
-        self._store = store
-        self._clock = clock
-        self.hints: tuple[str, ...] = ()
+    store: Store
+    clock: Callable[[], int]
+    hints: tuple[str, ...] = field(default=(), init=False)
 
     async def run(self) -> None:
         """Check the last downtime once, then record every ten minutes, until canceled."""
         checked = False
         while True:
-            now = self._clock()
+            now = self.clock()
             try:
-                before = await self._store.transact(liveness.seen, now)
+                before = await self.store.transact(liveness.seen, now)
             except JournalError as error:
                 report_failure(error)
                 before = None

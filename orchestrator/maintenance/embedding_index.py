@@ -5,8 +5,8 @@ what keywords alone find, while the request may still finish and serve the next 
 logged once and pauses requests for a minute; it never fails the turn.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
 import anyio
@@ -35,16 +35,17 @@ class EmbedToolsRequest:
     tools: Callable[[], Sequence[ToolSpec]]
 
 
+@dataclass(eq=False)
 class EmbeddingIndex:
     """Requests vectors until canceled or closed; ``clock`` returns seconds."""
 
-    def __init__(self, calls: MeteredCalls, clock: Callable[[], float]) -> None:
-        self._calls = calls
-        self._tasks: TaskGroup | None = None  # None while no request may start
-        self._clock = clock
-        self._numbers = count(1)
-        self._rests: dict[str, float] = {}  # by agent: until when to make no requests
-        self._warned: set[str] = set()
+    calls: MeteredCalls
+    clock: Callable[[], float]
+    _tasks: TaskGroup | None = field(default=None, init=False)  # None while no request may start
+    # By agent: until when to make no requests.
+    _rests: dict[str, float] = field(default_factory=dict, init=False)
+    _warned: set[str] = field(default_factory=set, init=False)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
 
     async def run(self) -> None:
         """Own the requests, which may outlive the turns that made them."""
@@ -58,8 +59,7 @@ class EmbeddingIndex:
             tasks.cancel_scope.cancel()
 
     def ready(self, definition: AgentDefinition, payer: str) -> bool:
-        """Return whether a request for this agent may be made now."""
-        resting = self._clock() < self._rests.get(payer, 0.0)
+        resting = self.clock() < self._rests.get(payer, 0.0)
         return definition.embeddings is not None and not resting
 
     async def embed(
@@ -88,7 +88,7 @@ class EmbeddingIndex:
             await text_done.wait()
             await tools_done.wait()
         if not text_done.is_set():  # the next turns do not wait, unless it still succeeds
-            self._rests[payer] = self._clock() + REST
+            self._rests[payer] = self.clock() + REST
             self._warn(payer, f"no answer within {PATIENCE:g} s")
         elif found:
             self._warned.discard(payer)
@@ -100,7 +100,7 @@ class EmbeddingIndex:
         Raises:
             JournalError: the vectors cannot be stored.
         """
-        agent_id, store = definition.agent_id, self._calls.store
+        agent_id, store = definition.agent_id, self.calls.store
         facts = await store.transact(fact_vectors.lacking, agent_id, EMBEDDED)
         answer = await self._ask(definition, agent_id, [fact for _, fact in facts])
         if answer is not None:
@@ -138,7 +138,7 @@ class EmbeddingIndex:
         self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
     ) -> Embedded | None:
         """Embed texts and count the usage; on failure return None and rest for a while."""
-        calls, name = self._calls, f"embedding/{next(self._numbers)}"
+        calls, name = self.calls, f"embedding/{next(self._numbers)}"
         size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
         call = MeteredCall(name, payer, definition.agent_id, size)
         request = Embed(texts=tuple(texts), keep=keep)
@@ -149,7 +149,7 @@ class EmbeddingIndex:
         except OrchestratorError as error:
             self._warn(payer, str(error))
             answer = None
-        self._rests[payer] = 0.0 if answer else self._clock() + REST
+        self._rests[payer] = 0.0 if answer else self.clock() + REST
         return answer
 
     def _warn(self, agent_id: str, problem: str) -> None:

@@ -6,7 +6,7 @@ has been quiet for the same time once more.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import anyio
@@ -58,29 +58,24 @@ class MaintenanceJob:
         return f"{self.kind}/{self.session_id or self.agent.agent_id}"
 
 
+@dataclass(eq=False)
 class MaintenanceWorker:
     """Runs due jobs until canceled or closed; ``clock`` returns milliseconds since the epoch."""
 
-    def __init__(
-        self,
-        store: Store,
-        supervisor: Supervisor,
-        gate: SpendingGuard,
-        embeddings: EmbeddingIndex,
-        agents: Callable[[], AgentsFile],
-        clock: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._supervisor = supervisor
-        self._gate = gate
-        self._embeddings = embeddings
-        self._agents_file = agents
-        self._clock = clock
-        self._calls = MeteredCalls(store, supervisor, gate)
-        self._wakeup = Wakeup()
-        self._scope = anyio.CancelScope()
-        self._busy: set[str] = set()
-        self._failed: dict[int, int] = {}  # by session: its tokens when it was not compacted
+    store: Store
+    supervisor: Supervisor
+    gate: SpendingGuard
+    embeddings: EmbeddingIndex
+    agents: Callable[[], AgentsFile]
+    clock: Callable[[], int]
+    _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
+    _busy: set[str] = field(default_factory=set, init=False)
+    # By session: its tokens when it was not compacted.
+    _failed: dict[int, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._calls = MeteredCalls(self.store, self.supervisor, self.gate)
 
     def wake(self) -> None:
         """Look for due jobs again: a session has grown, or the configuration has changed."""
@@ -91,7 +86,6 @@ class MaintenanceWorker:
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Run due jobs whenever a session grows or has been quiet long enough."""
         with self._scope:
             async with anyio.create_task_group() as tasks:
                 while True:
@@ -106,10 +100,10 @@ class MaintenanceWorker:
 
     def _start_due(self, tasks: TaskGroup) -> float | None:
         """Start due jobs; return the seconds until the next one, None to wait for `wake`."""
-        now, agents = self._clock(), self._agents()
-        due, upcoming = self._store.read(self._due, agents, now)
+        now, agents = self.clock(), self._agents()
+        due, upcoming = self.store.read(self._due, agents, now)
         for agent in self._embedding():
-            if self._store.read(fact_vectors.lacking, agent.agent_id, 1):
+            if self.store.read(fact_vectors.lacking, agent.agent_id, 1):
                 due.append(MaintenanceJob("embedding", 0, agent))
         for job in due:
             if len(self._busy) == AT_ONCE:
@@ -142,10 +136,10 @@ class MaintenanceWorker:
 
     def _embedding(self) -> list[AgentDefinition]:
         """Return the agents with a running process whose embeddings model may be called."""
-        slots, embeddings = self._supervisor.slots(), self._embeddings
+        slots, embeddings = self.supervisor.slots(), self.embeddings
         return [
             agent
-            for agent in self._agents_file().agents
+            for agent in self.agents().agents
             if embeddings.ready(agent, agent.agent_id)
             and (slot := slots.get(agent.agent_id)) is not None
             and slot.worker is not None
@@ -153,10 +147,10 @@ class MaintenanceWorker:
 
     def _agents(self) -> dict[str, AgentDefinition]:
         """Return the agents in use that have a language model; the demo provider has none."""
-        slots = self._supervisor.slots()
+        slots = self.supervisor.slots()
         return {
             agent.agent_id: agent
-            for agent in self._agents_file().agents
+            for agent in self.agents().agents
             if agent.agent_id in slots and slots[agent.agent_id].spec.endpoint.provider != "demo"
         }
 
@@ -164,7 +158,7 @@ class MaintenanceWorker:
         with bound(agent_id=job.agent.agent_id, session=job.session_id):
             try:
                 if job.kind == "embedding":
-                    await self._embeddings.fill(job.agent)
+                    await self.embeddings.fill(job.agent)
                 elif job.kind == "compaction":
                     await self._compact(job)
                 else:
@@ -176,7 +170,7 @@ class MaintenanceWorker:
                 self.wake()
 
     async def _compact(self, job: MaintenanceJob) -> None:
-        store = self._store
+        store = self.store
         self._failed[job.session_id] = job.tokens
         keep = job.agent.compaction.keep_turns
         part = await store.transact(compaction.older, job.session_id, keep)
@@ -189,7 +183,7 @@ class MaintenanceWorker:
             return
 
         def keep_summary(db: apsw.Connection) -> bool:
-            self._gate.settle_work(db, job.agent.agent_id, job.name, answer)
+            self.gate.settle_work(db, job.agent.agent_id, job.name, answer)
             return bool(answer.summary) and compaction.compacted(db, part, answer.summary)
 
         if await store.transact(keep_summary):
@@ -197,7 +191,7 @@ class MaintenanceWorker:
         log.info("session_compacted", messages=len(part.messages), **_result(answer))
 
     async def _extract(self, job: MaintenanceJob) -> None:
-        store, now = self._store, self._clock()
+        store, now = self.store, self.clock()
         max_turns = job.agent.fact_extraction.max_turns
         part = await store.transact(compaction.unseen, job.session_id, max_turns)
         if part is None:
@@ -210,8 +204,8 @@ class MaintenanceWorker:
             return
 
         def keep_facts(db: apsw.Connection) -> int:
-            self._gate.settle_work(db, job.agent.agent_id, job.name, answer)
-            return compaction.extracted(db, part, answer.facts, self._clock())
+            self.gate.settle_work(db, job.agent.agent_id, job.name, answer)
+            return compaction.extracted(db, part, answer.facts, self.clock())
 
         new = await store.transact(keep_facts)
         log.info("facts_extracted", turns=len(part.turns), new=new, **_result(answer))

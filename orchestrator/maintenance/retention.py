@@ -1,6 +1,7 @@
 """Remove old data once a day, in small transactions that let others in between."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import anyio
 import structlog
@@ -17,24 +18,18 @@ USAGE_DAYS = 400  # days that usage is kept: enough for monthly budgets and a ye
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class RetentionJob:
     """Removes once a day what is older than ``retention`` in agents.json allows."""
 
-    def __init__(
-        self,
-        store: Store,
-        agents: Callable[[], AgentsFile],
-        clock: Callable[[], int],
-        first: float = FIRST,
-    ) -> None:
-        self._store = store
-        self._agents = agents
-        self._clock = clock
-        self._first = first
+    store: Store
+    agents: Callable[[], AgentsFile]
+    clock: Callable[[], int]
+    first: float = FIRST
 
     async def run(self) -> None:
         """Sweep once a day until canceled."""
-        await anyio.sleep(self._first)
+        await anyio.sleep(self.first)
         while True:
             try:
                 await self.sweep()
@@ -44,7 +39,7 @@ class RetentionJob:
 
     async def sweep(self) -> None:
         """Remove everything that is too old now."""
-        days = self._agents().retention
+        days = self.agents().retention
         removed = {
             "turns": await self._remove(retention.turns, days.turn_days),
             "updates": await self._remove(retention.loose, days.turn_days),
@@ -55,9 +50,9 @@ class RetentionJob:
         log.info("retention", **removed)
 
     async def _remove(self, remove: retention.Remove, days: int) -> int:
-        before = self._clock() - round(days * DAY * 1000)
+        before = self.clock() - round(days * DAY * 1000)
         total = 0
-        while count := await self._store.transact(remove, before):
+        while count := await self.store.transact(remove, before):
             total += count
             await anyio.sleep(BREATH)
         return total

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 import anyio
 from anyio.abc import SocketStream
@@ -15,6 +16,7 @@ from orchestrator.selftest.scenario import Scenario, Script
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
+@dataclass(eq=False)
 class ScriptedModel(LoopbackServer):
     """``async with ScriptedModel(…) as model`` serves at ``model.url``.
 
@@ -22,17 +24,10 @@ class ScriptedModel(LoopbackServer):
     piece of a streamed answer and the rest.
     """
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        ledger: Ledger,
-        on_request: Callable[[Script], None],
-        pause: Callable[[Script], Awaitable[None]],
-    ) -> None:
-        self._scenario = scenario
-        self._ledger = ledger
-        self._on_request = on_request
-        self._pause = pause
+    scenario: Scenario
+    ledger: Ledger
+    on_request: Callable[[Script], None]
+    pause: Callable[[Script], Awaitable[None]]
 
     async def _serve(self, stream: SocketStream) -> None:
         received = BufferedByteReceiveStream(stream)
@@ -47,12 +42,12 @@ class ScriptedModel(LoopbackServer):
     async def _answer(self, stream: SocketStream, body: ForeignJson) -> None:
         messages: list[ForeignJson] = body["messages"]
         for problem in malformed(messages):
-            self._ledger.append("broken", problem)
+            self.ledger.append("broken", problem)
         last = max(i for i, message in enumerate(messages) if message["role"] == "user")
-        script = self._scenario[str(messages[last]["content"]).strip()]
+        script = self.scenario[str(messages[last]["content"]).strip()]
         step = sum(message["role"] == "assistant" for message in messages[last:])
-        self._ledger.append("asked", script.name, step)
-        self._on_request(script)
+        self.ledger.append("asked", script.name, step)
+        self.on_request(script)
         calls = _calls(script, step, time.time())
         parts = () if calls else script.parts()
         if body.get("stream"):
@@ -76,7 +71,7 @@ class ScriptedModel(LoopbackServer):
         )
         for number, part in enumerate(parts):
             if number and script.style == "streamed":
-                await self._pause(script)
+                await self.pause(script)
             await stream.send(_chunk({"delta": {"content": part}}))
         if calls:
             indexed = [{"index": index, **call} for index, call in enumerate(calls)]

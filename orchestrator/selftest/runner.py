@@ -61,45 +61,40 @@ class Result:
     violations: list[Violation] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class Runner:
     """Runs one history in the directory ``home``, which must not exist.
 
     ``environ`` is added to the daemon's environment; each life has ``within`` seconds to settle.
     """
 
-    def __init__(
-        self,
-        history: History,
-        scenario: Scenario,
-        home: Path,
-        environ: Mapping[str, str],
-        within: float = SETTLED_WITHIN,
-    ) -> None:
-        self._history = history
-        self._scenario = scenario
-        self._home = home
-        self._environ = environ
-        self._within = within
-        self._deaths: list[Death] = []
-        self._lives = 0
-        self._boots = 0
-        self._worker_deaths = 0
-        self._result = Result(spell(history), home)
+    history: History
+    scenario: Scenario
+    home: Path
+    environ: Mapping[str, str]
+    within: float = SETTLED_WITHIN
+    _deaths: list[Death] = field(default_factory=list, init=False)
+    _lives: int = field(default=0, init=False)
+    _boots: int = field(default=0, init=False)
+    _worker_deaths: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._result = Result(spell(self.history), self.home)
 
     async def run(self) -> Result:
         """Run every life, then check the evidence."""
         started = time.monotonic()
-        self._home.mkdir(mode=0o700)
-        async with open_world(self._scenario, self._home) as world:
-            agents = config(self._scenario, world.model.url, world.ledger.path)
-            (self._home / "agents.json").write_text(json.dumps(agents), "utf-8")
+        self.home.mkdir(mode=0o700)
+        async with open_world(self.scenario, self.home) as world:
+            agents = config(self.scenario, world.model.url, world.ledger.path)
+            (self.home / "agents.json").write_text(json.dumps(agents), "utf-8")
             async with anyio.create_task_group() as watchers:
                 settled = False
-                for life in self._history:
+                for life in self.history:
                     settled = await self._run_life(life, world, watchers)
                 if not settled:
                     await self._run_life((), world, watchers)
-            left = await process_tree.survivors(process_tree.of_home(self._home), ORPHANS_WITHIN)
+            left = await process_tree.survivors(process_tree.of_home(self.home), ORPHANS_WITHIN)
             if left:
                 self._report("orphans", f"processes {left} are alive after the end")
         self._check(world)
@@ -108,8 +103,8 @@ class Runner:
 
     def _check(self, world: World) -> None:
         found = Evidence(
-            scenario=self._scenario,
-            journal=evidence.read(self._home / "journal.db", check=True),
+            scenario=self.scenario,
+            journal=evidence.read(self.home / "journal.db", check=True),
             events=world.ledger.events(),
             deaths=tuple(self._deaths),
             kills=self._result.verified,
@@ -125,17 +120,17 @@ class Runner:
         self._lives += 1
         async with self._daemon(life, world) as process:
             try:
-                with anyio.fail_after(self._within):
+                with anyio.fail_after(self.within):
                     settled = await self._until_settled_or_dead(life, world, process)
             except TimeoutError:
-                rest = evidence.read(self._home / "journal.db").unsettled() or "the last updates"
+                rest = evidence.read(self.home / "journal.db").unsettled() or "the last updates"
                 self._report("settled", f"life {self._lives} did not finish: {rest}")
                 process_tree.send(process, signal.SIGKILL)
                 return False
             # The work may be done just before a kill at its last boundary.
             settled = settled and await self._stop(process)
             if not settled:
-                watchers.start_soon(self._no_orphans, process_tree.of_home(self._home))
+                watchers.start_soon(self._no_orphans, process_tree.of_home(self.home))
             self._account(life, process.returncode)
             if not settled:
                 self._deaths.append(self._death(world))
@@ -145,19 +140,19 @@ class Runner:
     async def _daemon(self, life: Life, world: World) -> AsyncIterator[Process]:
         environ = {
             "PATH": os.environ["PATH"],
-            "HOME": str(self._home),
-            "ORCHESTRATOR_HOME": str(self._home),
+            "HOME": str(self.home),
+            "ORCHESTRATOR_HOME": str(self.home),
             "ORCHESTRATOR_CRASH_AT": ",".join(str(kill) for kill in life if kill.place),
             "ORCHESTRATOR_CRASH_LOG": str(self._file("boundaries")),
             "TELEGRAM_BOT_TOKEN": TOKEN,
             "TELEGRAM_API_URL": world.bot.url,
-            **self._environ,
+            **self.environ,
         }
         with self._file("log").open("wb") as log:
             process = await anyio.open_process(
                 COMMAND,
                 env=environ,
-                cwd=self._home,
+                cwd=self.home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -193,7 +188,7 @@ class Runner:
 
     async def _settled(self, world: World) -> None:
         while True:
-            journal = evidence.read(self._home / "journal.db")
+            journal = evidence.read(self.home / "journal.db")
             quiet = not journal.unsettled() and not world.bot.unconfirmed
             if quiet and self._reached(READY):
                 if world.all_sent:
@@ -254,7 +249,7 @@ class Runner:
 
     def _death(self, world: World) -> Death:
         confirmed = max((e.number for e in world.ledger.events() if e.kind == "confirm"), default=0)
-        journal, plans = recovery.inspect(self._home)
+        journal, plans = recovery.inspect(self.home)
         return Death(journal, confirmed, plans)
 
     async def _no_orphans(self, pids: list[int]) -> None:
@@ -267,7 +262,7 @@ class Runner:
         return any(item.place == place for item in read_boundaries(self._file("boundaries")))
 
     def _file(self, name: str) -> Path:
-        return self._home / f"{name}-{self._lives}"
+        return self.home / f"{name}-{self._lives}"
 
     def _report(self, check: str, sentence: str) -> None:
         self._result.violations.append(Violation(check, sentence))

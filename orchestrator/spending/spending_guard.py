@@ -6,6 +6,7 @@ paused agent stay new; its open turns wait between two steps.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -34,6 +35,7 @@ RECHECK = 60.0  # seconds between two checks whether a used-up budget has room a
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class SpendingGuard(Wakeup):
     """Decides, inside its callers' transactions, whether an agent may go on.
 
@@ -41,19 +43,13 @@ class SpendingGuard(Wakeup):
     or the configuration. ``clock`` returns milliseconds since the epoch.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        agents: Callable[[], AgentsFile],
-        environ: Mapping[str, str],
-        clock: Callable[[], int],
-    ) -> None:
-        super().__init__()
-        self._store = store
-        self._agents = agents
-        self._environ = environ
-        self._clock = clock
-        self._configured_at = clock()
+    store: Store
+    agents: Callable[[], AgentsFile]
+    environ: Mapping[str, str]
+    clock: Callable[[], int]
+
+    def __post_init__(self) -> None:
+        self._configured_at = self.clock()
 
     # --- inside transactions ---------------------------------------------------------------
 
@@ -61,7 +57,7 @@ class SpendingGuard(Wakeup):
         """Return the pause for which a message has to wait before T2; notify its chat once."""
         pause = self._check(db, agent_id, "", row.address)
         if pause is not None and row.kind == "message":
-            pauses.tell(db, pause, row.address(), pause_notice(pause), self._clock())
+            pauses.tell(db, pause, row.address(), pause_notice(pause), self.clock())
         return pause
 
     def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
@@ -80,7 +76,7 @@ class SpendingGuard(Wakeup):
         if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
             model = self._model(turn.agent_id)
             amount = self._next_call(db, turn.agent_id, turn.id)
-            usage.reserve(db, turn.agent_id, turn.id, model, amount, self._clock())
+            usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
 
     def settle(
         self, db: apsw.Connection, turn: Turn, commit: StepCommit
@@ -91,8 +87,8 @@ class SpendingGuard(Wakeup):
         """
         if not commit.usage.total:  # a task's plan: no model was called
             return None, False
-        usd = budgets.cost(find_price(self._agents().prices, commit.model), commit.usage)
-        now = self._clock()
+        usd = budgets.cost(find_price(self.agents().prices, commit.model), commit.usage)
+        now = self.clock()
         usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
         pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
         notified = pause is not None
@@ -107,26 +103,26 @@ class SpendingGuard(Wakeup):
 
         ``work`` identifies the call as a turn's id does its calls.
         """
-        definition = self._agents().agent(agent_id)
+        definition = self.agents().agent(agent_id)
         if definition is None or pauses.find(db, agent_id) is not None:
             return False
         usage.lose(db, work)
         amount = self._priced(agent_id, tokens)
         if self._over_budget(db, definition, amount) is not None:
             return False
-        usage.reserve(db, agent_id, work, self._model(agent_id), amount, self._clock())
+        usage.reserve(db, agent_id, work, self._model(agent_id), amount, self.clock())
         return True
 
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
         """Count the usage of such a call."""
-        usd = budgets.cost(find_price(self._agents().prices, result.model), result.usage)
-        usage.settle(db, agent_id, work, result.model, result.usage, usd, self._clock())
+        usd = budgets.cost(find_price(self.agents().prices, result.model), result.usage)
+        usage.settle(db, agent_id, work, result.model, result.usage, usd, self.clock())
 
     def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
         """Pause an agent whose calls its provider refuses, until a person has acted."""
-        definition = self._agents().agent(turn.agent_id)
+        definition = self.agents().agent(turn.agent_id)
         if definition is not None:
             self._trip(db, definition, ACCOUNT, reason, _origin(db, turn))
 
@@ -135,26 +131,26 @@ class SpendingGuard(Wakeup):
         controls = definition.cost_controls
         if controls is None or not controls.enabled:
             return None
-        now = self._clock()
+        now = self.clock()
         used = usage.buckets(db, definition.agent_id, budgets.window(now))
         return budgets.assess(used, now, controls)
 
     def pause(self, db: apsw.Connection, agent_id: str, by: str) -> None:
         """Pause an agent on the operator's request, unless it is paused already."""
-        pauses.begin(db, agent_id, "operator", "my operator paused me", by, self._clock())
+        pauses.begin(db, agent_id, "operator", "my operator paused me", by, self.clock())
 
     def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
         """End a pause on the operator's request; return why the agent stays paused, or None."""
-        definition = self._agents().agent(agent_id)
+        definition = self.agents().agent(agent_id)
         over = None if definition is None else self._no_room(db, definition, "")
         if over is not None and pauses.find(db, agent_id) is not None:
             return f"{over}; raise it in agents.json, or wait"
-        pauses.end(db, agent_id, by, self._clock())
+        pauses.end(db, agent_id, by, self.clock())
         return None
 
     def configured(self) -> None:
         """Let agents whose key was refused try again: the configuration may have another key."""
-        self._configured_at = self._clock()
+        self._configured_at = self.clock()
         self.wake()
 
     # --- outside ---------------------------------------------------------------------------
@@ -162,7 +158,7 @@ class SpendingGuard(Wakeup):
     async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
         """Pause or resume an agent on request; return why it cannot be resumed, or None."""
         work = self.pause if paused else self.resume
-        refused = await self._store.transact(work, agent_id, by)
+        refused = await self.store.transact(work, agent_id, by)
         self.wake()
         return refused
 
@@ -170,8 +166,8 @@ class SpendingGuard(Wakeup):
         """Wait until an agent is resumed or removed, or the daemon stops."""
 
         async def over() -> bool:
-            removed = self._agents().agent(agent_id) is None
-            return removed or await self._store.transact(pauses.find, agent_id) is None
+            removed = self.agents().agent(agent_id) is None
+            return removed or await self.store.transact(pauses.find, agent_id) is None
 
         await self.until(over)
 
@@ -180,7 +176,7 @@ class SpendingGuard(Wakeup):
         while True:
             changed = self.changed
             try:
-                lifted, waiting = await self._store.transact(self._lift)
+                lifted, waiting = await self.store.transact(self._lift)
             except JournalError as error:
                 report_failure(error)
                 lifted, waiting = False, True
@@ -196,7 +192,7 @@ class SpendingGuard(Wakeup):
     ) -> Pause | None:
         """Return an agent's pause; if a limit is exceeded, pause it and notify the origin."""
         found = pauses.find(db, agent_id)
-        definition = self._agents().agent(agent_id)
+        definition = self.agents().agent(agent_id)
         if found is not None or definition is None:
             return found
         verdict = self.verdict(db, definition)
@@ -213,7 +209,7 @@ class SpendingGuard(Wakeup):
         reason: str,
         origin: Address,
     ) -> Pause | None:
-        now, agent_id = self._clock(), definition.agent_id
+        now, agent_id = self.clock(), definition.agent_id
         pause = pauses.begin(db, agent_id, kind, reason, "budgets", now)
         log.warning("agent_paused", agent_id=agent_id, kind=kind, reason=reason)
         if pause is None:
@@ -244,8 +240,8 @@ class SpendingGuard(Wakeup):
     ) -> str | None:
         if definition.budget is None:
             return None
-        zone = zone_or_utc(definition.timezone, self._environ)
-        for limits in budgets.windows(definition.budget, self._clock(), zone):
+        zone = zone_or_utc(definition.timezone, self.environ)
+        for limits in budgets.windows(definition.budget, self.clock(), zone):
             spent = usage.spent(db, definition.agent_id, limits.since)
             reason = budgets.exceeded(limits, spent, call)
             if reason is not None:
@@ -256,24 +252,24 @@ class SpendingGuard(Wakeup):
         return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
 
     def _priced(self, agent_id: str, tokens: int) -> Amount:
-        price = find_price(self._agents().prices, self._model(agent_id))
+        price = find_price(self.agents().prices, self._model(agent_id))
         dearest = 0.0 if price is None else max(price.input, price.output) / budgets.MILLION
         return Amount(tokens, tokens * dearest)
 
     def _model(self, agent_id: str) -> str:
-        definition = self._agents().agent(agent_id)
+        definition = self.agents().agent(agent_id)
         return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
 
     def _lift(self, db: apsw.Connection) -> tuple[bool, bool]:
         """End the pauses that may end now; return whether one did and whether one remains."""
         ended, remains = False, False
         for pause in pauses.every(db):
-            definition = self._agents().agent(pause.agent_id)
+            definition = self.agents().agent(pause.agent_id)
             if pause.kind == ACCOUNT and pause.at < self._configured_at:
-                ended = pauses.end(db, pause.agent_id, "configuration", self._clock()) or ended
+                ended = pauses.end(db, pause.agent_id, "configuration", self.clock()) or ended
             elif pause.kind == "budget" and definition is not None:
                 room = self._no_room(db, definition, "") is None
-                ended = (room and pauses.end(db, pause.agent_id, "budgets", self._clock())) or ended
+                ended = (room and pauses.end(db, pause.agent_id, "budgets", self.clock())) or ended
                 remains = remains or not room
         return ended, remains
 
