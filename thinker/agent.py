@@ -109,11 +109,7 @@ class Agent:
         return await facts.extract(self._small, self._settings.fact_extraction_prompt_path, request)
 
     async def embed(self, request: Embed) -> Embedded:
-        """Embed texts; with ``keep`` the vectors stay here, for the selection of tools.
-
-        Raises:
-            ModelError: the embedding model did not answer.
-        """
+        """Embed texts; with ``keep`` the vectors stay here, for the selection of tools."""
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
         embedded = await self._embeddings.embed(request.texts)

@@ -34,8 +34,9 @@ class _Answer(Frozen):
 
 async def extract(model: Model, path: Path | None, request: Extract) -> Extracted:
     """Ask the model for facts; ``path`` is the template's file."""
+    known = "\n".join(f"- {' '.join(fact.split())}" for fact in request.known)
     values = {
-        "KNOWN_FACTS": known(request.known),
+        "KNOWN_FACTS": known or "(none)",
         "CONVERSATION": summarizing.conversation(request.messages),
     }
     prompt = summarizing.fill(summarizing.template(path, TEMPLATE), values)
@@ -47,10 +48,6 @@ async def extract(model: Model, path: Path | None, request: Extract) -> Extracte
         return result.model_copy(update={"facts": worth_keeping(jsontext.parse(text))})
     except ValueError as error:
         return result.model_copy(update={"problem": str(error)})
-
-
-def known(facts: Iterable[str]) -> str:
-    return "\n".join(f"- {' '.join(fact.split())}" for fact in facts) or "(none)"
 
 
 def worth_keeping(answer: JsonValue) -> tuple[ExtractedFact, ...]:

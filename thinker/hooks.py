@@ -237,11 +237,7 @@ def _call_of(result: ToolResult) -> PlannedCall:
 
 
 async def _call_hook(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - a hook's
-    """Return what a hook returns; a hook that is not async runs in a thread.
-
-    Raises:
-        TimeoutError: it took longer than `SECONDS`.
-    """
+    """Return what a hook returns; a hook that is not async runs in a thread."""
     with anyio.fail_after(SECONDS):
         if inspect.iscoroutinefunction(function):
             return await function(*arguments)

@@ -2,6 +2,8 @@
 
 import json
 import re
+from contextlib import suppress
+from itertools import islice
 from typing import NoReturn
 
 import json_repair
@@ -13,7 +15,6 @@ from thinker.protocol.messages import JsonObject
 REPAIR_LIMIT = 256 * 1024  # characters; json_repair is slow on long text
 MAX_OPEN = 256  # unclosed brackets; the cost of repair grows with their square
 MAX_ATTEMPTS = 64  # positions tried in one text, which bounds the cost of many brackets
-
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
@@ -66,11 +67,7 @@ def repaired(text: str) -> JsonObject | None:
 
 
 def _first(text: str) -> JsonValue:
-    for attempt, found in enumerate(re.finditer(r"[{\[]", text)):
-        if attempt == MAX_ATTEMPTS:
-            break
-        try:
+    for found in islice(re.finditer(r"[{\[]", text), MAX_ATTEMPTS):
+        with suppress(ValueError):
             return value_at(text, found.start())
-        except ValueError:
-            continue
     raise ValueError("there is no JSON in the answer")

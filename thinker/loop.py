@@ -25,7 +25,7 @@ from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, unmeetable
 from thinker.toolcalls.execution import execute
-from thinker.toolcalls.plan import first_call, plan, recovered
+from thinker.toolcalls.plan import plan, recovered
 from thinker.worker_errors import AccountError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
@@ -45,7 +45,6 @@ FALLBACK_TEXTS = {
 }
 NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
 CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
-
 log = structlog.get_logger()
 
 
@@ -155,7 +154,8 @@ class Loop:
         if response is None:
             return self._unanswered(StopReason.DEADLINE)
         message = recovered(response.message, self._tools, self._spent.steps)
-        message = first_call(message) if self._request.one_call else message
+        if self._request.one_call:  # the model may make the other calls next
+            message = message.model_copy(update={"tool_calls": message.tool_calls[:1]})
         calls = self._plan_calls(message)
         usage = budget.charged(
             response.usage, lambda: (request.characters, len(message.model_dump_json()))

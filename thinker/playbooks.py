@@ -71,15 +71,10 @@ def parse_record(record: JsonObject) -> Playbook | None:
         row = _Record.model_validate(record)
     except ValidationError:
         return None
-    return Playbook(
-        name=row.name,
-        description=row.description or "",
-        instructions=row.instructions,
-        keywords=tuple(keyword.lower() for keyword in row.trigger_config.keywords),
-        priority=row.trigger_config.priority,
-        required_tools=row.required_tools or (),
-        source="database",
-    )
+    keywords = tuple(keyword.lower() for keyword in row.trigger_config.keywords)
+    about, priority = row.description or "", row.trigger_config.priority
+    tools = row.required_tools or ()
+    return Playbook(row.name, about, row.instructions, keywords, priority, tools, "database")
 
 
 def merged(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:

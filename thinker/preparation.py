@@ -10,7 +10,6 @@ import structlog
 
 from thinker import history
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.formats.skill_file import SkillFile
 from thinker.playbooks import Matcher, Playbook, merged, required_tools
 from thinker.prompt import cached, layers
 from thinker.prompt.base_prompt import BasePrompts, Source, TurnPrompt, override
@@ -18,7 +17,7 @@ from thinker.prompt.compose import compose
 from thinker.prompt.layers import TurnContext
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import JsonObject, Message, ToolSpec
-from thinker.protocol.methods import ListedSkill, TurnRun
+from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
 from thinker.toolcalls.select import Selector, temperature
@@ -122,13 +121,15 @@ class Preparation:
         zone, problem = layers.zone(self._settings.user_timezone)
         if problem is not None:
             self._warn(problem)
+        files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
+        unlisted = (skill for skill in turn.skills if skill.name not in files)
         return TurnContext(
             base=base,
             now=datetime.fromtimestamp(turn.started_at, UTC),
             timezone=zone.key,
             chat_id=turn.chat.chat_id,
             playbooks=matched,
-            skills=self._listed(turn.skills),
+            skills=(*self._skills.listed, *unlisted),
             summary=turn.summary,
             memories=turn.memories,
             instructions=turn.asked.instructions,
@@ -171,10 +172,6 @@ class Preparation:
             files = (*self._skills.playbooks, *self._skills.listed)
             self._matcher, self._records = Matcher(merged(files, records)), records
             self._warn(*self._skills.problems)
-
-    def _listed(self, skills: tuple[ListedSkill, ...]) -> tuple[SkillFile | ListedSkill, ...]:
-        files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
-        return (*self._skills.listed, *(skill for skill in skills if skill.name not in files))
 
     def _warn(self, *problems: str) -> None:
         """Log each problem once per process, not in every turn."""

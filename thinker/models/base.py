@@ -37,10 +37,8 @@ class ModelRequest:
     def characters(self) -> int:
         """The request's size, to estimate tokens for providers that do not count them."""
         parts = (*self.messages, *self.tools)
-        seen = (
-            part for part in parts if not isinstance(part, messages.AssistantMessage | ToolSpec)
-        )
-        pictures = sum(len(part.images) for part in seen)
+        seen = (one for one in parts if not isinstance(one, messages.AssistantMessage | ToolSpec))
+        pictures = sum(len(one.images) for one in seen)
         texts = (len(part.model_dump_json(exclude={"images"})) for part in parts)
         return len(self.system) + sum(texts) + IMAGE_CHARACTERS * pictures
 

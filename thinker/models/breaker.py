@@ -16,7 +16,6 @@ from thinker.worker_errors import CircuitOpenError, ModelError, RetryableModelEr
 
 THRESHOLD = 5  # failures in a row
 COOLDOWN = 60.0  # seconds before a probe
-
 log = structlog.get_logger()
 
 

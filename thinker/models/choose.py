@@ -53,11 +53,7 @@ def choose(
 
 
 def choose_small(settings: ThinkerSettings, environ: Mapping[str, str], own: Model) -> Model:
-    """Build the model for summaries and facts: the small one, falling back to the agent's ``own``.
-
-    Raises:
-        WorkerConfigError: its provider is unknown or not fully configured.
-    """
+    """Build the model for summaries and facts: the small one, falling back to ``own``."""
     if not settings.small_model:
         return own
     reference = _reference(settings, settings.small_model)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from thinker import budget
-from thinker.http.client import HttpTransport
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
@@ -55,18 +54,12 @@ class EmbeddingModel:
     """One embeddings model; ``dimensions`` 0 uses the model's default."""
 
     def __init__(
-        self,
-        provider: Provider,
-        model: str,
-        dimensions: int,
-        base_url: str,
-        api_key: str,
-        transport: HttpTransport | None = None,
+        self, provider: Provider, model: str, dimensions: int, base_url: str, api_key: str
     ) -> None:
         self._account = Account(provider, model, api_key)
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         url = f"{base_url.rstrip('/')}/embeddings"
-        self._endpoint = ModelEndpoint(self._account, url, headers, transport, TIMEOUTS)
+        self._endpoint = ModelEndpoint(self._account, url, headers, timeouts=TIMEOUTS)
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions

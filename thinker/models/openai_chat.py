@@ -110,7 +110,11 @@ def _message(message: messages.Message, *, reasoning: bool) -> JsonObject:
         return _user(message)
     if isinstance(message, messages.ToolResult):
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
-    wire = _assistant(message)
+    wire: JsonObject = {"role": "assistant"}
+    if message.content or not message.tool_calls:
+        wire["content"] = message.content
+    if message.tool_calls:
+        wire["tool_calls"] = [_call(call) for call in message.tool_calls]
     if reasoning and message.reasoning:
         wire["reasoning_content"] = message.reasoning
     return wire
@@ -126,15 +130,6 @@ def _user(message: messages.UserMessage) -> JsonObject:
 def _image(image: messages.Image) -> JsonObject:
     url = f"data:{image.media_type};base64,{image.data}"
     return {"type": "image_url", "image_url": {"url": url}}
-
-
-def _assistant(message: messages.AssistantMessage) -> JsonObject:
-    wire: JsonObject = {"role": "assistant"}
-    if message.content or not message.tool_calls:
-        wire["content"] = message.content
-    if message.tool_calls:
-        wire["tool_calls"] = [_call(call) for call in message.tool_calls]
-    return wire
 
 
 def _call(call: messages.ToolCall) -> JsonObject:

@@ -21,7 +21,6 @@ from thinker.worker_errors import (
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
 LONGEST_DELAY = 60.0  # seconds; give up if a provider requests more
-
 log = structlog.get_logger()
 
 

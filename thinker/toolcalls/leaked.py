@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import islice
 
 import orjson
 from pydantic import TypeAdapter
@@ -49,17 +50,9 @@ def find(text: str, offered: Collection[str]) -> LeakedCall | None:
     fenced = WHOLE_FENCE.fullmatch(text)
     if fenced:
         text = fenced[1]
-    attempts = 0
-    for match in START.finditer(text):
-        if match["start"] is None:
-            continue
-        attempts += 1
-        if attempts > MAX_ATTEMPTS:
-            break
-        call = _call_at(text, match.start(), offered)
-        if call is not None:
-            return call
-    return None
+    starts = (match.start() for match in START.finditer(text) if match["start"] is not None)
+    calls = (_call_at(text, start, offered) for start in islice(starts, MAX_ATTEMPTS))
+    return next((call for call in calls if call is not None), None)
 
 
 def clean(text: str) -> str:

@@ -28,11 +28,6 @@ def recovered(
     return message.model_copy(update={"content": found.preamble, "tool_calls": (call,)})
 
 
-def first_call(message: AssistantMessage) -> AssistantMessage:
-    """Return the message with only its first call; the model may make the others next."""
-    return message.model_copy(update={"tool_calls": message.tool_calls[:1]})
-
-
 def plan(
     calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec], choice: ToolChoice, *, last: bool
 ) -> tuple[PlannedCall, ...]:
