@@ -111,5 +111,4 @@ def _filled(value: JsonValue, schema: JsonValue) -> JsonValue:
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a string as it is, and any other value as JSON."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()

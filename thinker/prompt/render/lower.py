@@ -35,7 +35,10 @@ def lower(sources: Mapping[str, Source], root: str) -> tuple[Section, ...]:
     for name in include_order(sources, root):
         lowered[name] = _front_end(name, sources, sizes)
         sizes[name] = sum(_size(section, sizes, 1) for section in lowered[name])
-        chars[name] = sum(_size(section, chars, _chars(section)) for section in lowered[name])
+        chars[name] = sum(
+            _size(section, chars, len(section.body.text) if isinstance(section.body, Text) else 0)
+            for section in lowered[name]
+        )
         if chars[name] > MAX_CHARS or sizes[name] > MAX_SECTIONS:
             raise PromptTooLargeError(
                 f"prompt '{name}' with its includes has more than {MAX_CHARS} characters or "
@@ -56,10 +59,6 @@ def _front_end(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tuple[
 
 def _size(section: Section, sizes: Mapping[str, int], own_size: int) -> int:
     return sizes[section.body.name] if isinstance(section.body, Included) else own_size
-
-
-def _chars(section: Section) -> int:
-    return len(section.body.text) if isinstance(section.body, Text) else 0
 
 
 @dataclass

@@ -12,7 +12,6 @@ from thinker.formats.prompts.plain import is_type, plain
 
 
 def output_model(name: str, schema: Mapping[str, object]) -> type[BaseModel]:
-    """Return the pydantic model of an object in the output grammar."""
     return _model(name, cast(Mapping[str, object], plain(schema, keep_types=True)))
 
 
