@@ -61,7 +61,6 @@ from orchestrator.turns.opener import TurnOpener
 from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
-from orchestrator.turns.turn_runner import TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import logs
 
@@ -111,6 +110,7 @@ class Daemon:
         self._console = Console(store)
         self._api_channel = ApiChannel(store)
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
+        self._downtime = DowntimeMonitor(store, _now)
         self._turn_ended = Wakeup()
 
     async def run(self) -> None:
@@ -131,7 +131,6 @@ class Daemon:
                 await self._configuration.apply(self._supervisor, self._servers)
                 self._make_turns(tasks, epoch)
                 self._make_inbound()
-                self._make_maintenance()
                 self._make_operations()
                 self._start(tasks, listener)
                 await self._serve(partial(self._stopped, signals, handled))
@@ -158,9 +157,15 @@ class Daemon:
         )
         calls = MeteredCalls(store, supervisor, guard)
         embeddings = self._embeddings = EmbeddingIndex(calls, time.monotonic)
+        self._maintenance = MaintenanceWorker(
+            store, supervisor, guard, embeddings, self._agents, _now
+        )
+        self._scheduler = Scheduler(
+            store, self._agents, self._settings, self._environ, self._arrived, _now
+        )
         pictures = Pictures(store, self._adapters, _now)
         inputs = InputLoader(store, self._agents, prompts, tools, guard, pictures, embeddings, _now)
-        completion = TurnCompletion(store, delivery, self._session_grew, _now)
+        completion = TurnCompletion(store, delivery, self._maintenance.wake, _now)
         suspension = TurnSuspension(
             store, supervisor, delivery, approvals, guard, self._turn_ended, _now
         )
@@ -173,23 +178,11 @@ class Daemon:
             self._environ,
             completion,
             suspension,
-            task_ended=self._tasks_changed,
+            task_ended=self._scheduler.wake,
         )
-        self._dispatcher = Dispatcher(
-            store,
-            TurnOpener(inputs, epoch),
-            partial(TurnRunner, services),
-            guard,
-            delivery,
-            self._agents,
-            self._turn_ended,
-            tasks,
-        )
+        self._dispatcher = Dispatcher(services, TurnOpener(inputs, epoch), tasks)
 
     def _make_inbound(self) -> None:
-        self._scheduler = Scheduler(
-            self._store, self._agents, self._settings, self._environ, self._arrived, _now
-        )
         snapshot = partial(
             status.glance, self._supervisor, self._servers, self._adapters.values(), _now()
         )
@@ -198,13 +191,6 @@ class Daemon:
         )
         self._intake = JournalIntake(
             self._store, self._agents, self._adapters, self._dispatcher, self._arrived, commands
-        )
-
-    def _make_maintenance(self) -> None:
-        """Make what works off the reply's path."""
-        self._downtime = DowntimeMonitor(self._store, _now)
-        self._maintenance = MaintenanceWorker(
-            self._store, self._supervisor, self._guard, self._embeddings, self._agents, _now
         )
 
     def _make_operations(self) -> None:
@@ -221,7 +207,7 @@ class Daemon:
             guard=self._guard,
             downtime=self._downtime,
             notifier=self._notifier,
-            session_grew=self._session_grew,
+            session_grew=self._maintenance.wake,
             clock=_now,
         )
         self._api = ApiService(self._operations, self._api_channel)
@@ -244,12 +230,6 @@ class Daemon:
         """Wake what a tool call may have changed: inbox, outbox, schedule."""
         self._arrived()
         self._scheduler.wake()
-
-    def _tasks_changed(self) -> None:
-        self._scheduler.wake()
-
-    def _session_grew(self) -> None:
-        self._maintenance.wake()
 
     def _commanded(self, stopped: Sequence[str]) -> None:
         """Act on chat commands that are on disk: turns were stopped, agents paused or resumed."""
@@ -327,7 +307,7 @@ class Daemon:
     async def _stop(self) -> None:
         """Let turns reach a step boundary, and replies that are ready go out."""
         self._notifier.tell("STOPPING=1")
-        self._dispatcher.stop_admitting()
+        self._dispatcher.opener.admitting = False
         for part in (self._maintenance, self._embeddings):
             part.close()
         for waiters in (self._approvals, self._guard, self._turn_ended):

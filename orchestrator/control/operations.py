@@ -5,22 +5,39 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
+import apsw
 import structlog
 
+from orchestrator import __version__
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
-from orchestrator.control import status
+from orchestrator.control import protocol, status
 from orchestrator.control.protocol import HealthReport, ReloadReport, StatusReport
 from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.db.store import Store
+from orchestrator.journal.inspect import recent
+from orchestrator.journal.memory import playbooks
+from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.maintenance.downtime import DowntimeMonitor
-from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.restarts import WorkerState
+from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.settings import Settings
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.turns.dispatcher import Dispatcher
 
+RECENT = 5  # turns shown
+LOOKED_AT = 50  # newest turns whose missing tools are reported
+MISSING = (
+    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
+    " server, allow the tool, or change the playbook"
+)
+CHANGED = (
+    "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
+    " orchestrator tools approve {name}"
+)
+HANDED_OVER = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
 log = structlog.get_logger()
 
 
@@ -48,24 +65,54 @@ class DaemonOperations:
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def status(self) -> StatusReport:
-        report = await status.report(
-            self.store,
-            self.settings,
-            self.configuration,
-            self.supervisor,
-            self.servers,
-            self.adapters.values(),
-            await self.health(),
+        health = await self.health()
+        counts, open_turns, newest, paused = self.store.read(_journal)
+        handed = await self.store.transact(handoffs.every)
+        missing = await self.store.transact(playbooks.missing_tools, LOOKED_AT)
+        return StatusReport(
+            ready=health.ready,
+            version=__version__,
+            home=str(self.settings.home),
+            config_file=str(self.configuration.path),
+            journal_bytes=self.store.size(),
+            agents=tuple(
+                _agent(slot, paused.get(name, "")) for name, slot in self.supervisor.slots().items()
+            ),
+            channels=tuple(
+                protocol.ChannelReport.from_object(adapter.status)
+                for adapter in self.adapters.values()
+            ),
+            tool_servers=tuple(
+                protocol.ToolServerReport.from_object(server, tools=len(server.tools))
+                for server in self.servers.states()
+            ),
+            config_errors=status.problems(self.configuration.problems),
+            open_turns=open_turns,
+            inbox=counts,
+            recent_turns=newest,
+            hints=(
+                *(f"not ready: {reason}" for reason in health.reasons),
+                *status.hints(self.configuration, self.supervisor),
+                *(
+                    CHANGED.format(tool=tool, name=name)
+                    for tool, name in self.servers.pins.withheld().items()
+                ),
+                *(
+                    HANDED_OVER.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id)
+                    for h in handed
+                ),
+                *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
+                *self.scheduler.problems,
+                *self.downtime.hints,
+            ),
         )
-        hints = (*report.hints, *self.scheduler.problems, *self.downtime.hints)
-        return report.model_copy(update={"hints": hints})
 
     async def health(self) -> HealthReport:
         return await status.health(
             self.store,
             self.adapters.values(),
             self.clock() / 1000,
-            admitting=self.dispatcher.admitting,
+            admitting=self.dispatcher.opener.admitting,
             scheduler=self.scheduler.problem(),
         )
 
@@ -87,3 +134,28 @@ class DaemonOperations:
 
     async def reload_quietly(self) -> None:
         await self.reload()
+
+
+def _journal(
+    db: apsw.Connection,
+) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str]]:
+    newest = tuple(
+        protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
+        for turn in recent.turns(db, RECENT)
+    )
+    paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
+    return recent.counts(db), turns.open_count(db), newest, paused
+
+
+def _agent(slot: Slot, paused: str) -> protocol.AgentReport:
+    return protocol.AgentReport(
+        agent_id=slot.spec.agent_id,
+        state=slot.history.state,
+        pid=slot.worker.pid if slot.worker is not None else None,
+        restarts=slot.history.restarts,
+        provider=slot.spec.endpoint.provider,
+        model=slot.spec.endpoint.model,
+        parent=slot.spec.parent or "",
+        reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
+        paused=paused,
+    )

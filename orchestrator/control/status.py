@@ -1,9 +1,8 @@
-"""Collect what `orchestrator status` and `orchestrator health` show."""
+"""Judge whether the daemon is ready, and say what an operator should know of it."""
 
 from collections.abc import Iterable
 
 import anyio
-import apsw
 
 from orchestrator import __version__
 from orchestrator.agentsfile import Problem
@@ -14,76 +13,16 @@ from orchestrator.errors import JournalError
 from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db.liveness import prove_writable
 from orchestrator.journal.db.store import StorageFailedError, Store
-from orchestrator.journal.inspect import recent
-from orchestrator.journal.memory import playbooks
-from orchestrator.journal.turns import handoffs, pauses, turns
-from orchestrator.processes.restarts import WorkerState
-from orchestrator.processes.supervisor import Slot, Supervisor
-from orchestrator.settings import Settings
+from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.mcp.servers import McpServers
 
-RECENT = 5  # turns shown
-LOOKED_AT = 50  # newest turns whose missing tools are reported
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
-MISSING = (
-    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
-    " server, allow the tool, or change the playbook"
-)
 DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model); set"
     " ANTHROPIC_API_KEY, OPENAI_API_KEY or GROQ_API_KEY and restart, start Ollama, or set"
     " llmProvider and model in agents.json"
 )
-
-CHANGED = (
-    "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
-    " orchestrator tools approve {name}"
-)
-HANDED_OVER = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
-
-
-async def report(
-    store: Store,
-    settings: Settings,
-    configuration: Configuration,
-    supervisor: Supervisor,
-    servers: McpServers,
-    adapters: Iterable[Adapter],
-    health: protocol.HealthReport,
-) -> protocol.StatusReport:
-    counts, open_turns, recent, paused = store.read(_journal)
-    handed = await store.transact(handoffs.every)
-    missing = await store.transact(playbooks.missing_tools, LOOKED_AT)
-    return protocol.StatusReport(
-        ready=health.ready,
-        version=__version__,
-        home=str(settings.home),
-        config_file=str(configuration.path),
-        journal_bytes=store.size(),
-        agents=tuple(
-            _agent(slot, paused.get(name, "")) for name, slot in supervisor.slots().items()
-        ),
-        channels=tuple(protocol.ChannelReport.from_object(adapter.status) for adapter in adapters),
-        tool_servers=tuple(
-            protocol.ToolServerReport.from_object(server, tools=len(server.tools))
-            for server in servers.states()
-        ),
-        config_errors=problems(configuration.problems),
-        open_turns=open_turns,
-        inbox=counts,
-        recent_turns=recent,
-        hints=(
-            *(f"not ready: {reason}" for reason in health.reasons),
-            *hints(configuration, supervisor),
-            *(
-                CHANGED.format(tool=tool, name=name)
-                for tool, name in servers.pins.withheld().items()
-            ),
-            *(HANDED_OVER.format(chat=h.chat_key, new=h.agent_id, old=h.routed_id) for h in handed),
-            *(MISSING.format(agent=a, playbook=p, tool=t) for a, p, t in missing),
-        ),
-    )
 
 
 def glance(
@@ -142,31 +81,6 @@ def _receives(adapter: Adapter, now: float) -> bool:
 
 def problems(found: Iterable[Problem]) -> tuple[protocol.ConfigProblem, ...]:
     return tuple(map(protocol.ConfigProblem.from_object, found))
-
-
-def _journal(
-    db: apsw.Connection,
-) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str]]:
-    newest = tuple(
-        protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
-        for turn in recent.turns(db, RECENT)
-    )
-    paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
-    return recent.counts(db), turns.open_count(db), newest, paused
-
-
-def _agent(slot: Slot, paused: str) -> protocol.AgentReport:
-    return protocol.AgentReport(
-        agent_id=slot.spec.agent_id,
-        state=slot.history.state,
-        pid=slot.worker.pid if slot.worker is not None else None,
-        restarts=slot.history.restarts,
-        provider=slot.spec.endpoint.provider,
-        model=slot.spec.endpoint.model,
-        parent=slot.spec.parent or "",
-        reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
-        paused=paused,
-    )
 
 
 def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:

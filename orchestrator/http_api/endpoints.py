@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from uuid import uuid4
 
@@ -46,13 +47,15 @@ class Endpoints:
     channel: ApiChannel
 
     def app(self) -> ASGIApp:
+        chat = partial(self._respond, parse_chat, ChatFormatter)
+        responses = partial(self._respond, parse_responses, ResponsesFormatter)
         routes = [
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),
             Route("/v1/models", self.models),
             Route("/v1/models/{name}", self.model),
-            Route("/v1/chat/completions", self.chat, methods=["POST"]),
-            Route("/v1/responses", self.responses, methods=["POST"]),
+            Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/responses", responses, methods=["POST"]),
         ]
         return build_app(routes, refusal)
 
@@ -71,14 +74,8 @@ class Endpoints:
     async def model(self, request: Request) -> Response:
         return JSONResponse(_model(self._agent(str(request.path_params["name"]))))
 
-    async def chat(self, request: Request) -> PendingResponse:
-        return await self._respond(request, parse_chat, ChatFormatter)
-
-    async def responses(self, request: Request) -> PendingResponse:
-        return await self._respond(request, parse_responses, ResponsesFormatter)
-
     async def _respond(
-        self, request: Request, parse: Parser, formatter: FormatterFactory
+        self, parse: Parser, formatter: FormatterFactory, request: Request
     ) -> PendingResponse:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         parsed = parse(_json_object(raw))
@@ -104,7 +101,7 @@ class Endpoints:
 
     def _require_admission(self, agent_id: str) -> None:
         """Raise an `ApiProblem` when no request can be taken now."""
-        if not self.daemon.dispatcher.admitting:
+        if not self.daemon.dispatcher.opener.admitting:
             message = "the daemon is stopping; try again in a moment"
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY)
         pause = self.daemon.store.read(pauses.find, agent_id)

@@ -6,6 +6,8 @@ Everything here is decided from the head of a request, before any of its body is
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -21,20 +23,18 @@ PUBLIC = frozenset({"/healthz", "/readyz"})  # reveal nothing that needs the tok
 FAILURES, WINDOW = 30, 60.0  # wrong tokens within so many seconds, after which others must wait
 
 
+@dataclass
 class Guard:
     """ASGI middleware that refuses requests without the token or from other sites."""
 
-    def __init__(
-        self, app: ASGIApp, token: TokenFile, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._app = app
-        self._token = token
-        self._clock = clock
-        self._failures: deque[float] = deque(maxlen=FAILURES)
+    app: ASGIApp
+    token: TokenFile
+    clock: Callable[[], float] = time.monotonic
+    _failures: deque[float] = field(default_factory=partial(deque, maxlen=FAILURES), init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = self._problem(scope) if scope["type"] == "http" else None
-        app = self._app if problem is None else refusal(problem)
+        app = self.app if problem is None else refusal(problem)
         await app(scope, receive, send)
 
     def _problem(self, scope: Scope) -> ApiProblem | None:
@@ -49,9 +49,9 @@ class Guard:
         if scope["path"] in PUBLIC:
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._token.accepts(token.strip()):
+        if scheme.lower() == "bearer" and self.token.accepts(token.strip()):
             return None
-        now = self._clock()
+        now = self.clock()
         if len(self._failures) == FAILURES and now - self._failures[0] < WINDOW:
             return ApiProblem(
                 HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", retry=round(WINDOW)

@@ -105,14 +105,9 @@ def parse_chat(body: JsonObject) -> ParsedRequest:
     response_format = fields.response_format or {}
     inner = response_format.get("json_schema")
     schema = inner.get("schema") if isinstance(inner, dict) else None
-    options = RequestOptions(
-        instructions=request.instructions,
-        output_schema=_output_schema("response_format", response_format.get("type"), schema),
-        temperature=fields.temperature,
-        max_output_tokens=fields.max_completion_tokens or fields.max_tokens,
-        one_call=fields.parallel_tool_calls is False,
-    )
-    return ParsedRequest(fields, _body(request, options, stream=bool(fields.stream), store=False))
+    schema = _output_schema("response_format", response_format.get("type"), schema)
+    limit = fields.max_completion_tokens or fields.max_tokens
+    return ParsedRequest(fields, _body(request, fields, schema, limit, store=False))
 
 
 def parse_responses(body: JsonObject) -> ParsedRequest:
@@ -128,19 +123,11 @@ def parse_responses(body: JsonObject) -> ParsedRequest:
     request = normalize(body)
     text_format = (fields.text or {}).get("format")
     text_format = text_format if isinstance(text_format, dict) else {}
-    options = RequestOptions(
-        instructions=request.instructions,
-        output_schema=_output_schema(
-            "text.format", text_format.get("type"), text_format.get("schema")
-        ),
-        temperature=fields.temperature,
-        max_output_tokens=fields.max_output_tokens,
-        one_call=fields.parallel_tool_calls is False,
-    )
+    schema = _output_schema("text.format", text_format.get("type"), text_format.get("schema"))
     store = fields.store is not False
     return ParsedRequest(
         fields,
-        _body(request, options, stream=bool(fields.stream), store=store),
+        _body(request, fields, schema, fields.max_output_tokens, store=store),
         previous and previous.removeprefix("resp_"),
         conversation.id if isinstance(conversation, RequestConversation) else conversation,
     )
@@ -155,7 +142,14 @@ def _validated(model: type[FieldsT], body: JsonObject) -> FieldsT:
         raise invalid(param, f"{param}: {detail['msg']}") from None
 
 
-def _body(request: ResponsesRequest, options: RequestOptions, *, stream: bool, store: bool) -> Body:
+def _body(
+    request: ResponsesRequest,
+    fields: RequestFields,
+    schema: JsonObject | None,
+    max_tokens: int | None,
+    *,
+    store: bool,
+) -> Body:
     if not request.messages:
         raise invalid("input", "send at least one message of a user or result of a tool")
     if len(request.tools) > MAX_TOOLS:
@@ -164,8 +158,14 @@ def _body(request: ResponsesRequest, options: RequestOptions, *, stream: bool, s
         messages=tuple(_joined(request.messages)),
         tools=tuple(map(_client_tool, request.tools)),
         tool_choice=request.tool_choice or AUTO if request.tools else AUTO,
-        asked=options,
-        stream=stream,
+        asked=RequestOptions(
+            instructions=request.instructions,
+            output_schema=schema,
+            temperature=fields.temperature,
+            max_output_tokens=max_tokens,
+            one_call=fields.parallel_tool_calls is False,
+        ),
+        stream=bool(fields.stream),
         store=store,
     )
 

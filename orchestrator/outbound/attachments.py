@@ -1,6 +1,7 @@
 """Fetch the pictures that came with admitted messages, before a model sees the messages."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import anyio
 import structlog
@@ -17,6 +18,7 @@ TIMEOUT = 30.0  # seconds for one picture; its message waits meanwhile
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
 class Pictures:
     """Fetches pictures through the channels' adapters.
 
@@ -24,20 +26,17 @@ class Pictures:
     ``clock`` returns milliseconds since the epoch.
     """
 
-    def __init__(
-        self, store: Store, adapters: Mapping[str, Adapter], clock: Callable[[], int]
-    ) -> None:
-        self._store = store
-        self._adapters = adapters
-        self._clock = clock
+    store: Store
+    adapters: Mapping[str, Adapter]
+    clock: Callable[[], int]
 
     async def fetch(self, pictures: Iterable[Wanted]) -> None:
         for picture in pictures:
             data = await self._data(picture)
-            await self._store.transact(attachments.fetched, picture, data, self._clock())
+            await self.store.transact(attachments.fetched, picture, data, self.clock())
 
     async def _data(self, picture: Wanted) -> bytes | None:
-        adapter = self._adapters.get(picture.channel)
+        adapter = self.adapters.get(picture.channel)
         if adapter is None:
             return None
         with anyio.move_on_after(TIMEOUT):

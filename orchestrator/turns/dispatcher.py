@@ -13,17 +13,15 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
+from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.outbound.delivery import Delivery
-from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.turns.opener import TurnOpener
+from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_runner import RECIPES, OpenTurn, TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.logs import bound
@@ -36,28 +34,18 @@ log = structlog.get_logger()
 class Dispatcher(Wakeup):
     """Works off the queues of chats. It is woken when the inbox or the configuration changed.
 
-    ``turn_ended`` is woken after each turn; ``tasks`` must outlive the dispatcher.
+    ``tasks`` must outlive it. To stop, reset ``opener.admitting``: each queue then ends after the
+    turn that it has.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        opener: TurnOpener,
-        runner_of: Callable[[OpenTurn], TurnRunner],
-        guard: SpendingGuard,
-        delivery: Delivery,
-        agents: Callable[[], AgentsFile],
-        turn_ended: Wakeup,
-        tasks: TaskGroup,
-    ) -> None:
+    def __init__(self, services: TurnServices, opener: TurnOpener, tasks: TaskGroup) -> None:
         super().__init__()
-        self._store = store
-        self._opener = opener
-        self._runner_of = runner_of
-        self._guard = guard
-        self._delivery = delivery
-        self._agents = agents
-        self._turn_ended = turn_ended
+        self.opener = opener
+        self._store = services.store
+        self._inputs = services.inputs
+        self._delivery = services.delivery
+        self._turn_ended = services.suspension.turn_ended
+        self._runner_of = partial(TurnRunner, services)
         self._tasks = tasks
         self._busy: set[str] = set()  # chats whose queue is worked off
         self._late: set[str] = set()  # busy chats that were found to have more work
@@ -66,14 +54,6 @@ class Dispatcher(Wakeup):
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._left = Wakeup()
-
-    @property
-    def admitting(self) -> bool:
-        return self._opener.admitting
-
-    def stop_admitting(self) -> None:
-        """Let each queue end after the turn that it has."""
-        self._opener.admitting = False
 
     def stop(self, turn_ids: Sequence[str]) -> None:
         """Leave turns that were cancelled in the journal."""
@@ -86,10 +66,8 @@ class Dispatcher(Wakeup):
                 scope.cancel()
 
     async def wait_idle(self) -> None:
-        async def idle() -> bool:
-            return not self._busy
-
-        await self._left.until(idle)
+        while self._busy:
+            await self._left.changed.wait()
 
     async def run(self) -> None:
         """Work off the queue of every chat that has work, until cancelled."""
@@ -99,7 +77,7 @@ class Dispatcher(Wakeup):
             try:
                 chats, interrupted, cancelled = self._store.read(self._scan)
                 for chat in interrupted:
-                    ended = await self._store.transact(self._opener.interrupt, chat)
+                    ended = await self._store.transact(self.opener.interrupt, chat)
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 await retry_later(error)
@@ -117,7 +95,7 @@ class Dispatcher(Wakeup):
         """
         idle, opened = [*filter(self._take, chats)], dict[str, OpenTurn | None]()
         try:
-            yield partial(self._opener.open_all, idle, opened)
+            yield partial(self.opener.open_all, idle, opened)
         except BaseException:
             opened.clear()  # whether it was committed is not known: the queues look
             raise
@@ -135,7 +113,7 @@ class Dispatcher(Wakeup):
     def _take(self, chat: str) -> bool:
         if chat in self._busy:
             self._late.add(chat)
-        elif chat not in self._held and self._opener.admitting and self._has_room(chat):
+        elif chat not in self._held and self.opener.admitting and self._has_room(chat):
             self._busy.add(chat)
             return True
         return False
@@ -150,7 +128,7 @@ class Dispatcher(Wakeup):
 
     async def _release_paused(self) -> None:
         while True:
-            await self._guard.changed.wait()
+            await self._inputs.guard.changed.wait()
             self._held.clear()
             self.wake()
 
@@ -158,7 +136,7 @@ class Dispatcher(Wakeup):
         """Return chats with work, chats whose turn a newer message ends, and cancelled turns."""
         chats = inbox.chats_with_work(db)
         waiting = (chat for chat, waits in chats.items() if waits and chat in self._busy)
-        interrupted = [chat for chat in waiting if self._opener.wants_interrupt(db, chat)]
+        interrupted = [chat for chat in waiting if self.opener.wants_interrupt(db, chat)]
         return [*chats], interrupted, cancellations.cancelled(db, self._scopes)
 
     async def _work_off(self, chat: str, opened: OpenTurn | None = None) -> None:
@@ -217,7 +195,7 @@ class Dispatcher(Wakeup):
         """Return what keeps a turn within its agent's maxConcurrentTurns."""
         if not RECIPES[turn.recipe].limited:
             return nullcontext()
-        definition = self._agents().agent(turn.agent_id)
+        definition = self._inputs.agents().agent(turn.agent_id)
         most = definition.limits.max_concurrent_turns if definition is not None else 1
         limit = self._limits.setdefault(turn.agent_id, anyio.CapacityLimiter(most))
         limit.total_tokens = most
@@ -227,9 +205,9 @@ class Dispatcher(Wakeup):
         """Return the turn to run after ``done``; None when the chat has nothing more to do now."""
         if done is not None and not self._store.read(inbox.has_work, chat):
             return None
-        changed = self._guard.changed
+        changed = self._inputs.guard.changed
         while isinstance(
-            found := await self._store.transact(self._opener.open_next, chat), InboxRow
+            found := await self._store.transact(self.opener.open_next, chat), InboxRow
         ):
             self._delivery.wake()  # it was refused, and its chat sent why
         if isinstance(found, Pause):

@@ -35,7 +35,6 @@ from orchestrator.turns.outcomes import (
     Finished,
     Lost,
     Outcome,
-    Reason,
     Suspended,
     failed,
 )
@@ -112,17 +111,13 @@ class TurnRunner:
                     await self._services.completion.complete(self._recipe, result)
                 return True
             case Suspended(reason):
-                await self._wait(reason)
+                # A chat whose turn waits for a subagent sees that it is worked on.
+                host = self._host if isinstance(reason, ToolPending) else None
+                async with self._recipe.preview(host.inputs.address) if host else nullcontext():
+                    await self._services.suspension.wait(self._recipe.turn, reason)
                 return self._services.suspension.stopping
             case Lost(problem):
                 return await self._services.completion.count_death(self._recipe, problem)
-
-    async def _wait(self, reason: Reason) -> None:
-        """Wait; a chat whose turn waits for a subagent sees that it is worked on."""
-        turn, host = self._recipe.turn, self._host
-        working = isinstance(reason, ToolPending) and host is not None
-        async with self._recipe.preview(host.inputs.address) if working and host else nullcontext():
-            await self._services.suspension.wait(turn, reason)
 
     async def _attempt(self) -> Outcome:
         try:
@@ -141,8 +136,9 @@ class TurnRunner:
 
     async def _in_worker(self) -> Outcome:
         await self._inputs.tools.wait_ready()
-        if self._host is not None:
-            await self._renew()
+        if self._host is not None:  # an earlier attempt may have handed it to another agent
+            turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
+            self._recipe = self._recipe_of(replace(self._recipe.turn, agent_id=turn.agent_id))
         direct = await self._recipe.without_worker(self._hosted)
         if direct is not None:
             return direct
@@ -155,11 +151,6 @@ class TurnRunner:
                 host = self._hosted(inputs, preview)
                 host.run = self._recipe.request(inputs, host.environments)
                 return await self._run_on(worker, host.run, host)
-
-    async def _renew(self) -> None:
-        """Look at the turn again: an earlier attempt may have handed it to another agent."""
-        turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
-        self._recipe = self._recipe_of(replace(self._recipe.turn, agent_id=turn.agent_id))
 
     def _recipe_of(self, turn: Turn) -> Recipe:
         return RECIPES[turn.recipe](self._services, turn)

@@ -38,7 +38,6 @@ from orchestrator.turns.opener import TurnOpener
 from orchestrator.turns.suspension import TurnSuspension
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_inputs import InputLoader
-from orchestrator.turns.turn_runner import TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
@@ -295,8 +294,7 @@ def _wired(
         task_ended=lambda: ended.append("task"),
     )
     opener = TurnOpener(inputs, epoch)
-    runner_of = partial(TurnRunner, services)
-    dispatcher = Dispatcher(store, opener, runner_of, guard, delivery, agents, turn_ended, tasks)
+    dispatcher = Dispatcher(services, opener, tasks)
     return TurnBench(
         db,
         store,

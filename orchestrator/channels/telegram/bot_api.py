@@ -6,7 +6,6 @@ Every URL contains the token, so no URL may appear in an error, a log or a repr.
 import json
 import logging
 import re
-from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
 
@@ -75,7 +74,7 @@ class _Answer(Answered):
 class BotApi:
     """The calls of one bot, with one HTTP client for polling and one for everything else.
 
-    Use as an async context manager, or call `aclose`. ``bot_id`` is the number that the token
+    Use as an async context manager. ``bot_id`` is the number that the token
     begins with. Timeouts are in seconds and limit whole calls.
 
     Raises:
@@ -122,15 +121,7 @@ class BotApi:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._polling.aclose()
         await self._sending.aclose()
 
@@ -228,20 +219,13 @@ class BotApi:
             answer = None
         if answer and answer.ok and response.is_success:
             return answer.result
-        if answer is None:
-            code, description, parameters = (
-                response.status_code,
-                "not an answer of the Bot API",
-                Parameters(),
-            )
-        else:
-            code = answer.error_code or response.status_code
-            description, parameters = answer.description, answer.parameters
+        found = answer or _Answer(ok=False, description="not an answer of the Bot API")
+        code = found.error_code or response.status_code
         raise BotApiError(
-            f"telegram {method}: {description.replace(self._token, '[hidden]')} ({code})",
-            outcome_of(method, code, None if answer is None else description),
+            f"telegram {method}: {found.description.replace(self._token, '[hidden]')} ({code})",
+            outcome_of(method, code, None if answer is None else answer.description),
             code,
-            parameters,
+            found.parameters,
         )
 
     def _read(self, method: str, result: JsonValue, expected: type[Result]) -> Result:

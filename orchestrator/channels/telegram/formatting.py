@@ -215,10 +215,6 @@ def _table(node: SyntaxTreeNode) -> str:
     return f"<pre>{_escape(chr(10).join(lines))}</pre>"
 
 
-def _rule(_node: SyntaxTreeNode) -> str:
-    return "———"
-
-
 def _span(node: SyntaxTreeNode) -> str:
     if node.type in _TAGS:
         tag = _TAGS[node.type]
@@ -250,5 +246,5 @@ _BLOCKS: dict[str, Callable[[SyntaxTreeNode], str]] = {
     "fence": _code,
     "code_block": _code,
     "table": _table,
-    "hr": _rule,
+    "hr": lambda _: "———",
 }

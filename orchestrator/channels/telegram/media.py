@@ -5,9 +5,10 @@ Media that no model can receive become a line of text, so that the agent knows o
 
 from collections.abc import Callable, Iterator
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from orchestrator.channel_api import Attachment
+from orchestrator.channels.telegram.bot_errors import Answered
 from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES
 from thinker.protocol.messages import JsonObject
 
@@ -15,10 +16,8 @@ PLAIN = ("contact", "dice", "location", "poll", "venue")  # fully described by t
 MAX_DESCRIPTION = 200  # characters of a name or question
 
 
-class _Part(BaseModel):
+class _Part(Answered):
     """The fields of all kinds of media; absent ones have their defaults."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     file_id: str = ""
     file_size: int = 0
@@ -40,7 +39,7 @@ class _Part(BaseModel):
     performer: str = ""
 
 
-class _Sizes(BaseModel):
+class _Sizes(Answered):
     photo: tuple[_Part, ...] = Field(min_length=1)
 
 
@@ -92,11 +91,6 @@ def _recording(part: _Part) -> str:
     return ", ".join(word for word in (part.performer, name[:MAX_DESCRIPTION], length) if word)
 
 
-def _nothing(part: _Part) -> str:
-    del part
-    return ""
-
-
 def _place(part: _Part) -> str:
     where = f"{part.latitude:.5f}, {part.longitude:.5f}" if part.latitude or part.longitude else ""
     return " ".join(word for word in (part.title, part.address, where) if word)[:MAX_DESCRIPTION]
@@ -114,11 +108,11 @@ KINDS: dict[str, Callable[[_Part], str]] = {
     "game": lambda part: part.title[:MAX_DESCRIPTION],
     "venue": _place,
     "location": _place,
-    "paid_media": _nothing,
-    "photo": _nothing,
+    "paid_media": lambda _: "",
+    "photo": lambda _: "",
     "poll": lambda part: part.question[:MAX_DESCRIPTION],
     "sticker": lambda part: part.emoji,
-    "story": _nothing,
+    "story": lambda _: "",
     "video": _recording,
     "video_note": _recording,
     "voice": _recording,

@@ -5,9 +5,7 @@ group and 30 a second for a bot. Short bursts are tolerated.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-
-import anyio
+from dataclasses import dataclass, field
 
 IDLE = 120.0  # seconds after which a chat's bucket is full again whatever its rate
 
@@ -46,21 +44,17 @@ def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
     return Bucket(left, now), max(0.0, -left / rate.per_second)
 
 
+@dataclass
 class RateLimiter:
     """Delays calls so that neither a chat nor the bot exceeds its rate."""
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = anyio.current_time,
-        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
-    ) -> None:
-        self._clock = clock
-        self._sleep = sleep
-        self._bot: Bucket | None = None
-        self._chats: dict[str, Bucket] = {}
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[object]]
+    _bot: Bucket | None = field(default=None, init=False)
+    _chats: dict[str, Bucket] = field(default_factory=dict, init=False)
 
     async def wait(self, chat_id: str, *, group: bool) -> None:
-        now = self._clock()
+        now = self.clock()
         rate = GROUP if group else CHAT
         self._bot, bot_wait = take(BOT, self._bot, now)
         self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now)
@@ -69,4 +63,4 @@ class RateLimiter:
         }
         delay = max(bot_wait, chat_wait)
         if delay:
-            await self._sleep(delay)
+            await self.sleep(delay)

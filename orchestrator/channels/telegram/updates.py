@@ -4,11 +4,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.channels.telegram import media
 from orchestrator.channels.telegram.bot_api import User
+from orchestrator.channels.telegram.bot_errors import Answered
 
 CHANNEL = "telegram"
 KINDS = ("message", "edited_message")
@@ -20,28 +21,24 @@ _NAME_LENGTH = 64  # characters; Telegram's limit for a first name
 _Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
 
 
-class _Received(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Chat(_Received):
+class _Chat(Answered):
     id: _Id
     type: str
 
 
-class _Entity(_Received):
+class _Entity(Answered):
     type: str
     offset: int = Field(ge=0)
     length: int = Field(ge=0)
     user: User | None = None
 
 
-class _Replied(_Received):
+class _Replied(Answered):
     author: User | None = Field(None, alias="from")
     forum_topic_created: JsonValue = None
 
 
-class _Message(_Received):
+class _Message(Answered):
     message_id: _Id
     chat: _Chat
     author: User | None = Field(None, alias="from")

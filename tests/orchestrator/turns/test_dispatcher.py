@@ -178,8 +178,8 @@ async def test_messages_of_a_paused_agent_wait_and_are_answered_when_it_goes_on(
 async def test_nothing_is_admitted_once_the_daemon_stops(tmp_path: Path) -> None:
     """Messages stay for the next process."""
     async with turn_bench(tmp_path) as bench:
-        bench.dispatcher.stop_admitting()
-        assert not bench.dispatcher.admitting
+        bench.opener.admitting = False
+        assert not bench.opener.admitting
         bench.hears("hello")
         await bench.dispatcher.wait_idle()
         assert bench.inbox() == ["new"]

@@ -18,7 +18,7 @@ async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> 
     """Its first attempt needs no second look at the journal."""
     async with turn_bench(tmp_path) as bench:
         bench.opener.admitting = True
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         bench.hears("hello")
         bench.opener.admitting = True
         with job(bench.db):
@@ -32,7 +32,7 @@ async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> 
 async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> None:
     """One that an earlier process left behind, for example."""
     async with turn_bench(tmp_path) as bench:
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         bench.hears("one", "two")
         bench.opener.admitting = True
         with job(bench.db):
@@ -54,7 +54,7 @@ async def test_a_chat_without_messages_has_no_turn(tmp_path: Path) -> None:
 async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
     """The message stays new."""
     async with turn_bench(tmp_path) as bench:
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         await bench.guard.order("work", "operator", paused=True)
         bench.hears("hello")
         bench.opener.admitting = True
@@ -66,7 +66,7 @@ async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
 async def test_a_message_for_an_unknown_agent_is_refused(tmp_path: Path) -> None:
     """It names the agent itself, as the console can."""
     async with turn_bench(tmp_path) as bench:
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         bench.hears("hello", target="nobody-there")
         bench.opener.admitting = True
         with job(bench.db):
@@ -78,7 +78,7 @@ async def test_an_agent_with_embeddings_is_loaded_with_its_worker(tmp_path: Path
     """T2 must not wait for a model."""
     embeddings = {"provider": "ollama", "model": "e"}
     async with turn_bench(tmp_path, {"agentId": "work", "embeddings": embeddings}) as bench:
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         bench.hears("hello")
         bench.opener.admitting = True
         with job(bench.db):
@@ -90,7 +90,7 @@ async def test_an_agent_with_embeddings_is_loaded_with_its_worker(tmp_path: Path
 async def test_a_failure_in_one_chat_leaves_the_others_their_turns(tmp_path: Path) -> None:
     """And what T1 stored of it."""
     async with turn_bench(tmp_path) as bench:
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         bench.hears("one")
         bench.hears("two", chat_id="8")
         bench.opener.admitting = True

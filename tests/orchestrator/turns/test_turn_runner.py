@@ -146,7 +146,7 @@ async def test_a_turn_is_left_open_when_the_daemon_stops(tmp_path: Path) -> None
     async def draining(run: TurnRun, host: WorkerHost) -> TurnResult:
         del run, host
         bench.supervisor.stopping = True
-        bench.dispatcher.stop_admitting()
+        bench.opener.admitting = False
         return TurnResult(text="", stop_reason=StopReason.DRAINED)
 
     async with turn_bench(tmp_path) as bench:
