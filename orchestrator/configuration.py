@@ -123,7 +123,7 @@ class Configuration:
         await self._applied.changed.wait()
 
     async def watch(
-        self, on_change: Callable[[], Awaitable[None]], on_skill: Callable[[], None]
+        self, on_change: Callable[[], Awaitable[object]], on_skill: Callable[[], None]
     ) -> None:
         """Call ``on_change`` after each edit of the file or a prompt, ``on_skill`` of a skill.
 
@@ -136,13 +136,13 @@ class Configuration:
             tasks.start_soon(self._watch_file, on_change, stopped, tasks)
             tasks.start_soon(self._watch_skills, on_skill, stopped)
 
-    async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[None]]) -> None:
+    async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[object]]) -> None:
         """Report an edit between the last read of the file and the start of the watch."""
         if _version(self.path) != self._version:
             await on_change()
 
     async def _watch_file(
-        self, on_change: Callable[[], Awaitable[None]], stopped: anyio.Event, tasks: TaskGroup
+        self, on_change: Callable[[], Awaitable[object]], stopped: anyio.Event, tasks: TaskGroup
     ) -> None:
         prompts = self._settings.paths.prompts
         changed = True

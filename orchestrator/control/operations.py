@@ -132,9 +132,6 @@ class DaemonOperations:
             problems = status.problems(self.configuration.problems)
             return ReloadReport(applied=applied, problems=problems)
 
-    async def reload_quietly(self) -> None:
-        await self.reload()
-
 
 def _journal(
     db: apsw.Connection,

@@ -65,10 +65,12 @@ class ApiService(Wakeup):
         return listener
 
     async def _serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
-        from orchestrator.http_api.endpoints import Endpoints, serve_api  # noqa: PLC0415 - as in `_listen`
+        from orchestrator.http_api.endpoints import MAX_CONNECTIONS, Endpoints  # noqa: PLC0415 - as in `_listen`
+        from orchestrator.http_api.http_server import served  # noqa: PLC0415 - the same
 
         channel, port = self._channel, listener.getsockname()[1]
-        async with serve_api(listener, Endpoints(self._daemon, channel), self._token):
+        app = Endpoints(self._daemon, channel).app(self._token)
+        async with served(listener, app, connections=MAX_CONNECTIONS):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
                 changed = self.changed

@@ -4,9 +4,7 @@ Each call is stored as a request in the journal; its outcome becomes the respons
 """
 
 import hashlib
-import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -23,7 +21,6 @@ from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem, invalid
 from orchestrator.http_api.guard import Guard, refusal
-from orchestrator.http_api.http_server import served
 from orchestrator.http_api.parsed_request import ParsedRequest, parse_chat, parse_responses
 from orchestrator.http_api.pending_response import RETRY, FormatterFactory, PendingResponse
 from orchestrator.http_api.response_formatters import ChatFormatter, ResponsesFormatter
@@ -46,7 +43,8 @@ class Endpoints:
     daemon: DaemonOperations
     channel: ApiChannel
 
-    def app(self) -> ASGIApp:
+    def app(self, token: TokenFile) -> ASGIApp:
+        """Return the application of all routes, for clients that hold the token."""
         chat = partial(self._respond, parse_chat, ChatFormatter)
         responses = partial(self._respond, parse_responses, ResponsesFormatter)
         routes = [
@@ -57,7 +55,7 @@ class Endpoints:
             Route("/v1/chat/completions", chat, methods=["POST"]),
             Route("/v1/responses", responses, methods=["POST"]),
         ]
-        return build_app(routes, refusal)
+        return Guard(build_app(routes, refusal), token)
 
     async def healthz(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -108,15 +106,6 @@ class Endpoints:
         if pause is not None:
             message = f"the agent is paused: {pause.reason}"
             raise ApiProblem(HTTPStatus.TOO_MANY_REQUESTS, message, code="agent_paused")
-
-
-@asynccontextmanager
-async def serve_api(
-    listener: socket.socket, endpoints: Endpoints, token: TokenFile
-) -> AsyncIterator[None]:
-    app = Guard(endpoints.app(), token)
-    async with served(listener, app, connections=MAX_CONNECTIONS):
-        yield
 
 
 def _json_object(raw: bytes) -> JsonObject:

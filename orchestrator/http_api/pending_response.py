@@ -133,7 +133,6 @@ class JsonResult:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response: Response | None = None
-        problem: ApiProblem | None = None
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
@@ -146,12 +145,10 @@ class JsonResult:
             try:
                 document = self.formatter.document(await self.outcome())
                 response = JSONResponse(document, headers=self.headers)
-            except ApiProblem as found:
-                problem = found
+            except ApiProblem as problem:
+                response = refusal(problem)
+                response.headers.update(self.headers)
             tasks.cancel_scope.cancel()
-        if problem is not None:
-            response = refusal(problem)
-            response.headers.update(self.headers)
         if response is not None:
             await response(scope, receive, send)
 
