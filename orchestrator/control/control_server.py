@@ -85,12 +85,12 @@ class ControlServer:
             protocol.HEALTH: lambda _: self.daemon.health(),
             protocol.CHAT_SEND: self._send,
             protocol.CHAT_WAIT: wait,
-            protocol.PAIR_LIST: self._pairings,
+            protocol.PAIR_LIST: lambda _: self._pairings(),
             protocol.PAIR_APPROVE: self._approve,
             protocol.PAIR_REVOKE: self._revoke,
-            protocol.APPROVAL_LIST: self._approvals,
+            protocol.APPROVAL_LIST: lambda _: self._approvals(),
             protocol.APPROVAL_DECIDE: self._decide,
-            protocol.TOOL_LIST: self._tools,
+            protocol.TOOL_LIST: lambda _: self._tools(),
             protocol.TOOL_APPROVE: self._approve_tool,
             protocol.FORGET: self._forget,
             protocol.RELOAD: lambda _: self.daemon.reload(),
@@ -98,7 +98,7 @@ class ControlServer:
             protocol.AGENT_RESUME: self._resume,
             protocol.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
             protocol.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
-            protocol.API_REFRESH: self._refresh_api,
+            protocol.API_REFRESH: lambda _: self._refresh_api(),
             protocol.TASK_RUN: lambda params: self._task(task_runs.run_now, params),
             protocol.TASK_ENABLE: lambda params: self._task(tasks.enable, params),
             protocol.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
@@ -111,8 +111,7 @@ class ControlServer:
             raise RpcError(FAILED, f"the message was not stored: {error}") from error
         return protocol.Ack()
 
-    async def _pairings(self, params: JsonValue) -> protocol.PairingList:
-        del params
+    async def _pairings(self) -> protocol.PairingList:
         rows = await self.daemon.store.transact(pairing.every)
         return protocol.PairingList(
             pairings=tuple(
@@ -142,8 +141,7 @@ class ControlServer:
             )
         return protocol.Ack()
 
-    async def _approvals(self, params: JsonValue) -> protocol.ApprovalList:
-        del params
+    async def _approvals(self) -> protocol.ApprovalList:
         return protocol.ApprovalList(
             approvals=tuple(
                 protocol.ApprovalReport.from_object(
@@ -162,8 +160,7 @@ class ControlServer:
             )
         return protocol.Ack()
 
-    async def _tools(self, params: JsonValue) -> protocol.PinList:
-        del params
+    async def _tools(self) -> protocol.PinList:
         pins = await self.daemon.store.transact(tool_pins.every)
         return protocol.PinList(
             tools=tuple(protocol.PinReport.from_object(pin, at=pin.at / 1000) for pin in pins)
@@ -201,8 +198,7 @@ class ControlServer:
             raise RpcError(FAILED, f"{subject} is in agents.json; remove it there first")
         return await self._change(erasure.forget, subject)
 
-    async def _refresh_api(self, params: JsonValue) -> protocol.Ack:
-        del params
+    async def _refresh_api(self) -> protocol.Ack:
         self.api_changed()
         return protocol.Ack()
 

@@ -46,14 +46,9 @@ async def health(
     admitting: bool,
     scheduler: str | None = None,
 ) -> protocol.HealthReport:
-    """Return whether messages are received, stored and answered.
+    """Return whether messages are received, stored (tested with a write) and answered.
 
-    Args:
-        store: the journal, which is tested with a write.
-        adapters: the channels.
-        now: seconds since the epoch.
-        admitting: whether new turns begin.
-        scheduler: the scheduler's problem, if it has one.
+    ``now`` is in seconds since the epoch; ``scheduler`` is the scheduler's problem, if any.
     """
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]

@@ -29,10 +29,8 @@ Answerer = Callable[[AgentPortMessage], Awaitable[AgentPortAnswer | None]]
 class AgentPortApi:
     """The application of one agent's port.
 
-    Args:
-        agent_id: the agent.
-        token: returns the token that clients send.
-        answer: returns the answer to a message; None when there is none in time.
+    ``token`` returns the token that clients send; ``answer`` returns None when there is no answer
+    in time.
     """
 
     def __init__(self, agent_id: str, token: Callable[[], str], answer: Answerer) -> None:

@@ -40,11 +40,8 @@ class PortServer:
 class AgentPorts(JournalChannel):
     """The `Adapter` of all agents' ports.
 
-    Args:
-        store: the journal.
-        token_file: where the clients' token is; written when the first port opens.
-        agents: returns the configuration in force.
-        configured: returns when the configuration has changed.
+    ``token_file`` has the clients' token, and is written when the first port opens; ``configured``
+    returns when the configuration has changed.
     """
 
     name = "http"

@@ -75,7 +75,7 @@ async def served(
     """Serve ``app`` while the block runs, then let open responses end within `GRACE` seconds.
 
     Args:
-        listener: a listening socket; it is closed when this returns.
+        listener: closed when this returns.
         app: the application.
         connections: how many may be open; further ones get status 503.
         headers: what every response has.

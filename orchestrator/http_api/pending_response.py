@@ -47,14 +47,11 @@ class PendingResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Store the request (T1), then wait for its outcome as long as the client does."""
         new, channel = self.new, self.channel
-        with channel.listening(new.id) as listener:
+        with channel.listening(new.id):  # before it is stored: its reply counts as delivered
             request_id, created = await self._stored()
             formatter = self.formatter(request_id, created // 1000, self.request)
-            if request_id == new.id:
+            with channel.listening(request_id) as listener:  # the first one's, if it is repeated
                 await self._response(request_id, formatter, listener)(scope, receive, send)
-                return
-        with channel.listening(request_id) as listener:  # a repeated request
-            await self._response(request_id, formatter, listener)(scope, receive, send)
 
     async def _stored(self) -> tuple[str, int]:
         dispatcher, new = self.daemon.dispatcher, self.new

@@ -12,15 +12,8 @@ from dataclasses import dataclass, replace
 import anyio
 import structlog
 
-from orchestrator import chat_texts
+from orchestrator import chat_texts, errors
 from orchestrator.agentsfile import AgentDefinition
-from orchestrator.errors import (
-    JournalError,
-    QuarantinedError,
-    UnknownAgentError,
-    WorkerError,
-    WorkerLostError,
-)
 from orchestrator.journal.db.store import STORAGE_RETRY, FencedError, retry_later
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.pauses import Pause
@@ -94,7 +87,7 @@ class TurnRunner:
         except FencedError as error:
             log.warning("turn_fenced", problem=str(error))
             return True
-        except JournalError as error:
+        except errors.JournalError as error:
             await retry_later(error)
         except Exception as error:  # a bug must not be retried forever
             log.exception("turn_broke")
@@ -122,15 +115,15 @@ class TurnRunner:
     async def _attempt(self) -> Outcome:
         try:
             return await self._in_worker()
-        except UnknownAgentError:
+        except errors.UnknownAgentError:
             stopping = self._services.suspension.stopping
             return Suspended(Drained()) if stopping else failed(chat_texts.GONE)
-        except QuarantinedError as error:
+        except errors.QuarantinedError as error:
             again, self._quarantined = self._quarantined, True
             return self._recipe.quarantined(error, again=again)
-        except WorkerLostError as error:
+        except errors.WorkerLostError as error:
             return Lost(str(error))
-        except WorkerError as error:
+        except errors.WorkerError as error:
             log.error("turn_failed", problem=str(error))
             return failed(chat_texts.BROKEN, str(error))
 
@@ -173,10 +166,10 @@ class TurnRunner:
         """Return what the worker came to, or what its requests decided before."""
         try:
             outcome = await self._judged(await self._recipe.run_on(worker, run, host))
-        except WorkerLostError as error:
+        except errors.WorkerLostError as error:
             drained = worker.stop_requested and not worker.hung
             outcome = Suspended(Drained()) if drained else Lost(str(error))
-        except WorkerError:
+        except errors.WorkerError:
             if host.outcome is None:
                 raise
             return host.outcome

@@ -39,11 +39,7 @@ CONFLICT_PATIENCE = 180.0  # seconds; a longer conflict is not caused by a resta
 class Telegram:
     """The adapter of one bot; ``api`` must stay open while it is used.
 
-    Args:
-        api: the bot's calls.
-        clock: returns seconds since the epoch.
-        sleep: waits for a number of seconds.
-        chance: returns a number in [0, 1), for jitter.
+    ``clock`` returns seconds since the epoch, ``chance`` a number in [0, 1) for jitter.
     """
 
     name = updates.CHANNEL
@@ -96,7 +92,9 @@ class Telegram:
         failpoint("poll:after")
         if received:
             await self._store(received, bot, intake)
-        self._succeeded()
+        self._failures, self._conflict_since = 0, None
+        self.status.state, self.status.detail = "ok", ""
+        self.status.last_ok = self._clock()
         if not received and not first and self._clock() - began < 1:
             await self._sleep(1)  # this server does not hold polls open
 
@@ -131,11 +129,6 @@ class Telegram:
         messages = [updates.inbound(update, number, bot) for number, update in numbered]
         await intake.accept(messages, offset)
         self._offset = offset
-
-    def _succeeded(self) -> None:
-        self._failures, self._conflict_since = 0, None
-        self.status.state, self.status.detail = "ok", ""
-        self.status.last_ok = self._clock()
 
     def _failed(self, error: Exception) -> float:
         self._failures += 1
