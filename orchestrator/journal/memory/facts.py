@@ -160,13 +160,12 @@ def _match(
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
     table = f"fact_{index}"
-    rows = db.execute(
+    sql = (
         f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
         f" WHERE {table} MATCH ? AND fact.agent_id = ? AND fact.created_at <= ?"
-        f" ORDER BY bm25({table}), fact.id LIMIT ?",
-        (fulltext.any_of(terms), agent_id, *bounds),
+        f" ORDER BY bm25({table}), fact.id LIMIT ?"
     )
-    return {int(number): float(score) for number, score in rows}
+    return dict(db.execute(sql, (fulltext.any_of(terms), agent_id, *bounds)))
 
 
 def _scan(
@@ -174,9 +173,8 @@ def _scan(
 ) -> fulltext.Scores:
     """Return the facts that contain one of the terms anywhere, and how many they contain."""
     count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))
-    rows = db.execute(
+    sql = (
         f"SELECT id, {count} AS hits FROM fact WHERE agent_id = ? AND created_at <= ? AND hits > 0"
-        " ORDER BY hits DESC, id LIMIT ?",
-        (*terms, agent_id, *bounds),
+        " ORDER BY hits DESC, id LIMIT ?"
     )
-    return {int(number): float(hits) for number, hits in rows}
+    return dict(db.execute(sql, (*terms, agent_id, *bounds)))

@@ -11,11 +11,7 @@ from orchestrator.failpoints import failpoint
 
 
 def scripts(folder: Traversable | None = None) -> dict[int, str]:
-    """Return the SQL of every migration by its number.
-
-    Args:
-        folder: where the files are (default: this package).
-    """
+    """Return the SQL of every migration in a folder (default: this package) by its number."""
     return {
         int(entry.name.split("_")[0]): entry.read_text("utf-8")
         for entry in (folder or resources.files(__package__)).iterdir()
@@ -26,11 +22,8 @@ def scripts(folder: Traversable | None = None) -> dict[int, str]:
 def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None:
     """Apply the migrations that a journal lacks, in order and in one transaction.
 
-    The transaction also stores the new number as ``user_version``.
-
-    Args:
-        db: the journal, outside a transaction.
-        known: the migrations by number, without gaps (default: `scripts`).
+    The transaction also stores the new number as ``user_version``. ``known`` are the migrations by
+    number, without gaps (default: `scripts`).
 
     Raises:
         JournalError: another version of this program wrote the file, with a newer schema.

@@ -34,11 +34,7 @@ def cancel(db: apsw.Connection, chat_key: str, reason: str, now: int) -> str | N
     if turn.recipe == "interactive":
         messages = transcript.of_turn(db, turn_id, rows, STOPPED)
         sessions.append(db, turn.session_id, turn_id, messages, now)
-    db.execute(
-        "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
-        " WHERE turn_id = ? AND state = 'claimed'",
-        (now, reason, turn_id),
-    )
+    inbox.end(db, inbox.CLAIMED_BY, turn_id, "cancelled", reason, now)
     db.execute(
         "UPDATE approval SET state = 'denied', decided_at = ? WHERE turn_id = ?"
         " AND state IN('pending','granted')",
@@ -82,9 +78,6 @@ def _cancel_work(
     ended = []
     for run in runs:
         ended.append(cancel(db, run.queue, reason, now))
-        db.execute(  # a run that no turn has begun
-            "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
-            " WHERE id = ? AND state = 'new'",
-            (now, reason, run.inbox_id),
-        )
+        # A run that no turn has begun:
+        inbox.end(db, "id = ? AND state = 'new'", run.inbox_id, "cancelled", reason, now)
     return [turn_id for turn_id in ended if turn_id is not None]

@@ -8,6 +8,7 @@ import apsw
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
+from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.inbox import INBOX, SUBAGENT, InboxRow
 
 DEAD = f"state = 'dead' AND kind <> '{SUBAGENT}'"
@@ -38,10 +39,7 @@ def drop(db: apsw.Connection, row_id: int, now: int) -> None:
     Raises:
         OrchestratorError: the message is not dead.
     """
-    db.execute(
-        f"UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ? WHERE id = ? AND {DEAD}",
-        (now, DROPPED, row_id),
-    )
+    inbox.end(db, f"id = ? AND {DEAD}", row_id, "cancelled", DROPPED, now)
     _decided(db, row_id, "dead letter dropped", now)
 
 

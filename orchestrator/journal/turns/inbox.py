@@ -22,6 +22,7 @@ RESULT = "subagent_result"  # the result of a subagent, for its parent
 HANDOFF = "handoff"  # the note for an agent that takes over a chat
 INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)  # the kinds that the daemon writes
 RUNNING = "state IN('running','waiting') AND state = 'running'"  # of a turn; uses the partial index
+CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagents have other queues
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
 )
@@ -233,12 +234,16 @@ def bot_of(db: apsw.Connection, channel: str) -> str | None:
 
 def refuse(db: apsw.Connection, row: InboxRow, reason: str, notice: str | None, now: int) -> None:
     """Cancel a new message, record the reason in the audit log and queue ``notice``, if any."""
-    db.execute(
-        "UPDATE inbox SET state = 'cancelled', ended_at = ?, error = ?"
-        " WHERE id = ? AND state = 'new'",
-        (now, reason, row.id),
-    )
+    end(db, "id = ? AND state = 'new'", row.id, "cancelled", reason, now)
     if db.changes():
         audit.record(db, "router", f"refused: {reason}", f"inbox {row.id}", now)
         if notice is not None:
             outbox.add_notice(db, row.address(), notice, now)
+
+
+def end(
+    db: apsw.Connection, where: str, value: int | str, state: str, error: str | None, now: int
+) -> None:
+    """End the messages that match a condition on one value."""
+    sql = f"UPDATE inbox SET state = ?, ended_at = ?, error = ? WHERE {where}"
+    db.execute(sql, (state, now, error, value))

@@ -96,8 +96,8 @@ def add_extra(
     db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
 ) -> None:
     """Queue messages that a turn sends besides its reply, to any chat."""
-    for number, part in enumerate(parts, _next_part(db, turn_id)):
-        _insert(db, turn_id, number, address, part, mode, now)
+    for part in parts:
+        _insert(db, turn_id, address, part, mode, now)
 
 
 def add_notice(
@@ -115,7 +115,7 @@ def add_notice(
     repeated when its delivery is unknown.
     """
     part = Part(text, markdown=False, reply_to=reply_to, again=again)
-    _insert(db, None, 0, address, part, "direct", now)
+    _insert(db, None, address, part, "direct", now)
 
 
 def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str, ...]:
@@ -133,8 +133,7 @@ def start_preview(
     sql = "SELECT id, ph_id FROM outbox WHERE turn_id = ? AND final = 0"
     found = db.execute(sql, (turn_id,)).fetchone()
     if found is None:
-        part = _next_part(db, turn_id)
-        _insert(db, turn_id, part, address, Part(text), "edit", now, final=False)
+        _insert(db, turn_id, address, Part(text), "edit", now, final=False)
         row, sent = db.last_insert_rowid(), None
     else:
         row, sent = found
@@ -143,15 +142,9 @@ def start_preview(
     return row, sent
 
 
-def _next_part(db: apsw.Connection, turn_id: str) -> int:
-    sql = "SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = ?"
-    return int(db.execute(sql, (turn_id,)).get)
-
-
 def _insert(
     db: apsw.Connection,
     turn_id: str | None,
-    number: int,
     address: Address,
     part: Part,
     mode: str,
@@ -159,15 +152,15 @@ def _insert(
     *,
     final: bool = True,
 ) -> None:
-    values = {**vars(address), **vars(part), "turn_id": turn_id, "number": number, "mode": mode}
+    values = {"turn_id": turn_id, "chat_key": address.chat_key, "mode": mode, "final": final}
     db.execute(
         "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-        " body, markdown, reply_to, again, final, state, created_at, ended_at)"
-        " VALUES(:turn_id, :number, :channel, :bot_id, :chat_id, :thread_id, :chat_key,"
-        " iif(:stored, 'direct', :mode), :text, :markdown, :reply_to, :again, :final,"
-        " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
-        values
-        | {"chat_key": address.chat_key, "stored": mode == STORED, "final": final, "now": now},
+        " body, markdown, reply_to, again, final, state, created_at, ended_at) VALUES(:turn_id,"
+        " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
+        " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
+        " :text, :markdown, :reply_to, :again, :final, iif(:stored, 'delivered', 'queued'), :now,"
+        " iif(:stored, :now, NULL))",
+        {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
     )
 
 

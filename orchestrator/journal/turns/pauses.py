@@ -69,10 +69,7 @@ def tell(db: apsw.Connection, pause: Pause, address: Address, text: str, now: in
 
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
-    """Return the address of a chat, even if it never wrote to the agent.
-
-    None if the channel has received no message yet.
-    """
+    """Return the address of any chat; None if its channel has received no message yet."""
     known = sessions.address(db, agent_id, channel, chat_id)
     bot_id = inbox.bot_of(db, channel)
     if known is not None or bot_id is None:

@@ -82,7 +82,7 @@ def plan(
     )
     for number, call in enumerate(commit.calls, seq + 1):
         args = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()
-        rejection = None if call.rejected is None else _failure(call.id, call.name, call.rejected)
+        rejected = _failure(call.id, call.name, call.rejected or "").model_dump_json()
         db.execute(
             "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, idem_key,"
             " call_id, state, result, epoch, t_plan, t_end) VALUES(:turn_id, :number, 'tool', :seq,"
@@ -97,7 +97,7 @@ def plan(
                 "args": args,
                 "hash": hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest(),
                 "call_id": call.id,
-                "rejection": rejection,
+                "rejection": None if call.rejected is None else rejected,
             },
         )
     changed = commit.prompt and prompt_records.record(db, commit.turn_id, commit.prompt, now)
@@ -199,10 +199,7 @@ def abandon(db: apsw.Connection, turn_id: str, reason: str, now: int) -> None:
     """
     _settle(db, turn_id, frozenset(), HARMLESS, now)
     for call in planned(db, turn_id):
-        db.execute(
-            "UPDATE step SET state = 'failed', result = ?, t_end = ? WHERE turn_id = ? AND seq = ?",
-            (_failure(call.call_id, call.name, reason), now, turn_id, call.seq),
-        )
+        finish(db, call, _failure(call.call_id, call.name, reason), now)
 
 
 def tools_of(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
@@ -242,30 +239,21 @@ def _settle(
     repeatable: Sequence[SideEffect],
     now: int,
 ) -> None:
-    rows = db.execute(
-        "SELECT seq, name, class, call_id FROM step WHERE turn_id = ? AND state = 'intent'",
-        (turn_id,),
-    )
-    for seq, name, side_effect, call_id in list(rows):
-        if seq in running:
+    for call in CALLS.select(db, "turn_id = ? AND step.state = 'intent' ORDER BY seq", turn_id):
+        if call.seq in running:
             continue
-        if side_effect in repeatable:
+        if call.side_effect in repeatable:
             db.execute(
-                "UPDATE step SET state = 'planned', t_intent = NULL"
-                " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
-                (turn_id, seq),
+                "UPDATE step SET state = 'planned', t_intent = NULL WHERE turn_id = ? AND seq = ?",
+                (turn_id, call.seq),
             )
-            continue
-        db.execute(
-            "UPDATE step SET state = 'unknown', result = ?, t_end = ?"
-            " WHERE turn_id = ? AND seq = ? AND state = 'intent'",
-            (_failure(call_id, name, UNKNOWN_OUTCOME), now, turn_id, seq),
-        )
+        else:
+            unknown = _failure(call.call_id, call.name, UNKNOWN_OUTCOME)
+            finish(db, call, unknown, now, "unknown")
 
 
-def _failure(call_id: str, name: str, content: str) -> str:
-    """Return the stored form of a result that is an error."""
-    return ToolResult(call_id=call_id, name=name, content=content, is_error=True).model_dump_json()
+def _failure(call_id: str, name: str, content: str) -> ToolResult:
+    return ToolResult(call_id=call_id, name=name, content=content, is_error=True)
 
 
 def _fence(db: apsw.Connection, turn_id: str, epoch: int) -> None:

@@ -173,14 +173,9 @@ def reply(
 ) -> None:
     """End a turn with its reply (T6): outbox rows, turn, inbox row and session, together.
 
-    Args:
-        db: the journal, in a transaction.
-        turn: a running turn.
-        parts: the messages of the reply, none for a silent end.
-        mode: how they are delivered: ``edit``, ``direct`` or `outbox.STORED`.
-        end: the stop reason, and the error if there was one.
-        now: in milliseconds.
-        repaired: whether the answer was made from one that was cut or not valid JSON.
+    Without ``parts`` it ends silently. ``mode`` is ``edit``, ``direct`` or `outbox.STORED`; ``end``
+    is the stop reason, and the error if there was one. ``repaired`` tells that the answer was made
+    from one that was cut or not valid JSON.
 
     Raises:
         FencedError: the turn no longer belongs to this epoch.
@@ -193,10 +188,7 @@ def reply(
     outbox.add(db, turn.id, rows[0].address(), parts, mode, now)
     if not parts:
         outbox.close_silent(db, turn.id, now)
-    db.execute(
-        "UPDATE inbox SET state = 'done', ended_at = ? WHERE turn_id = ? AND state = 'claimed'",
-        (now, turn.id),
-    )
+    inbox.end(db, inbox.CLAIMED_BY, turn.id, "done", None, now)
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
         sent = "\n".join(part.text for part in parts)
         messages = transcript.of_turn(db, turn.id, rows, sent)
@@ -214,11 +206,7 @@ def dead_letter(db: apsw.Connection, turn: Turn, reason: str, notice: str | None
     if notice is not None:
         address = origin(db, turn.id).address()
         outbox.add(db, turn.id, address, [outbox.Part(notice, markdown=False)], "direct", now)
-    db.execute(
-        "UPDATE inbox SET state = 'dead', ended_at = ?, error = ?"
-        " WHERE turn_id = ? AND state = 'claimed'",
-        (now, reason, turn.id),
-    )
+    inbox.end(db, inbox.CLAIMED_BY, turn.id, "dead", reason, now)
     audit.record(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
 
 
