@@ -15,6 +15,10 @@ from thinker.protocol.prompt_record import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace shows
 CANDIDATES = 20  # matches that the error lists when a name is ambiguous
+TURNS_OF = """SELECT turn_id FROM transition WHERE kind = 'inbox' AND number = ?
+  AND turn_id IS NOT NULL GROUP BY turn_id ORDER BY min(id)"""
+MESSAGES_OF = """SELECT DISTINCT number FROM transition
+  WHERE kind = 'inbox' AND turn_id = ? ORDER BY number"""
 
 
 class _Camel(Frozen):
@@ -72,12 +76,17 @@ def find(db: apsw.Connection, name: str) -> Trace:
     elif messages:  # an exact match beats the beginning of a turn id
         turns = []
     if len(messages) + len(turns) > 1:
-        known = [*map(_describe, messages), *(f"turn {turn}" for turn in turns)]
+        known = [
+            f"{row.id} (message {row.message_id} of {row.channel} chat {row.chat_id}, {row.state})"
+            for row in messages
+        ] + [f"turn {turn}" for turn in turns]
         raise OrchestratorError(f"{name!r} is ambiguous; write one of\n" + "\n".join(known))
     if messages:
-        return _of_message(db, messages[0].id)
+        rows = db.execute(TURNS_OF, (messages[0].id,))
+        return _collect(db, [messages[0].id], [str(turn) for (turn,) in rows])
     if turns:
-        return _collect(db, _messages_of(db, turns[0]), turns)
+        rows = db.execute(MESSAGES_OF, (turns[0],))
+        return _collect(db, [int(number) for (number,) in rows], turns)
     raise OrchestratorError(
         f"no message or turn matches {name!r}; "
         "write a message's number, CHANNEL:MESSAGE_ID or a turn's id"
@@ -101,26 +110,6 @@ def _messages(db: apsw.Connection, name: str) -> list[InboxRow]:
     where = "id = ? OR channel = ? AND message_id = ? ORDER BY id LIMIT ?"
     number = int(name) if by_number else None
     return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
-
-
-def _describe(row: InboxRow) -> str:
-    return f"{row.id} (message {row.message_id} of {row.channel} chat {row.chat_id}, {row.state})"
-
-
-def _of_message(db: apsw.Connection, row_id: int) -> Trace:
-    turns = db.execute(
-        "SELECT turn_id FROM transition WHERE kind = 'inbox' AND number = ?"
-        " AND turn_id IS NOT NULL GROUP BY turn_id ORDER BY min(id)",
-        (row_id,),
-    )
-    return _collect(db, [row_id], [str(turn) for (turn,) in turns])
-
-
-def _messages_of(db: apsw.Connection, turn_id: str) -> list[int]:
-    rows = db.execute(
-        "SELECT DISTINCT number FROM transition WHERE kind = 'inbox' AND turn_id = ?", (turn_id,)
-    )
-    return sorted(int(number) for (number,) in rows)
 
 
 def _collect(db: apsw.Connection, messages: list[int], turns: list[str]) -> Trace:

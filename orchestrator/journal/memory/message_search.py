@@ -40,22 +40,20 @@ def _match(
     db: apsw.Connection, agent_id: str, limit: int, index: str, terms: list[str]
 ) -> fulltext.Scores:
     table = f"message_{index}"
-    rows = db.execute(
+    sql = (
         f"SELECT message.id, -bm25({table}) FROM {table} JOIN message ON message.id = {table}.rowid"
         " JOIN session ON session.id = message.session_id"
-        f" WHERE {table} MATCH ? AND agent_id = ? ORDER BY bm25({table}), message.id DESC LIMIT ?",
-        (fulltext.any_of(terms), agent_id, limit),
+        f" WHERE {table} MATCH ? AND agent_id = ? ORDER BY bm25({table}), message.id DESC LIMIT ?"
     )
-    return {int(number): float(score) for number, score in rows}
+    return dict(db.execute(sql, (fulltext.any_of(terms), agent_id, limit)))
 
 
 def _scan(db: apsw.Connection, agent_id: str, limit: int, terms: list[str]) -> fulltext.Scores:
     """Return the newest messages that contain one of the terms, and how many they contain."""
     count = " + ".join(["(instr(text, ?) > 0)"] * len(terms))
-    rows = db.execute(
+    sql = (
         f"SELECT id, {count} AS hits FROM (SELECT said.id, text FROM said"
         " JOIN session ON session.id = session_id WHERE agent_id = ? ORDER BY said.id DESC LIMIT ?)"
-        " WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?",
-        (*terms, agent_id, NEWEST, limit),
+        " WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?"
     )
-    return {int(number): float(hits) for number, hits in rows}
+    return dict(db.execute(sql, (*terms, agent_id, NEWEST, limit)))

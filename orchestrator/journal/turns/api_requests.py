@@ -138,13 +138,14 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
                 raise KeyReusedError("this Idempotency-Key was used for a different request")
             return str(found[0]), int(found[2])
     previous, queue = _place(db, new)
+    texts = (item.content for item in reversed(new.body.messages) if isinstance(item, UserMessage))
     message = InboundMessage(
         channel=CHANNEL,
         bot_id="local",
         chat_id=new.id,
         message_id=new.id,
         sender_id=new.user or "api",
-        text=_newest(new.body.messages),
+        text=next(texts, ""),
         kind=inbox.REQUEST,
         private=False,
         target=new.agent_id,
@@ -229,8 +230,3 @@ def outcome(result: TurnResult, text: str, calls: Sequence[HandedCall] = ()) -> 
 def public_id(turn_id: str, seq: int) -> str:
     """Return the id of a call for clients, as the ids of models are not unique."""
     return f"call_{turn_id}_{seq}"
-
-
-def _newest(messages: Sequence[Message]) -> str:
-    users = (message for message in reversed(messages) if isinstance(message, UserMessage))
-    return next(users, UserMessage(content="")).content

@@ -5,6 +5,7 @@ facts) and the position that it covers are stored in one transaction.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import apsw
@@ -63,9 +64,8 @@ def older(db: apsw.Connection, session_id: int, keep_turns: int) -> CompactionIn
 
     None if there are too few, or the session was removed.
     """
-    found = db.execute(
-        "SELECT agent_id, summary, summary_upto FROM session WHERE id = ?", (session_id,)
-    ).fetchone()
+    sql = "SELECT agent_id, summary, summary_upto FROM session WHERE id = ?"
+    found = db.execute(sql, (session_id,)).fetchone()
     if found is None:
         return None
     agent_id, summary, after = found
@@ -124,9 +124,8 @@ def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange
     None if they have too few messages, and the session then waits for more; also None if the
     session was removed.
     """
-    found = db.execute(
-        "SELECT agent_id, facts_upto FROM session WHERE id = ?", (session_id,)
-    ).fetchone()
+    sql = "SELECT agent_id, facts_upto FROM session WHERE id = ?"
+    found = db.execute(sql, (session_id,)).fetchone()
     if found is None:
         return None
     agent_id, after = found
@@ -162,7 +161,12 @@ def extracted(
     if not db.changes():
         return 0
     source = f"extraction {part.turns[0]}..{part.turns[-1]}"
-    return sum(_keep(db, part.agent_id, fact, source, now) for fact in found)
+    new = 0
+    for item in found:
+        fact, category, confidence = item.fact, item.category, item.confidence
+        with suppress(RefusedFactError):
+            new += facts.store(db, part.agent_id, fact, category, source, now, confidence).new
+    return new
 
 
 def postpone(db: apsw.Connection, session_id: int, now: int) -> None:
@@ -170,14 +174,6 @@ def postpone(db: apsw.Connection, session_id: int, now: int) -> None:
     db.execute(  # NULL stays NULL
         "UPDATE session SET idle_since = max(idle_since, ?) WHERE id = ?", (now, session_id)
     )
-
-
-def _keep(db: apsw.Connection, agent_id: str, fact: ExtractedFact, source: str, now: int) -> bool:
-    try:
-        kept = facts.store(db, agent_id, fact.fact, fact.category, source, now, fact.confidence)
-    except RefusedFactError:
-        return False
-    return kept.new
 
 
 def _turns(db: apsw.Connection, session_id: int, after: int) -> list[tuple[str, int]]:

@@ -7,7 +7,7 @@ agent erases all its data.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import apsw
@@ -116,11 +116,11 @@ class Subject:
 def count(db: apsw.Connection, subject: Subject) -> dict[str, int]:
     """Count the rows of a subject in each table; tables without any are left out."""
     _gather(db, subject)
-    found = {}
-    for table, where in TABLES:
-        rows = db.execute(f"SELECT count(*) FROM {table} WHERE {where}", asdict(subject)).get
-        found[table] = int(rows)
-    return {table: rows for table, rows in found.items() if rows}
+    counts = {
+        table: int(db.execute(f"SELECT count(*) FROM {table} WHERE {where}", asdict(subject)).get)
+        for table, where in TABLES
+    }
+    return {table: rows for table, rows in counts.items() if rows}
 
 
 def export(db: apsw.Connection, subject: Subject) -> Iterator[JsonObject]:
@@ -194,13 +194,9 @@ def _pictures(db: apsw.Connection, negated: str = "") -> set[str]:
 
 
 def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
-    kinds: Mapping[str, str] = {"gone_inbox": "inbox", "gone_turn": "turn", "gone_task": "task"}
-    names = {
-        f"{kind} {number}"
-        for table, kind in kinds.items()
-        for (number,) in db.execute(f"SELECT id FROM temp.{table}")
-    }
-    names |= {str(turn) for (turn,) in db.execute("SELECT id FROM temp.gone_turn")}
+    rows = db.execute("""SELECT 'inbox ' || id FROM gone_inbox UNION SELECT 'turn ' || id
+      FROM gone_turn UNION SELECT 'task ' || id FROM gone_task UNION SELECT id FROM gone_turn""")
+    names = {str(name) for (name,) in rows}
     if subject.agent:
         return frozenset({*names, f"agent {subject.agent}"})
     chat = (f"{subject.channel}/{subject.chat}", f"{subject.channel}:{subject.chat}")
