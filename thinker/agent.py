@@ -80,7 +80,6 @@ class Agent:
                 # A remaining time, since the wall clock may jump during the turn.
                 deadline=time.monotonic() + turn.deadline - time.time(),
             ),
-            settings=prepared.settings,
             one_call=turn.asked.one_call,
             cache_key=self._cache_key(turn.chat),
             stream=turn.stream,

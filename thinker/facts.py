@@ -35,10 +35,8 @@ class _Answer(Frozen):
 async def extract(model: Model, path: Path | None, request: Extract) -> Extracted:
     """Ask the model for facts; ``path`` is the template's file."""
     known = "\n".join(f"- {' '.join(fact.split())}" for fact in request.known)
-    values = {
-        "KNOWN_FACTS": known or "(none)",
-        "CONVERSATION": summarizing.conversation(request.messages),
-    }
+    said = summarizing.conversation(request.messages)
+    values = {"KNOWN_FACTS": known or "(none)", "CONVERSATION": said}
     prompt = summarizing.fill(summarizing.template(path, TEMPLATE), values)
     text, metered = await summarizing.ask(model, prompt)
     result = Extracted(**metered.model_dump())

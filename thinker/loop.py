@@ -57,7 +57,6 @@ class LoopRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     limits: TurnLimits
-    settings: ModelSettings = NO_SETTINGS
     stream: bool = False
     steer: bool = False  # whether messages may join between steps
     relax: bool = False  # send schemas that also accept "5" and "true"
@@ -106,7 +105,8 @@ class Loop:
         self._used: list[str] = []
         self._empty = 0
         self._rejections = 0
-        self._tool_choice = ToolChoiceState(request.settings.tool_choice)
+        self._settings = request.prompt.settings or NO_SETTINGS
+        self._tool_choice = ToolChoiceState(self._settings.tool_choice)
         self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
         self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
@@ -114,7 +114,7 @@ class Loop:
 
     async def run(self, recorded: Sequence[methods.RecordedStep] = ()) -> TurnResult:
         """Finish the recorded steps, then continue until the model answers or a limit ends it."""
-        impossible = unmeetable(self._request.settings.tool_choice, self._tools)
+        impossible = unmeetable(self._settings.tool_choice, self._tools)
         if impossible is not None:
             return self._unmet(impossible)
         for step in recorded:
@@ -190,16 +190,15 @@ class Loop:
     def _model_request(self) -> ModelRequest:
         last = budget.is_last(self._request.limits, self._spent) and not self._handed_back
         closing = last or self._rejections > 0  # a retry needs only the answer
-        settings = self._request.settings
         return ModelRequest(
             system=self._system,
             messages=history.repair(self._transcript),  # call ids may repeat across responses
             tools=self._offered,
             tool_choice=messages.NO_TOOLS if closing else self._tool_choice.choice,
-            temperature=settings.temperature,
-            reasoning=settings.reasoning,
+            temperature=self._settings.temperature,
+            reasoning=self._settings.reasoning,
             cache_key=self._request.cache_key,
-            max_output_tokens=settings.max_output_tokens,
+            max_output_tokens=self._settings.max_output_tokens,
             output=self._output,
             on_text=self._host.show if self._request.stream else None,
         )
@@ -251,7 +250,7 @@ class Loop:
             if planned.rejected is not None or planned.name not in self._handed_back
         ]
         results = await execute(
-            ours, known, self._tools, self._host.call_tool, parallel=self._request.settings.parallel
+            ours, known, self._tools, self._host.call_tool, parallel=self._settings.parallel
         )
         self._used += [call.name for call in message.tool_calls]
         if len(ours) < len(calls):

@@ -107,9 +107,7 @@ class Matcher:
         # Every text contains the empty keyword, which the automaton does not accept.
         self._always = owners.pop("", [])
         self._owners = tuple(owners.values())
-        self._bounded = tuple(
-            bool(WORD.match(keyword[0]) and WORD.match(keyword[-1])) for keyword in owners
-        )
+        self._bounded = tuple(bool(WORD.match(key[0]) and WORD.match(key[-1])) for key in owners)
         self._automaton = ahocorasick_rs.AhoCorasick(owners)
 
     def match(self, text: str) -> tuple[Playbook, ...]:
@@ -122,9 +120,8 @@ class Matcher:
             return ()
         lowered = text.lower()
         hits = set(self._always)
-        for keyword, start, end in self._automaton.find_matches_as_indexes(
-            lowered, overlapping=True
-        ):
+        found = self._automaton.find_matches_as_indexes(lowered, overlapping=True)
+        for keyword, start, end in found:
             if not self._bounded[keyword] or _is_whole_word(lowered, start, end):
                 hits.update(self._owners[keyword])
         return tuple(self._playbooks[position] for position in sorted(hits))

@@ -35,7 +35,6 @@ class Prepared:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     applied: TurnPrompt
-    settings: ModelSettings
 
     def log(self) -> None:
         """Log its sizes and the selection of tools, without any text of the conversation."""
@@ -104,7 +103,7 @@ class Preparation:
         if self._settings.prompt_layout == "cached" and turn.recipe != "request":
             record = cached.arrange_cached(record, past, turn.context)
         shown = self._shown(turn, past, record, applied.recent_images)
-        return Prepared(record, base.source, shown, selection.tools, applied, settings)
+        return Prepared(record, base.source, shown, selection.tools, applied)
 
     def _model_settings(self, turn: TurnRun, applied: TurnPrompt, warmth: float) -> ModelSettings:
         requested = turn.asked.temperature

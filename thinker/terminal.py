@@ -35,9 +35,8 @@ class StandaloneHost:
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Refuse: tools belong to the supervisor."""
-        return ToolResult(
-            call_id=str(seq), name="", content="no tools without a supervisor", is_error=True
-        )
+        problem = "no tools without a supervisor"
+        return ToolResult(call_id=str(seq), name="", content=problem, is_error=True)
 
     async def entered(self) -> tuple[UserMessage, ...]:
         """Return no messages; input is read only between turns."""
@@ -51,8 +50,6 @@ class StandaloneHost:
 
 
 class _LineWriter:
-    """Standard output as a peer's writer."""
-
     def __init__(self, out: TextIO) -> None:
         self._out = out
 

@@ -92,9 +92,8 @@ async def _turn(port: int) -> TurnResult:
         deadline=now + SECONDS,
     )
     ours, theirs = socket.socketpair()
-    environ = _environment(f"http://127.0.0.1:{port}/v1") | {
-        "THINKER_PEER_FD": str(theirs.detach())
-    }
+    url = f"http://127.0.0.1:{port}/v1"
+    environ = _environment(url) | {"THINKER_PEER_FD": str(theirs.detach())}
     requests = {methods.STEP_COMMIT: commit, methods.TOOL_CALL: call_tool}
     notifications = dict.fromkeys((methods.READY, methods.TURN_DELTA), lambda _: None)
     async with anyio.create_task_group() as tasks:

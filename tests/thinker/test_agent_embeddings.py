@@ -33,13 +33,15 @@ async def test_kept_vectors_bring_the_tool_the_score_and_the_temperature() -> No
     with capture_logs() as logs:
         prepared = agent.preparation.prepare(turn_run("umbrella?", *TOOLS, vector=UMBRELLA))
         prepared.log()
-    assert prepared.settings.temperature == 0.3
+    assert prepared.prompt.settings is not None
+    assert prepared.prompt.settings.temperature == 0.3
     assert prepared.prompt.reasons["sky"] == "meaning 1.00"
     assert (prepared.prompt.best_score, prepared.prompt.temperature) == (0.999, 0.3)
     (line,) = [line for line in logs if line["event"] == "tools_selected"]
     assert (line["best_score"], line["temperature"]) == (0.999, 0.3)
     unknown = agent.preparation.prepare(turn_run("umbrella?", *TOOLS))
-    assert (unknown.settings.temperature, unknown.prompt.best_score) == (0.7, None)
+    assert unknown.prompt.settings is not None
+    assert (unknown.prompt.settings.temperature, unknown.prompt.best_score) == (0.7, None)
     assert "sky" not in unknown.prompt.reasons
 
 

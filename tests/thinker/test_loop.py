@@ -32,14 +32,14 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import AccountError, FatalModelError, RetryableModelError
 
 FOREVER = TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0)
-PROMPT = PromptRecord(layers=(LayerRecord(name="base", text="You help."),))
+SETTINGS = NO_SETTINGS.model_copy(update={"temperature": 0.4})
+PROMPT = PromptRecord(layers=(LayerRecord(name="base", text="You help."),), settings=SETTINGS)
 
 
 def request(*tools: ToolSpec, limits: TurnLimits = FOREVER, stream: bool = False) -> LoopRequest:
     """Return a turn's request."""
     messages = (UserMessage(content="do it"),)
-    settings = NO_SETTINGS.model_copy(update={"temperature": 0.4})
-    return LoopRequest("t1", PROMPT, messages, tools, limits, settings, stream)
+    return LoopRequest("t1", PROMPT, messages, tools, limits, stream)
 
 
 async def run(

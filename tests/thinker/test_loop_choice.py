@@ -25,13 +25,13 @@ async def run(
     recorded: tuple[RecordedStep, ...] = (),
 ) -> TurnResult:
     """A turn with a tool choice."""
+    settings = ModelSettings(model="", tool_choice=choice, parallel=True)
     request = LoopRequest(
         "t1",
-        PromptRecord(layers=()),
+        PromptRecord(layers=(), settings=settings),
         (UserMessage(content="do it"),),
         tools,
         TurnLimits(max_steps=8, max_tokens=0, deadline=1000.0),
-        ModelSettings(model="", tool_choice=choice, parallel=True),
     )
     with time_limit():
         return await Loop(request, model, host, lambda: 0.0).run(recorded)

@@ -129,15 +129,11 @@ class DirectPoster:
 class _DirectResponse(httpx.AsyncByteStream):
     """A response of a `DirectPoster`; if compressed, the stream that httpx decodes."""
 
-    def __init__(
-        self, head: h11.Response, connection: HttpConnection, connections: Connections
-    ) -> None:
+    def __init__(self, head: h11.Response, connection: HttpConnection, pool: Connections) -> None:
         self.status_code = head.status_code
-        self.headers = {
-            name.decode("ascii"): value.decode("latin-1") for name, value in head.headers
-        }
+        self.headers = {key.decode("ascii"): value.decode("latin-1") for key, value in head.headers}
         self._connection = connection
-        self._connections = connections
+        self._pool = pool
 
     async def aiter_bytes(self) -> AsyncIterator[bytes]:
         with _httpx_errors(httpx.ReadTimeout, httpx.ReadError):
@@ -149,7 +145,7 @@ class _DirectResponse(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         """Return the connection, which closes if the body was not read to its end."""
-        self._connections.give_back(self._connection)
+        self._pool.give_back(self._connection)
 
 
 JsonPoster: TypeAlias = HttpxPoster | DirectPoster

@@ -134,13 +134,12 @@ def _address(agent: str, url: str) -> str:
 
 
 def _key(agent: str, provider: Provider, environ: Mapping[str, str], *, needed: bool) -> str:
-    if provider.key_var is None:
+    variable = provider.key_var
+    if variable is None:
         return ""
-    key = environ.get(provider.key_var, "").strip()
+    key = environ.get(variable, "").strip()
     if not key and needed:
-        raise WorkerConfigError(
-            f"{agent} uses {provider.name} without a key; set {provider.key_var}"
-        )
+        raise WorkerConfigError(f"{agent} uses {provider.name} without a key; set {variable}")
     if not re.fullmatch(r"[!-~]*", key):  # what an HTTP header can carry, minus blanks
-        raise WorkerConfigError(f"{agent}: {provider.key_var} is not a valid key; set it again")
+        raise WorkerConfigError(f"{agent}: {variable} is not a valid key; set it again")
     return key

@@ -176,10 +176,8 @@ class ModelEndpoint:
             raise self._unreadable(data) from error
 
     def _unreadable(self, data: bytes) -> RetryableModelError:
-        name = self.account.provider.name
-        return RetryableModelError(
-            f"{name} sent an unreadable answer: {self.account.excerpt(data)}"
-        )
+        name, excerpt = self.account.provider.name, self.account.excerpt(data)
+        return RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
 
     def _check_size(self, size: int) -> int:
         if size > MAX_RESPONSE:

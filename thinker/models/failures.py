@@ -14,14 +14,9 @@ from math import isfinite
 
 import orjson
 
+from thinker import worker_errors
 from thinker.protocol.providers import Provider
-from thinker.worker_errors import (
-    AccountError,
-    ContextOverflowError,
-    FatalModelError,
-    ModelError,
-    RetryableModelError,
-)
+from thinker.worker_errors import FatalModelError, ModelError, RetryableModelError
 
 EXCERPT = 200  # characters of a provider's text in a message
 RETRYABLE = frozenset({408, 409, 425, 429})
@@ -151,13 +146,12 @@ def failure(
     name = account.provider.name
     bad_request = status == HTTPStatus.BAD_REQUEST
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (bad_request and OVERFLOW.search(words)):
-        return ContextOverflowError(
+        return worker_errors.ContextOverflowError(
             f"{name} says that the request is longer than {account.model!r} takes{quote}"
         )
     if bad_request and "tool_use_failed" in words:  # Groq cannot parse the model's call
-        return _over_tools(
-            RetryableModelError(f"{name} could not read the model's tool call{quote}")
-        )
+        problem = f"{name} could not read the model's tool call{quote}"
+        return _over_tools(RetryableModelError(problem))
     if bad_request and TEMPERATURE.search(words):
         return TemperatureRefusedError(f"{name} takes no temperature for {account.model!r}{quote}")
     if status in REFUSING and (refused := _refused(account, words, quote)) is not None:
@@ -166,7 +160,7 @@ def failure(
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{quote}", retry_after)
     else:
-        kind = AccountError if status in NO_ACCOUNT else FatalModelError
+        kind = worker_errors.AccountError if status in NO_ACCOUNT else FatalModelError
         error = kind(f"{name} {_advice(account, status)}{quote}")
     return _over_tools(error) if status in TOOL_TROUBLE else error
 

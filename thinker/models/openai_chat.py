@@ -86,9 +86,8 @@ def _output(schema: JsonObject) -> JsonObject:
 
 
 def _messages(request: ModelRequest) -> list[JsonObject]:
-    wire: list[JsonObject] = (
-        [{"role": "system", "content": request.system}] if request.system else []
-    )
+    system: JsonObject = {"role": "system", "content": request.system}
+    wire = [system] if request.system else []
     reasoning = request.reasoning is not None and request.reasoning.include
     found: list[messages.Image] = []  # in tool results, which cannot hold pictures in this format
     for message in request.messages:

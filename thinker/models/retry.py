@@ -9,15 +9,10 @@ import anyio
 import orjson
 import structlog
 
+from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import headline
 from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
-from thinker.worker_errors import (
-    AccountError,
-    ContextOverflowError,
-    ModelError,
-    RetryableModelError,
-)
 
 FIRST_DELAY = 1.0  # seconds, doubled with every attempt
 LONGEST_DELAY = 60.0  # seconds; give up if a provider requests more
@@ -57,7 +52,7 @@ class Retrying(ModelWrapper):
         while True:
             try:
                 return await self.model.complete(request)
-            except RetryableModelError as error:
+            except worker_errors.RetryableModelError as error:
                 wait = delay(attempt, error.retry_after, self.rng)
                 too_long = (error.retry_after or 0.0) > LONGEST_DELAY
                 if attempt >= self.attempts or too_long or self.clock() + wait > end:
@@ -94,16 +89,16 @@ class Fallback:
             ModelError: the last other failure, or a request that is too long.
         """
         over_tools: list[Model] = []
-        transient: ModelError | None = None  # the last failure that needs no operator
+        transient: worker_errors.ModelError | None = None  # the last failure that needs no operator
         for model, following in zip_longest(self.models, self.models[1:]):
             try:
                 return await model.complete(request)
-            except ContextOverflowError:
+            except worker_errors.ContextOverflowError:
                 raise
-            except ModelError as error:
+            except worker_errors.ModelError as error:
                 if error.over_tools and request.tools:
                     over_tools.append(model)
-                if not isinstance(error, AccountError):
+                if not isinstance(error, worker_errors.AccountError):
                     transient = error
                 if following is None and not over_tools:
                     raise transient or error from None

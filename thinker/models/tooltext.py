@@ -103,9 +103,8 @@ def _without_calls(request: ModelRequest) -> OnText | None:
 
     def on_text(text: str) -> None:
         nonlocal seen, shown
-        more = "".join(
-            event.text for event in parser.feed(text[seen:]) if isinstance(event, TextDelta)
-        )
+        events = parser.feed(text[seen:])
+        more = "".join(event.text for event in events if isinstance(event, TextDelta))
         seen = len(text)
         if more:
             shown += more

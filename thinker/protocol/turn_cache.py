@@ -51,7 +51,6 @@ class ReceivedTurnCache:
         if not run.kept:
             return run
         if run.kept != self._number:
-            raise RpcError(
-                NOT_KEPT, f"the shared parts {run.kept} are not here; send the turn whole"
-            )
+            problem = f"the shared parts {run.kept} are not here; send the turn whole"
+            raise RpcError(NOT_KEPT, problem)
         return run.model_copy(update=self._parts)

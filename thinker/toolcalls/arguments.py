@@ -16,7 +16,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from thinker.protocol.messages import JsonObject, ToolSpec
 
-MAX_REF_HOPS = 8  # chained references; real schemas need one
+MAX_HOPS = 8  # chained references; real schemas need one
 MAX_PROBLEMS = 3
 MAX_PROBLEM_CHARS = 200
 WHOLE = re.compile(r"[-+]?\d{1,18}")
@@ -27,8 +27,8 @@ def relaxed(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
     return tuple(tool.model_copy(update={"parameters": relax(tool.parameters)}) for tool in tools)
 
 
-def relax(schema: JsonObject) -> JsonObject:
-    """Return a schema that also accepts numbers and booleans as text, and null if optional.
+def relax(schema: JsonObject, *, optional: bool = False) -> JsonObject:
+    """Return a schema that also accepts numbers and booleans as text, and null if ``optional``.
 
     Some providers check arguments against the schema and reject the whole answer, while weaker
     models write ``"5"`` for 5 and null for an absent field. `coerce` converts such values
@@ -41,11 +41,16 @@ def relax(schema: JsonObject) -> JsonObject:
     if fields := properties(schema):
         names = required(schema)
         relaxed["properties"] = {
-            name: _relax_field(field, optional=name not in names) for name, field in fields.items()
+            name: relax(field, optional=name not in names) if isinstance(field, dict) else field
+            for name, field in fields.items()
         }
     items = relaxed.get("items")
     if isinstance(items, dict):
         relaxed["items"] = relax(items)
+    kind = relaxed.get("type")
+    kinds: list[JsonValue] = kind if isinstance(kind, list) else [kind]
+    if optional and kind is not None and "null" not in kinds:
+        relaxed["type"] = [*kinds, "null"]
     return relaxed
 
 
@@ -72,17 +77,6 @@ def validate(arguments: JsonObject, schema: JsonObject) -> str | None:
         return None  # the last two: a reference to a value that is not a schema
     problems = [f"{error.json_path}: {error.message}"[:MAX_PROBLEM_CHARS] for error in found]
     return "; ".join(problems) or None
-
-
-def _relax_field(field: JsonValue, *, optional: bool) -> JsonValue:
-    if not isinstance(field, dict):
-        return field
-    relaxed = relax(field)
-    kind = relaxed.get("type")
-    kinds: list[JsonValue] = kind if isinstance(kind, list) else [kind]
-    if optional and kind is not None and "null" not in kinds:
-        relaxed["type"] = [*kinds, "null"]
-    return relaxed
 
 
 def properties(schema: JsonObject) -> JsonObject:
@@ -153,9 +147,7 @@ def _types(schema: JsonObject, root: JsonObject) -> set[str]:
     return {kind for kind in kinds if isinstance(kind, str)}
 
 
-def _branches(
-    schema: JsonObject, root: JsonObject, hops: int = MAX_REF_HOPS
-) -> Iterator[JsonObject]:
+def _branches(schema: JsonObject, root: JsonObject, hops: int = MAX_HOPS) -> Iterator[JsonObject]:
     """Yield the schema, the schemas it refers to, and its alternatives."""
     yield schema
     if hops == 0:

@@ -1,6 +1,6 @@
 """Plan the tool calls of a model's response: which may run, with which arguments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 import structlog
@@ -14,13 +14,11 @@ MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
 log = structlog.get_logger()
 
 
-def recovered(
-    message: AssistantMessage, tools: Mapping[str, ToolSpec], step: int
-) -> AssistantMessage:
+def recovered(message: AssistantMessage, offered: Collection[str], step: int) -> AssistantMessage:
     """Return the message with a call that was written as text turned into a tool call."""
     if message.tool_calls:
         return message
-    found = leaked.find(message.content, tools)
+    found = leaked.find(message.content, offered)
     if found is None:
         return message
     log.info("leaked_tool_call_recovered", tool=found.name)

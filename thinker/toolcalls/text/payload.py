@@ -80,11 +80,8 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     """Read the text between the tags; problems are part of the result."""
     value, repaired = _parse(raw.strip())
     if not isinstance(value, dict | list):
-        return Payload(
-            problem=PayloadProblem(
-                "invalid_json", "invalid tool_call payload", limits.strict_default
-            )
-        )
+        strict = limits.strict_default
+        return Payload(problem=PayloadProblem("invalid_json", "invalid tool_call payload", strict))
     fields = value if isinstance(value, dict) else {}
     name = fields.get("name")
     name = name.strip() if isinstance(name, str) else ""
