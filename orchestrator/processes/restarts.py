@@ -1,9 +1,10 @@
 """Decide when a worker is started again: states, back-off and quarantine.
 
-Pure: times and jitter are parameters. Five unclean exits within five minutes quarantine one agent,
+Times and jitter are parameters. Five unclean exits within five minutes quarantine one agent,
 which is then probed every 15 minutes.
 """
 
+import random
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -107,6 +108,11 @@ def ended(history: History, kind: ExitKind, reason: str, now: float, jitter: flo
 def delay(failures: int) -> float:
     """Return the seconds to wait after this many recent failures, without jitter."""
     return 0.0 if failures <= 1 else min(CAP, 2.0 ** (failures - 2))
+
+
+def jitter() -> float:
+    """Return a random factor for `delay`, so that processes do not start in step."""
+    return random.uniform(0.5, 1.5)  # noqa: S311 - not a secret
 
 
 def forgiven(history: History) -> History:

@@ -4,7 +4,6 @@ Each agent has a slot with its own history, so a worker that crashes, hangs or l
 affect other agents. `orchestrator.processes.restarts` decides when a worker is started again.
 """
 
-import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -56,7 +55,7 @@ class Supervisor:
         self,
         tasks: TaskGroup,
         clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - not a secret
+        jitter: Callable[[], float] = restarts.jitter,
         spawn: Spawn = execute,
     ) -> None:
         self._tasks = tasks

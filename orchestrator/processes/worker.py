@@ -21,17 +21,6 @@ from orchestrator.processes.launch import LaunchSpec
 from thinker.protocol import methods
 from thinker.protocol.background import ASK_SECONDS
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
-from thinker.protocol.methods import (
-    Steered,
-    StepCommit,
-    StepCommitted,
-    ToolCallParams,
-    TurnCancel,
-    TurnDelta,
-    TurnResult,
-    TurnRun,
-    TurnSteer,
-)
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 from thinker.protocol.turn_cache import NOT_KEPT, SentTurnCache
 
@@ -43,7 +32,7 @@ TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker coun
 class WorkerHost(Protocol):
     """Serves the requests of a worker about one turn."""
 
-    async def commit(self, commit: StepCommit) -> StepCommitted:
+    async def commit(self, commit: methods.StepCommit) -> methods.StepCommitted:
         """Commit a step (T3)."""
 
     async def call_tool(self, seq: int) -> ToolResult:
@@ -73,7 +62,9 @@ class Worker(ChildProcess):
         ending = self.stop_requested or self.hung
         return not (ending or self.exited.is_set() or self.peer.closed.is_set())
 
-    async def run_turn(self, run: TurnRun, host: WorkerHost, now: float) -> TurnResult:
+    async def run_turn(
+        self, run: methods.TurnRun, host: WorkerHost, now: float
+    ) -> methods.TurnResult:
         """Let the worker run a turn to its end.
 
         Raises:
@@ -85,7 +76,7 @@ class Worker(ChildProcess):
         try:
             result = await self._run(run, max(0.0, run.deadline - now) + self.turn_grace)
         except anyio.get_cancelled_exc_class():
-            self.peer.notify(methods.TURN_CANCEL, TurnCancel(turn_id=run.turn_id))
+            self.peer.notify(methods.TURN_CANCEL, methods.TurnCancel(turn_id=run.turn_id))
             raise
         except PeerClosedError as error:
             raise WorkerLostError(f"agent {self.spec.agent_id!r} lost its process") from error
@@ -99,8 +90,8 @@ class Worker(ChildProcess):
         failpoint("run_turn:after")
         return result
 
-    async def _run(self, run: TurnRun, seconds: float) -> TurnResult:
-        call = partial(self.peer.call, methods.TURN_RUN, result=TurnResult, timeout=seconds)
+    async def _run(self, run: methods.TurnRun, seconds: float) -> methods.TurnResult:
+        call = partial(self.peer.call, methods.TURN_RUN, result=methods.TurnResult, timeout=seconds)
         try:
             return await call(self.turn_cache.shortened(run))
         except RpcError as error:
@@ -138,20 +129,20 @@ class Worker(ChildProcess):
             raise RpcError(FENCED, f"turn {turn_id} is not run by this process")
         return host
 
-    async def _commit(self, params: JsonValue) -> StepCommitted:
-        commit = StepCommit.model_validate(params)
+    async def _commit(self, params: JsonValue) -> methods.StepCommitted:
+        commit = methods.StepCommit.model_validate(params)
         return await self._host(commit.turn_id).commit(commit)
 
     async def _call_tool(self, params: JsonValue) -> ToolResult:
-        call = ToolCallParams.model_validate(params)
+        call = methods.ToolCallParams.model_validate(params)
         return await self._host(call.turn_id).call_tool(call.seq)
 
-    async def _steer(self, params: JsonValue) -> Steered:
-        turn_id = TurnSteer.model_validate(params).turn_id
-        return Steered(messages=await self._host(turn_id).entered())
+    async def _steer(self, params: JsonValue) -> methods.Steered:
+        turn_id = methods.TurnSteer.model_validate(params).turn_id
+        return methods.Steered(messages=await self._host(turn_id).entered())
 
     def _delta(self, params: JsonValue) -> None:
-        delta = TurnDelta.model_validate(params)
+        delta = methods.TurnDelta.model_validate(params)
         host = self.turns.get(delta.turn_id)
         if host is not None:
             host.show(delta.text)

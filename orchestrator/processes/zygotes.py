@@ -13,7 +13,6 @@ their turns continue in new workers.
 """
 
 import os
-import random
 import signal
 import socket
 import sys
@@ -264,8 +263,8 @@ class Zygotes:
         self._ended(kind, reason)
 
     def _ended(self, kind: ExitKind, reason: str) -> None:
-        jitter = random.uniform(0.5, 1.5)  # noqa: S311 - not a secret
-        self._history = restarts.ended(self._history, kind, reason, time.monotonic(), jitter)
+        now, jitter = time.monotonic(), restarts.jitter()
+        self._history = restarts.ended(self._history, kind, reason, now, jitter)
         self._changes.wake()
 
 

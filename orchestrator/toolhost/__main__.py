@@ -21,10 +21,9 @@ log = structlog.get_logger()
 
 
 class _LibraryLog(logging.Handler):
-    """Logs the SDK's messages in the daemon's format; otherwise they go to stderr."""
+    """Logs the SDK's messages at debug level: the sessions report failures themselves."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log at debug level: the sessions report failures themselves."""
         log.debug("mcp_library", logger=record.name, text=record.getMessage())
 
 
@@ -43,7 +42,6 @@ def _is_server(process: Process) -> bool:
 
 
 def main() -> None:
-    """Serve the supervisor until it ends."""
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
     logs.configure(os.environ.get(wire.LOG_VARIABLE, "info"))
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING)

@@ -1,18 +1,10 @@
 """Convert the results of MCP servers into text and images for the model."""
 
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
+import mcp_types as types
 import orjson
-from mcp_types import (
-    AudioContent,
-    CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    TextContent,
-    TextResourceContents,
-)
 
 from orchestrator.toolhost.wire import ToolAnswer
 from thinker.formats.images import MAX_PICTURE, media_type
@@ -22,25 +14,24 @@ MAX_PICTURES = 7_800_000  # bytes of all images; they must fit a frame of 16 MiB
 MAX_RESULT = 1024 * 1024  # bytes of text
 
 
-def tool_answer(result: CallToolResult) -> ToolAnswer:
+def tool_answer(result: types.CallToolResult) -> ToolAnswer:
     """Return a result's text and images, with notes in place of other content.
 
     Structured content is used only when there is no text.
     """
     images = tuple(_images(result.content))
     shown = {image.data for image in images}
-    rest = (b for b in result.content if not isinstance(b, ImageContent) or b.data not in shown)
-    text = "\n".join(_parts(rest))
+    text = "\n".join(_parts(result.content, shown))
     if not text and result.structured_content is not None:
         text = orjson.dumps(result.structured_content, default=str).decode()
     return ToolAnswer(content=_truncate(text), is_error=result.is_error, images=images)
 
 
-def _images(blocks: Iterable[ContentBlock]) -> Iterable[Image]:
+def _images(blocks: Iterable[types.ContentBlock]) -> Iterable[Image]:
     """Yield images of a known format, as long as they fit the limits together."""
     room = MAX_PICTURES
     for block in blocks:
-        if isinstance(block, ImageContent):
+        if isinstance(block, types.ImageContent):
             size = _size(block.data)
             kind = media_type(_first_bytes(block.data))
             if kind is not None and size <= min(room, MAX_PICTURE):
@@ -56,15 +47,16 @@ def _first_bytes(data: str) -> bytes:
         return b""
 
 
-def _parts(blocks: Iterable[ContentBlock]) -> Iterable[str]:
+def _parts(blocks: Iterable[types.ContentBlock], shown: Container[str]) -> Iterable[str]:
     for block in blocks:
-        if isinstance(block, TextContent):
+        if isinstance(block, types.TextContent):
             yield block.text
-        elif isinstance(block, ImageContent | AudioContent):
-            yield f"[{block.type}: {block.mime_type}, {_size(block.data)} bytes]"
-        elif not isinstance(block, EmbeddedResource):
+        elif isinstance(block, types.ImageContent | types.AudioContent):
+            if block.type == "audio" or block.data not in shown:
+                yield f"[{block.type}: {block.mime_type}, {_size(block.data)} bytes]"
+        elif not isinstance(block, types.EmbeddedResource):
             yield f"[resource: {block.uri}]"
-        elif isinstance(block.resource, TextResourceContents):
+        elif isinstance(block.resource, types.TextResourceContents):
             yield block.resource.text
         else:
             yield f"[resource: {block.resource.uri}, {_size(block.resource.blob)} bytes]"

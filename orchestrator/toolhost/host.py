@@ -9,13 +9,6 @@ from pydantic import JsonValue
 
 from orchestrator.toolhost import wire
 from orchestrator.toolhost.session import McpSession
-from orchestrator.toolhost.wire import (
-    RequestAccepted,
-    ServersSet,
-    ServerState,
-    ToolAnswer,
-    ToolRequest,
-)
 from thinker.protocol import methods
 from thinker.protocol.methods import Heartbeat, Ready
 from thinker.protocol.peer import Peer, RequestHandler, RpcError
@@ -23,8 +16,6 @@ from thinker.protocol.peer import Peer, RequestHandler, RpcError
 
 @dataclass
 class _RunningServer:
-    """A session and the task that runs it."""
-
     session: McpSession
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
@@ -51,8 +42,8 @@ class ToolHost:
                 await peer.closed.wait()
             peer.notify(methods.HEARTBEAT, Heartbeat(open_turns=0))
 
-    async def _set_servers(self, params: JsonValue) -> RequestAccepted:
-        specs = {spec.name: spec for spec in ServersSet.model_validate(params).servers}
+    async def _set_servers(self, params: JsonValue) -> wire.RequestAccepted:
+        specs = {spec.name: spec for spec in wire.ServersSet.model_validate(params).servers}
         for name, server in list(self._servers.items()):
             if specs.get(name) != server.session.spec:
                 server.scope.cancel()
@@ -63,7 +54,7 @@ class ToolHost:
             if old is None or old.session.spec != spec:
                 server = self._servers[name] = _RunningServer(McpSession(spec, self._report))
                 self._tasks.start_soon(self._run, server, old)
-        return RequestAccepted()
+        return wire.RequestAccepted()
 
     async def _run(self, server: _RunningServer, old: _RunningServer | None) -> None:
         """Run a server, once the one that it replaces has ended."""
@@ -75,12 +66,12 @@ class ToolHost:
         finally:
             server.ended.set()
 
-    def _report(self, state: ServerState) -> None:
+    def _report(self, state: wire.ServerState) -> None:
         if self._peer is not None:
             self._peer.notify(wire.SERVER_STATE, state)
 
-    async def _call(self, params: JsonValue) -> ToolAnswer:
-        request = ToolRequest.model_validate(params)
+    async def _call(self, params: JsonValue) -> wire.ToolAnswer:
+        request = wire.ToolRequest.model_validate(params)
         server = self._servers.get(request.server)
         if server is None:
             raise RpcError(wire.NOT_SENT, f"there is no server {request.server!r} any more")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import httpx2
 from mcp.client._transport import TransportStreams
@@ -41,17 +42,17 @@ class _Capped(httpx2.AsyncHTTPTransport):
         return response
 
 
+@dataclass
 class _CappedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
+    inner: httpx2.AsyncByteStream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for chunk in self._inner:
+        async for chunk in self.inner:
             size += len(chunk)
             if size > MAX_MESSAGE:
                 raise httpx2.StreamError(f"an answer of more than {MAX_MESSAGE // 1024**2} MiB")
             yield chunk
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.inner.aclose()

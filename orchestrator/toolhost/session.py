@@ -2,46 +2,26 @@
 
 import hashlib
 import math
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import cast
 
 import anyio
+import mcp_types as types
 import orjson
 import structlog
 from mcp import Client, MCPError
 from mcp.client.session import IncomingMessage
-from mcp_types import (
-    CONNECTION_CLOSED,
-    INTERNAL_ERROR,
-    PARSE_ERROR,
-    REQUEST_TIMEOUT,
-    Implementation,
-    RequestParamsMeta,
-    Tool,
-    ToolListChangedNotification,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from orchestrator import __version__
-from orchestrator.processes.restarts import delay
+from orchestrator.processes import restarts
+from orchestrator.toolhost import wire
 from orchestrator.toolhost.content import tool_answer
 from orchestrator.toolhost.http_transport import http
 from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
-from orchestrator.toolhost.wire import (
-    ENV,
-    LOST,
-    NOT_SENT,
-    ServerSpec,
-    ServerState,
-    ServerTool,
-    State,
-    ToolAnswer,
-    ToolRequest,
-)
 from thinker.protocol.messages import MAX_DEPTH, too_deep
 from thinker.protocol.peer import RpcError
 
@@ -53,7 +33,12 @@ MAX_TOOLS = 500  # of one server
 MAX_LIST = 4 * 1024 * 1024  # bytes of all tools of one server
 # Errors after which it is unknown whether the tool ran: from the SDK for a missing or broken
 # answer, or from a server with an internal error.
-UNSURE = (CONNECTION_CLOSED, REQUEST_TIMEOUT, INTERNAL_ERROR, PARSE_ERROR)
+UNSURE = (
+    types.CONNECTION_CLOSED,
+    types.REQUEST_TIMEOUT,
+    types.INTERNAL_ERROR,
+    types.PARSE_ERROR,
+)
 log = structlog.get_logger()
 
 
@@ -66,14 +51,14 @@ class McpSession:
 
     def __init__(
         self,
-        spec: ServerSpec,
-        report: Callable[[ServerState], None],
-        jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - no secret
+        spec: wire.ServerSpec,
+        report: Callable[[wire.ServerState], None],
+        jitter: Callable[[], float] = restarts.jitter,
     ) -> None:
         self.spec = spec
         self._report = report
         self._jitter = jitter
-        self._state = ServerState(name=spec.name, state="starting")
+        self._state = wire.ServerState(name=spec.name, state="starting")
         self._client: Client | None = None
         self._connected = anyio.Event()
         self._changed = anyio.Event()
@@ -93,7 +78,7 @@ class McpSession:
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
             log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
             self._set_state("failed", error=problem)
-            await anyio.sleep(delay(failures) * self._jitter())
+            await anyio.sleep(restarts.delay(failures) * self._jitter())
 
     async def _session(self, end: ConnectionEnd) -> None:
         """Run one connection; its end is always an exception."""
@@ -102,7 +87,7 @@ class McpSession:
             async with Client(
                 transport,
                 message_handler=self._on_message,
-                client_info=Implementation(name="orchestrator", version=__version__),
+                client_info=types.Implementation(name="orchestrator", version=__version__),
                 cache=None,
             ) as client:
                 await self._list(client)
@@ -139,11 +124,11 @@ class McpSession:
                         self._changed.set()
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, types.ToolListChangedNotification):
             self._changed.set()
 
     async def _list(self, client: Client) -> None:
-        found: list[ServerTool] = []
+        found: list[wire.ServerTool] = []
         size, cursor = 0, None
         while True:
             page = await client.list_tools(cursor=cursor)
@@ -162,14 +147,14 @@ class McpSession:
         self._set_state("connected", tools=tuple(found))
 
     def _set_state(
-        self, state: State, *, tools: tuple[ServerTool, ...] = (), error: str = ""
+        self, state: wire.State, *, tools: tuple[wire.ServerTool, ...] = (), error: str = ""
     ) -> None:
-        new = ServerState(name=self.spec.name, state=state, tools=tools, error=error)
+        new = wire.ServerState(name=self.spec.name, state=state, tools=tools, error=error)
         if new != self._state:
             self._state = new
             self._report(new)
 
-    async def call(self, request: ToolRequest) -> ToolAnswer:
+    async def call(self, request: wire.ToolRequest) -> wire.ToolAnswer:
         """Call a tool.
 
         Raises:
@@ -182,27 +167,27 @@ class McpSession:
                     await self._connected.wait()
             if self._client is None:
                 problem = self._state.error or "it has not answered yet"
-                raise RpcError(NOT_SENT, f"the server {self.spec.name!r} is away: {problem}")
+                raise RpcError(wire.NOT_SENT, f"the server {self.spec.name!r} is away: {problem}")
             return await self._request(self._client, request)
         finally:
             self._calls -= 1
 
-    async def _request(self, client: Client, request: ToolRequest) -> ToolAnswer:
+    async def _request(self, client: Client, request: wire.ToolRequest) -> wire.ToolAnswer:
+        meta = cast("types.RequestParamsMeta", {wire.ENV: request.env}) if request.env else None
         try:
             with anyio.fail_after(request.timeout):
-                meta = cast("RequestParamsMeta", {ENV: request.env}) if request.env else None
                 result = await client.call_tool(request.tool, request.arguments, meta=meta)
                 return tool_answer(result)
         except TimeoutError as error:
-            raise RpcError(LOST, f"no answer in {request.timeout:g} seconds") from error
+            raise RpcError(wire.LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:
             self._changed.set()  # check at once whether the server still answers
             if error.code in UNSURE:
-                raise RpcError(LOST, error.message) from error
-            return ToolAnswer(content=error.message, is_error=True)
+                raise RpcError(wire.LOST, error.message) from error
+            return wire.ToolAnswer(content=error.message, is_error=True)
         except (RuntimeError, ValidationError) as error:
             text = f"the tool ran, but its answer cannot be used: {error}"
-            return ToolAnswer(content=text, is_error=True)
+            return wire.ToolAnswer(content=text, is_error=True)
 
 
 async def _until_ended(end: ConnectionEnd) -> None:
@@ -210,9 +195,9 @@ async def _until_ended(end: ConnectionEnd) -> None:
     raise ServerUnusable(end.problem)
 
 
-def _tool(tool: Tool) -> ServerTool:
+def _tool(tool: types.Tool) -> wire.ServerTool:
     hints = tool.annotations
-    return ServerTool(
+    return wire.ServerTool(
         name=tool.name,
         description=tool.description or "",
         parameters=tool.input_schema,
@@ -222,11 +207,8 @@ def _tool(tool: Tool) -> ServerTool:
     )
 
 
-def _digest(tool: Tool) -> str:
-    """Hash name, title, description, schemas and annotations, in any order of their keys.
-
-    ``_meta`` and icons may change from list to list: models do not see them.
-    """
+def _digest(tool: types.Tool) -> str:
+    """Hash all but ``_meta`` and icons, which may change from list to list and no model sees."""
     shown = tool.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
     return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
 

@@ -5,7 +5,6 @@ hangs, which affects only calls in flight. Tools of a server that is away stay o
 waits a moment for the server to come back.
 """
 
-import random
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -23,15 +22,6 @@ from orchestrator.processes.child_process import ChildProcess, Program, running_
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
-from orchestrator.toolhost.wire import (
-    RequestAccepted,
-    ServerSpec,
-    ServersSet,
-    ServerState,
-    ServerTool,
-    ToolAnswer,
-    ToolRequest,
-)
 from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.wakeup import Wakeup
@@ -64,7 +54,7 @@ class McpServers:
         reserved: Collection[str],
         pins: ToolPins,
         clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[], float] = lambda: random.uniform(0.5, 1.5),  # noqa: S311 - not a secret
+        jitter: Callable[[], float] = restarts.jitter,
     ) -> None:
         env = {**inherited(environ), wire.LOG_VARIABLE: settings.log_level}
         self._program = Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
@@ -73,7 +63,7 @@ class McpServers:
         self._clock = clock
         self._jitter = jitter
         self._servers: dict[str, McpServer] = {}
-        self._states: dict[str, ServerState] = {}
+        self._states: dict[str, wire.ServerState] = {}
         self._problems: tuple[str, ...] = ()
         self._child: ChildProcess | None = None
         self._history = History()
@@ -91,10 +81,8 @@ class McpServers:
         if new == old:
             return
         fresh = {n for n in new if n not in old or _spec(n, new[n]) != _spec(n, old[n])}
-        self._states = {
-            name: ServerState(name=name, state="starting") if name in fresh else self._states[name]
-            for name in new
-        }
+        started = {name: wire.ServerState(name=name, state="starting") for name in fresh}
+        self._states = {name: started.get(name) or self._states[name] for name in new}
         self._servers = new
         self.pins.set_servers({n: self._states[n].tools for n in new if new[n].pin})
         self._history = restarts.forgiven(self._history)
@@ -102,7 +90,7 @@ class McpServers:
         self._outdated = True
         self._refresh()
 
-    def states(self) -> tuple[ServerState, ...]:
+    def states(self) -> tuple[wire.ServerState, ...]:
         """Return every server's state, in the order of agents.json."""
         return tuple(self._states.values())
 
@@ -115,7 +103,7 @@ class McpServers:
             if waiting.cancelled_caught:
                 return
 
-    def _is_pending(self, state: ServerState) -> bool:
+    def _is_pending(self, state: wire.ServerState) -> bool:
         unread = state.state == "connected" and not self.pins.compared(state.name)
         return unread or state.state == "starting"
 
@@ -130,10 +118,10 @@ class McpServers:
         self.pins.recheck()
         self._changes.wake()
 
-    def _usable(self, state: ServerState) -> tuple[ServerTool, ...]:
+    def _usable(self, state: wire.ServerState) -> tuple[wire.ServerTool, ...]:
         return self.pins.usable(state.name) if self._servers[state.name].pin else state.tools
 
-    async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
+    async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> wire.ToolAnswer:
         """Call a tool; ``key`` identifies the call, also when it is repeated.
 
         Raises:
@@ -145,7 +133,7 @@ class McpServers:
                 await self._changes.changed.wait()
         if child is None or child.peer.closed.is_set():
             raise ToolUnavailableError(f"the tool host is away: {self._history.reason}")
-        request = ToolRequest(
+        request = wire.ToolRequest(
             server=tool.server,
             tool=tool.tool,
             arguments=tool.arguments(arguments, key),
@@ -154,7 +142,7 @@ class McpServers:
         )
         try:
             return await child.peer.call(
-                wire.TOOLS_CALL, request, ToolAnswer, timeout=tool.timeout + GRACE
+                wire.TOOLS_CALL, request, wire.ToolAnswer, timeout=tool.timeout + GRACE
             )
         except RpcError as error:
             if error.code == wire.NOT_SENT:
@@ -183,7 +171,7 @@ class McpServers:
                 return _result(call, answer)
         if lost and call.side_effect is not SideEffect.PURE:
             return None
-        return _result(call, ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
+        return _result(call, wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
 
     # --- the process -----------------------------------------------------------------------
 
@@ -237,9 +225,9 @@ class McpServers:
             if self._outdated:
                 self._outdated = False
                 servers = tuple(_spec(name, server) for name, server in self._servers.items())
-                message = ServersSet(servers=servers)
+                message = wire.ServersSet(servers=servers)
                 await child.peer.call(
-                    wire.SERVERS_SET, message, RequestAccepted, timeout=SET_TIMEOUT
+                    wire.SERVERS_SET, message, wire.RequestAccepted, timeout=SET_TIMEOUT
                 )
                 self._child = child
                 self._changes.wake()
@@ -249,7 +237,7 @@ class McpServers:
                 await wait_any(changed, child.exited, child.peer.closed)
 
     def _on_server_state(self, params: JsonValue) -> None:
-        state = ServerState.model_validate(params)
+        state = wire.ServerState.model_validate(params)
         known = self._states.get(state.name)
         if known is None:
             return
@@ -268,12 +256,12 @@ class McpServers:
         self._changes.wake()
 
 
-def _result(call: Call, answer: ToolAnswer) -> ToolResult:
+def _result(call: Call, answer: wire.ToolAnswer) -> ToolResult:
     return ToolResult(call_id=call.call_id, name=call.name, **dict(answer))
 
 
-def _spec(name: str, server: McpServer) -> ServerSpec:
-    return ServerSpec(
+def _spec(name: str, server: McpServer) -> wire.ServerSpec:
+    return wire.ServerSpec(
         name=name,
         command=server.command or "",
         args=server.args,
