@@ -108,7 +108,7 @@ class Configuration:
         self._applied.wake()
         local = await self._local() if self._needs_local() else ()
         usable = self.file.usable()
-        for agent_id, slot in list(supervisor.slots().items()):
+        for agent_id, slot in list(supervisor.slots.items()):
             if agent_id not in usable and slot.spec.parent is None:
                 supervisor.remove(agent_id)
         for definition in self.file.agents:

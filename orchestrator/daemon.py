@@ -300,12 +300,12 @@ class Daemon:
             version=__version__,
             home=str(self._settings.home),
             config=str(self._configuration.path),
-            agents=sorted(self._supervisor.slots()),
+            agents=sorted(self._supervisor.slots),
             channels=sorted(self._adapters),
         )
         for hint in status.hints(self._configuration, self._supervisor):
             log.info("hint", text=hint)
-        self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots())} agents")
+        self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots)} agents")
 
     async def _stopped(self, signals: AsyncIterator[signal.Signals], handled: ExitStack) -> None:
         """Wait for a signal to stop; the next one ends the process at once."""

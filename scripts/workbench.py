@@ -82,7 +82,7 @@ async def turn(worker: Worker) -> None:
 
 async def stopped(supervisor: Supervisor, name: str) -> None:
     """End an agent's worker and wait until it is gone."""
-    slot = supervisor.slots()[name]
+    slot = supervisor.slots[name]
     if slot.worker is not None:
         slot.worker.stop()
     while slot.has_task:

@@ -174,7 +174,7 @@ class ControlServer:
 
     async def _pause(self, params: JsonValue) -> protocol.Ack:
         agent_id = protocol.AgentName.model_validate(params).agent_id
-        if agent_id not in self.daemon.supervisor.slots():
+        if agent_id not in self.daemon.supervisor.slots:
             raise RpcError(FAILED, f"there is no agent {agent_id!r}; see: orchestrator status")
         await self.daemon.guard.order(agent_id, "operator", paused=True)
         return protocol.Ack()
@@ -194,7 +194,7 @@ class ControlServer:
         subject = Subject(
             **protocol.ErasureTarget.model_validate(params).model_dump(by_alias=False)
         )
-        if subject.agent in self.daemon.supervisor.slots():
+        if subject.agent in self.daemon.supervisor.slots:
             raise RpcError(FAILED, f"{subject} is in agents.json; remove it there first")
         return await self._change(erasure.forget, subject)
 

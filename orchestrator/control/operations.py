@@ -76,7 +76,7 @@ class DaemonOperations:
             config_file=str(self.configuration.path),
             journal_bytes=self.store.size(),
             agents=tuple(
-                _agent(slot, paused.get(name, "")) for name, slot in self.supervisor.slots().items()
+                _agent(slot, paused.get(name, "")) for name, slot in self.supervisor.slots.items()
             ),
             channels=tuple(
                 protocol.ChannelReport.from_object(adapter.status)
@@ -123,7 +123,7 @@ class DaemonOperations:
             applied = self.configuration.read()
             if applied:
                 await self.configuration.apply(self.supervisor, self.servers)
-                log.info("config_applied", agents=sorted(self.supervisor.slots()))
+                log.info("config_applied", agents=sorted(self.supervisor.slots))
                 self.dispatcher.wake()
                 self.scheduler.skills_changed()
                 self.guard.configured()

@@ -32,7 +32,7 @@ def glance(
     return DaemonSnapshot(
         version=__version__,
         started=started,
-        agents={name: slot.history.state for name, slot in supervisor.slots().items()},
+        agents={name: slot.history.state for name, slot in supervisor.slots.items()},
         channels={adapter.status.name: adapter.status.state for adapter in adapters},
         servers={state.name: state.state for state in servers.states()},
     )
@@ -82,7 +82,7 @@ def hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]
     """Yield what an operator should know: demo models, a broken file, skills or prompt."""
     if configuration.fallen_back:
         yield f"{configuration.path} is broken, so the last good copy is in force; correct the file"
-    for slot in supervisor.slots().values():
+    for slot in supervisor.slots.values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)
     yield from configuration.skill_problems

@@ -136,7 +136,7 @@ class MaintenanceWorker:
 
     def _embedding(self) -> list[AgentDefinition]:
         """Return the agents with a running process whose embeddings model may be called."""
-        slots, embeddings = self.supervisor.slots(), self.embeddings
+        slots, embeddings = self.supervisor.slots, self.embeddings
         return [
             agent
             for agent in self.agents().agents
@@ -147,7 +147,7 @@ class MaintenanceWorker:
 
     def _agents(self) -> dict[str, AgentDefinition]:
         """Return the agents in use that have a language model; the demo provider has none."""
-        slots = self.supervisor.slots()
+        slots = self.supervisor.slots
         return {
             agent.agent_id: agent
             for agent in self.agents().agents

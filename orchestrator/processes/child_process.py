@@ -96,14 +96,10 @@ class ChildProcess:
         self.signal(signal.SIGABRT)
 
     def heartbeat(self) -> None:
-        """Record a sign of life."""
         self.last_heartbeat = self.clock()
 
     async def hangs(self, silence: float) -> bool:
-        """Return whether the child hangs, after its stack dump.
-
-        It is aborted here after ``silence`` seconds without a heartbeat.
-        """
+        """Return whether the child hangs; abort it after ``silence`` seconds without heartbeats."""
         if self.clock() - self.last_heartbeat > silence:
             self.abort(f"no heartbeat for {silence:.0f} s")
         if self.hung:
@@ -112,7 +108,6 @@ class ChildProcess:
         return self.hung
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process, unless it has ended."""
         if not self.exited.is_set():
             signal.pidfd_send_signal(self.pidfd, number)
 
@@ -175,7 +170,6 @@ async def running_child(
 
 
 def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
-    """Return the child and a pidfd for it."""
     try:
         process = subprocess.Popen(
             (*_death_signal_prefix(), *program.argv),
@@ -214,7 +208,6 @@ def _death_signal_prefix() -> tuple[str, ...]:
 
 
 def cannot_start(program: Program, error: Exception) -> WorkerError:
-    """Return the error for a program that the system refuses to start."""
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
@@ -238,8 +231,6 @@ def is_watched(process: Process) -> bool:
 
 
 async def wait_any(*events: anyio.Event) -> None:
-    """Wait until one of the events is set."""
-
     async def wait(event: anyio.Event) -> None:
         await event.wait()
         tasks.cancel_scope.cancel()

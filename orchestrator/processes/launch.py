@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.agentsfile import AgentDefinition
-from orchestrator.agentsfile.agent_definition import CostControls, EmbeddingsModel
+from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.files import write_private
 from orchestrator.settings import Settings, bundled
 from orchestrator.timezones import host_timezone
@@ -19,6 +19,9 @@ from thinker.protocol.providers import PROVIDERS
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
+# Fields that a definition and the worker's settings share.
+SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
+SHARED |= {"structured_output", "tool_calls"}
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,13 @@ class LaunchSpec:
     """
 
     agent_id: str
-    argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
     endpoint: Endpoint
     prompt_path: Path
     prompt: str | None
     parent: str | None = None
+    argv: tuple[str, ...] = WORKER
 
 
 def resolve_endpoint(
@@ -77,21 +80,16 @@ def build_launch_spec(
     prompt = definition.system_prompt or None
     thinker = ThinkerSettings.model_validate(
         {
-            "agent_id": definition.agent_id,
+            **definition.model_dump(include=SHARED),
             "llm_provider": endpoint.provider,
             "model": endpoint.model,
             "base_url": endpoint.base_url,
-            "fallback_models": definition.fallback_models,
             "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
-            "max_steps": definition.max_steps,
             "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
             "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
             "recent_image_threshold": definition.limits.recent_image_threshold,
-            "tool_calls": definition.tool_calls,
-            "structured_output": definition.structured_output,
-            "prompt_layout": definition.prompt_layout,
             "system_prompt_path": None if prompt is None else prompt_path,
             "persona_dir": paths.personas,
             "default_system_prompt_path": bundled("prompts") / "default-system-prompt.md",
@@ -102,13 +100,15 @@ def build_launch_spec(
             "fact_extraction_max_turns": definition.fact_extraction.max_turns,
             "fact_extraction_prompt_path": _template(settings, "fact-extraction.md"),
             "skills_dirs": paths.skill_directories(definition.agent_id),
-            "skills": definition.skills,
             "hooks_dir": paths.hooks if definition.allow_hooks else None,
-            "hooks": definition.hooks,
             "user_timezone": definition.timezone or host_timezone(environ),
             "log_level": settings.log_level,
-            **_embeddings(definition.embeddings),
             **_cost(definition.cost_controls),
+            **{
+                f"embeddings_{name}": value
+                for name, value in definition.embeddings or ()
+                if value is not None
+            },
         }
     )
     others = (thinker.embeddings_provider, thinker.small_model, *thinker.fallback_models)
@@ -119,7 +119,6 @@ def build_launch_spec(
     }
     return LaunchSpec(
         agent_id=definition.agent_id,
-        argv=WORKER,
         env={**inherited(environ), **keys, **definition.env, **thinker.to_env()},
         cwd=settings.home,
         endpoint=endpoint,
@@ -140,17 +139,6 @@ def write_prompt(spec: LaunchSpec) -> None:
         spec.prompt_path.unlink(missing_ok=True)
     else:
         write_private(spec.prompt_path, spec.prompt.encode("utf-8", "replace"))
-
-
-def _embeddings(model: EmbeddingsModel | None) -> dict[str, str | int]:
-    if model is None:
-        return {}
-    return {
-        "embeddings_provider": model.provider or "",
-        "embeddings_model": model.model,
-        "embeddings_base_url": model.base_url or "",
-        "embeddings_dimensions": model.dimensions or 0,
-    }
 
 
 def _cost(controls: CostControls | None) -> dict[str, float]:

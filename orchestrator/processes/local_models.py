@@ -20,9 +20,7 @@ class _Models(BaseModel):
     data: list[_Model]
 
 
-async def local_servers(
-    providers: Iterable[Provider] = PROVIDERS.values(),
-) -> tuple[Endpoint, ...]:
+async def local_servers(providers: Iterable[Provider] = PROVIDERS.values()) -> tuple[Endpoint, ...]:
     """Return the local servers that answer and have a model, in the order of ``providers``."""
     local = [provider for provider in providers if provider.local]
     found: dict[str, Endpoint] = {}

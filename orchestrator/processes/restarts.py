@@ -66,18 +66,15 @@ def classify(code: int, *, stop_requested: bool, hung: bool, oom: bool) -> ExitK
 
 
 def starting(history: History, now: float) -> History:
-    """Record that a process is being started."""
     probing = history.state is WorkerState.QUARANTINED
     return replace(history, state=WorkerState.STARTING, started=now, probing=probing)
 
 
 def ready(history: History) -> History:
-    """Record that the process is ready."""
     return replace(history, state=WorkerState.RUNNING)
 
 
 def stopping(history: History) -> History:
-    """Record that the process is being stopped."""
     return replace(history, state=WorkerState.STOPPING)
 
 

@@ -5,7 +5,7 @@ affect other agents. `orchestrator.processes.restarts` decides when a worker is 
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -13,12 +13,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator.errors import (
-    OrchestratorError,
-    QuarantinedError,
-    UnknownAgentError,
-    WorkerError,
-)
+from orchestrator.errors import OrchestratorError, QuarantinedError, UnknownAgentError, WorkerError
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import Spawn, execute, wait_any
 from orchestrator.processes.launch import LaunchSpec, write_prompt
@@ -44,32 +39,28 @@ class Slot(Wakeup):
     has_task: bool = False  # `Supervisor._run_slot` runs
 
     def __post_init__(self) -> None:
-        """Let tasks wait for changes of the slot."""
         super().__init__()
 
 
+@dataclass
 class Supervisor:
-    """Runs one worker process per agent. ``tasks`` must outlive it."""
+    """Runs one worker process per agent. ``tasks`` must outlive it.
 
-    def __init__(
-        self,
-        tasks: TaskGroup,
-        clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[], float] = restarts.jitter,
-        spawn: Spawn = execute,
-    ) -> None:
-        self._tasks = tasks
-        self._spawn = spawn
-        self._clock = clock
-        self._jitter = jitter
-        self._slots: dict[str, Slot] = {}
-        self.stopping = False
+    ``slots`` has every agent's slot by agent id.
+    """
+
+    tasks: TaskGroup
+    clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = restarts.jitter
+    spawn: Spawn = execute
+    slots: dict[str, Slot] = field(default_factory=dict, init=False)
+    stopping: bool = field(default=False, init=False)
 
     def define(self, spec: LaunchSpec, idle_minutes: float) -> None:
         """Add or change an agent; a running worker of the old spec drains and ends."""
-        slot = self._slots.get(spec.agent_id)
+        slot = self.slots.get(spec.agent_id)
         if slot is None:
-            self._slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
+            self.slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
             return
         slot.idle_seconds = idle_minutes * 60
         if slot.spec != spec:
@@ -81,7 +72,7 @@ class Supervisor:
 
     def remove(self, agent_id: str) -> None:
         """Forget an agent; its worker finishes its turns and ends."""
-        slot = self._slots.pop(agent_id, None)
+        slot = self.slots.pop(agent_id, None)
         if slot is not None:
             if slot.worker is not None:
                 slot.worker.stop_requested = True
@@ -98,13 +89,8 @@ class Supervisor:
         slot.history = restarts.forgiven(slot.history)
         slot.wake()
 
-    def slots(self) -> Mapping[str, Slot]:
-        """Return every agent's slot by agent id."""
-        return self._slots
-
     def pids(self) -> list[int]:
-        """Return the process ids of the running workers."""
-        return [slot.worker.pid for slot in list(self._slots.values()) if slot.worker is not None]
+        return [slot.worker.pid for slot in list(self.slots.values()) if slot.worker is not None]
 
     @asynccontextmanager
     async def using(self, agent_id: str) -> AsyncIterator[Worker]:
@@ -127,7 +113,7 @@ class Supervisor:
                 worker.users -= 1
         finally:
             slot.callers -= 1
-            slot.idle_since = self._clock()
+            slot.idle_since = self.clock()
             if self.stopping or slot.worker is None or slot.worker.stop_requested:
                 slot.wake()  # its end waits for its last user
 
@@ -139,7 +125,7 @@ class Supervisor:
         """
         while True:
             slot = self._slot(agent_id)
-            delay = restarts.wait(slot.history, self._clock())
+            delay = restarts.wait(slot.history, self.clock())
             if delay == 0.0 or self.stopping:
                 return
             with anyio.move_on_after(delay):
@@ -155,15 +141,15 @@ class Supervisor:
     async def drain(self, seconds: float) -> None:
         """Stop every worker at its next step boundary; wait up to ``seconds`` for their callers."""
         self.stopping = True
-        for slot in self._slots.values():
+        for slot in self.slots.values():
             if slot.worker is not None:
                 slot.worker.drain()
             slot.wake()
         with anyio.move_on_after(seconds):
-            for slot in list(self._slots.values()):
+            for slot in list(self.slots.values()):
                 while slot.callers:
                     await slot.changed.wait()
-        for slot in self._slots.values():
+        for slot in self.slots.values():
             if slot.worker is not None:
                 slot.worker.stop()
 
@@ -171,18 +157,17 @@ class Supervisor:
 
     def _slot(self, agent_id: str) -> Slot:
         try:
-            return self._slots[agent_id]
+            return self.slots[agent_id]
         except KeyError:
             raise UnknownAgentError(f"there is no agent {agent_id!r}") from None
 
     def _accepts_turns(self, slot: Slot) -> bool:
-        """Return whether the slot still takes turns."""
-        return self._slots.get(slot.spec.agent_id) is slot and not self.stopping
+        return self.slots.get(slot.spec.agent_id) is slot and not self.stopping
 
     async def _start_or_wait(self, slot: Slot) -> None:
         """Start the slot's worker if no task runs it, and wait until the slot changes."""
         if not slot.has_task:
-            delay = restarts.wait(slot.history, self._clock())
+            delay = restarts.wait(slot.history, self.clock())
             quarantined = slot.history.state is WorkerState.QUARANTINED and delay
             if delay is None or quarantined:
                 raise QuarantinedError(
@@ -190,7 +175,7 @@ class Supervisor:
                     final=delay is None,
                 )
             slot.has_task = True
-            self._tasks.start_soon(self._run_slot, slot)
+            self.tasks.start_soon(self._run_slot, slot)
         await slot.changed.wait()
 
     async def _run_slot(self, slot: Slot) -> None:
@@ -198,7 +183,7 @@ class Supervisor:
         structlog.contextvars.clear_contextvars()  # it outlives the turn that started it
         try:
             while self._accepts_turns(slot) and slot.callers:
-                delay = restarts.wait(slot.history, self._clock())
+                delay = restarts.wait(slot.history, self.clock())
                 if not delay:
                     await self._run_worker(slot)
                     return
@@ -211,16 +196,16 @@ class Supervisor:
     async def _run_worker(self, slot: Slot) -> None:
         """Run a process from start to end, and record its end in the slot's history."""
         spec = slot.spec
-        slot.history = restarts.starting(slot.history, self._clock())
+        slot.history = restarts.starting(slot.history, self.clock())
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
             write_prompt(spec)
-            async with running_worker(spec, self._spawn) as worker:
+            async with running_worker(spec, self.spawn) as worker:
                 if slot.spec is not spec or not self._accepts_turns(slot):
                     worker.drain()  # changed or removed while it started
                 slot.worker = worker
                 slot.history = restarts.ready(slot.history)
-                took = round((self._clock() - slot.history.started) * 1000, 1)
+                took = round((self.clock() - slot.history.started) * 1000, 1)
                 log.info("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
                 slot.wake()
                 await self._monitor(slot, worker)
@@ -235,16 +220,16 @@ class Supervisor:
             kind = restarts.classify(code or 1, stop_requested=False, hung=False, oom=False)
         finally:
             slot.worker = None
-            after = restarts.ended(slot.history, kind, reason, self._clock(), self._jitter())
+            after = restarts.ended(slot.history, kind, reason, self.clock(), self.jitter())
             slot.history = after if slot.spec is spec else restarts.forgiven(after)
             log.info("worker_ended", agent_id=spec.agent_id, kind=kind, reason=reason)
 
     async def _monitor(self, slot: Slot, worker: Worker) -> None:
         """Watch a worker until it ends, hangs, has to stop or has been idle too long."""
-        worker.clock = self._clock
+        worker.clock = self.clock
         worker.heartbeat()
         while not worker.exited.is_set() and not worker.peer.closed.is_set():
-            idle = not slot.callers and self._clock() - slot.idle_since >= slot.idle_seconds
+            idle = not slot.callers and self.clock() - slot.idle_since >= slot.idle_seconds
             if idle or (worker.stop_requested and not worker.users):
                 worker.stop()
                 return

@@ -148,7 +148,6 @@ class Worker(ChildProcess):
             host.show(delta.text)
 
     def register_handlers(self) -> None:
-        """Handle the worker's requests and notifications."""
         super().register_handlers()
         self.peer.requests |= {
             methods.STEP_COMMIT: self._commit,

@@ -268,25 +268,23 @@ class Zygotes:
         self._changes.wake()
 
 
+@dataclass
 class SourceFiles:
     """The Python files that workers run, by path, time and size."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen: object = None
-        self._scanned_at = 0.0
+    folder: Path
+    seen: object = None
+    scanned_at: float = 0.0
 
     def changed(self) -> bool:
         """Return whether a file has changed since the last scan; scans once per `SOURCE_CHECK`."""
         now = time.monotonic()
-        if now - self._scanned_at < SOURCE_CHECK:
+        if now - self.scanned_at < SOURCE_CHECK:
             return False
-        self._scanned_at = now
-        before, self._seen = self._seen, self._scan()
-        return before != self._seen
-
-    def _scan(self) -> object:
-        return set(_sources(str(self._folder))), LIBRARIES.stat().st_mtime_ns
+        self.scanned_at = now
+        before = self.seen
+        self.seen = set(_sources(str(self.folder))), LIBRARIES.stat().st_mtime_ns
+        return before != self.seen
 
 
 def _sources(folder: str) -> Iterator[tuple[str, int, int]]:

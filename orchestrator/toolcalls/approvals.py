@@ -95,8 +95,7 @@ class ApprovalQueue(Wakeup):
     ) -> str | None:
         if policy.needs_approval(call.name, definition.approvals):
             return "the configuration requires approval for this tool"
-        if call.side_effect is SideEffect.NON_IDEMPOTENT and approvals.repeats_unknown(
-            db, call, now
-        ):
+        repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT
+        if not repeatable and approvals.repeats_unknown(db, call, now):
             return "the same call was made recently and its outcome is unknown"
         return None

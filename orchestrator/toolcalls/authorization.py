@@ -19,16 +19,9 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.tools import policy
+from orchestrator.tools.builtin import host_tool
 from orchestrator.tools.builtin.catalog import TOOLS
-from orchestrator.tools.builtin.host_tool import (
-    DelegatingTool,
-    HostTool,
-    JournalTool,
-    PlainTool,
-    ToolContext,
-    ToolFailure,
-    unknown_arguments,
-)
+from orchestrator.tools.builtin.host_tool import JournalTool, PlainTool, ToolContext, ToolFailure
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from orchestrator.tools.mcp.servers import McpServers
 from thinker.formats.prompts.problem import DefinitionError
@@ -54,20 +47,14 @@ class StartedCall:
     tool: PlainTool | McpTool | None
 
 
+@dataclass(frozen=True)
 class CallAuthorizer:
     """Decides whether a call may run, and begins it."""
 
-    def __init__(
-        self,
-        servers: McpServers,
-        prompts: PromptLibrary,
-        approvals: ApprovalQueue,
-        clock: Callable[[], int],
-    ) -> None:
-        self._servers = servers
-        self._prompts = prompts
-        self._approvals = approvals
-        self._clock = clock
+    servers: McpServers
+    prompts: PromptLibrary
+    approvals: ApprovalQueue
+    clock: Callable[[], int]
 
     def run_local(
         self, db: apsw.Connection, caller: CallContext, seqs: Sequence[int]
@@ -113,12 +100,12 @@ class CallAuthorizer:
             return self._deny(db, call, decision.reason)
         tool = (
             TOOLS.get(call.name)
-            or self._servers.tools.get(call.name)
-            or self._prompts.tools(definition).get(call.name)
+            or self.servers.tools.get(call.name)
+            or self.prompts.tools(definition).get(call.name)
         )
         if tool is None:
             return StartedCall(call, None)
-        if isinstance(tool, DelegatingTool):
+        if isinstance(tool, host_tool.DelegatingTool):
             return self._delegate(db, call, tool, caller)
         return self._require_approval(db, call, tool, caller) or self._start(db, call, tool, caller)
 
@@ -132,24 +119,24 @@ class CallAuthorizer:
         """Begin a call with the options of the prompt's entry, which the journal does not hold."""
         known = caller.context.environments
         try:
-            call, tool = self._prompts.configured(caller.definition, known, call, tool)
+            call, tool = self.prompts.configured(caller.definition, known, call, tool)
         except DefinitionError as error:
             return self.refuse(db, call, str(error))
         if isinstance(tool, JournalTool):
             effect = _effect(tool, call, caller.context)
-            return steps.finish_local(db, call, effect, caller.epoch, self._clock())
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
+            return steps.finish_local(db, call, effect, caller.epoch, self.clock())
+        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.clock())
         return StartedCall(call, tool)
 
     def _delegate(
-        self, db: apsw.Connection, call: Call, tool: DelegatingTool, caller: CallContext
+        self, db: apsw.Connection, call: Call, tool: host_tool.DelegatingTool, caller: CallContext
     ) -> ToolResult | Approval | None:
         """Begin the work and return None; return the result once the work has an outcome."""
         if subagents.of_call(db, call.turn_id, call.seq) is None:
             held = self._require_approval(db, call, tool, caller)
             if held is not None:
                 return held
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self._clock())
+        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.clock())
         try:
             text = tool.outcome(db, caller.context, call)
         except ToolFailure as failure:
@@ -157,10 +144,14 @@ class CallAuthorizer:
         if text is None:
             return None
         result = ToolResult(call_id=call.call_id, name=call.name, content=text)
-        return steps.finish(db, call, result, self._clock())
+        return steps.finish(db, call, result, self.clock())
 
     def _require_approval(
-        self, db: apsw.Connection, call: Call, tool: HostTool | McpTool, caller: CallContext
+        self,
+        db: apsw.Connection,
+        call: Call,
+        tool: host_tool.HostTool | McpTool,
+        caller: CallContext,
     ) -> ToolResult | Approval | None:
         """Return the refusal of a call or the approval that it waits for; None if it may run.
 
@@ -168,20 +159,20 @@ class CallAuthorizer:
         models with and without native tool calls, tasks without a model, and the daemon itself.
         """
         if not isinstance(tool, McpTool) and (call.name in TOOLS or call.name in INJECTED):
-            problem = unknown_arguments(tool, call.arguments)
+            problem = host_tool.unknown_arguments(tool, call.arguments)
             if problem is not None:
                 return self.refuse(db, call, problem)
-        checked = self._approvals.check(db, call, caller.definition, caller.context.address)
+        checked = self.approvals.check(db, call, caller.definition, caller.context.address)
         return self.refuse(db, call, checked) if isinstance(checked, str) else checked
 
     def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""
-        return steps.finish(db, call, failed_result(call, reason), self._clock())
+        return steps.finish(db, call, failed_result(call, reason), self.clock())
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
-        audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self._clock())
+        audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.clock())
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
-        return steps.finish(db, call, failed_result(call, text), self._clock())
+        return steps.finish(db, call, failed_result(call, text), self.clock())
 
 
 def _load(db: apsw.Connection, caller: CallContext, seq: int) -> Call:
@@ -205,5 +196,4 @@ def _effect(
 
 
 def failed_result(call: Call, text: str) -> ToolResult:
-    """Return an error result for the model."""
     return ToolResult(call_id=call.call_id, name=call.name, content=text, is_error=True)

@@ -47,7 +47,6 @@ class ApprovalNeeded:
     approval: Approval
 
     def __str__(self) -> str:
-        """Return the message for the worker."""
         return f"{self.approval.tool} waits for approval {self.approval.code}"
 
 
@@ -58,7 +57,6 @@ class ToolPending:
     seq: int
 
     def __str__(self) -> str:
-        """Return the message for the worker."""
         return f"call {self.seq} goes on"
 
 
@@ -67,7 +65,6 @@ class HandoffDone:
     """The call has ended and gave the turn to another agent."""
 
     def __str__(self) -> str:
-        """Return the message for the worker."""
         return "another agent goes on with the turn"
 
 
@@ -80,6 +77,7 @@ class _Pending:
     outcome: CallOutcome | None = None
 
 
+@dataclass
 class ToolExecutor:
     """Runs planned calls, each once for all concurrent requests.
 
@@ -87,41 +85,28 @@ class ToolExecutor:
     deliveries or scheduled tasks.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        servers: McpServers,
-        prompts: PromptLibrary,
-        tasks: TaskGroup,
-        approvals: ApprovalQueue,
-        epoch: int,
-        clock: Callable[[], int],
-        changed: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self.epoch = epoch
-        self._servers = servers
-        self._prompts = prompts
-        self.authorizer = CallAuthorizer(servers, prompts, approvals, clock)
-        self._tasks = tasks
-        self._clock = clock
-        self._changed = changed
-        self._pending: dict[tuple[str, int], _Pending] = {}
+    store: Store
+    servers: McpServers
+    prompts: PromptLibrary
+    tasks: TaskGroup
+    approvals: ApprovalQueue
+    epoch: int
+    clock: Callable[[], int]
+    changed: Callable[[], None]
+    _pending: dict[tuple[str, int], _Pending] = field(default_factory=dict, init=False)
 
-    async def wait_ready(self) -> None:
-        """Wait a moment for the tools of MCP servers that have just been configured."""
-        await self._servers.wait_ready()
+    def __post_init__(self) -> None:
+        self.authorizer = CallAuthorizer(self.servers, self.prompts, self.approvals, self.clock)
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """Return the tools that an agent's allow and deny globs permit."""
-        served = [tool.spec for tool in self._servers.tools.values()]
-        prompts = [tool.spec for tool in self._prompts.tools(definition).values()]
+        served = [tool.spec for tool in self.servers.tools.values()]
+        prompts = [tool.spec for tool in self.prompts.tools(definition).values()]
         return offered(definition) + policy.offer((*served, *prompts), definition)
 
     def classes(self) -> Mapping[str, SideEffect]:
-        """Return the side-effect class of every current tool."""
-        served = {name: tool.spec.side_effect for name, tool in self._servers.tools.items()}
-        return {**self._prompts.classes(), **served, **CLASSES}
+        served = {name: tool.spec.side_effect for name, tool in self.servers.tools.items()}
+        return {**self.prompts.classes(), **served, **CLASSES}
 
     def running(self, turn_id: str) -> frozenset[int]:
         """Return the calls of a turn that run now. Safe to call from the journal's thread."""
@@ -133,11 +118,11 @@ class ToolExecutor:
         for seq, result in results.items():
             log.info("tool_call", tool=result.name, seq=seq)
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
-            self._changed()
+            self.changed()
 
     def plan(self, db: apsw.Connection, commit: StepCommit) -> StepCommitted:
         """Store a step and its calls (T3), each with the side-effect class of its tool."""
-        return steps.plan(db, commit, self.classes(), self.epoch, self._clock())
+        return steps.plan(db, commit, self.classes(), self.epoch, self.clock())
 
     async def call(self, caller: CallContext, seq: int) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.
@@ -149,7 +134,7 @@ class ToolExecutor:
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
-            self._tasks.start_soon(self._run, pending, caller, seq)
+            self.tasks.start_soon(self._run, pending, caller, seq)
         await pending.done.wait()
         if pending.outcome is None:
             raise JournalError(f"call {key[0]}:{seq} has no result yet")
@@ -159,9 +144,7 @@ class ToolExecutor:
         context = caller.context
         try:
             with bound(  # this task does not have the turn's log context
-                turn_id=context.turn_id,
-                agent_id=context.agent_id,
-                chat_id=context.address.chat_key,
+                turn_id=context.turn_id, agent_id=context.agent_id, chat_id=context.address.chat_key
             ):
                 pending.outcome = await self._execute(caller, seq)
         except JournalError as error:
@@ -173,18 +156,18 @@ class ToolExecutor:
             pending.done.set()
 
     async def _execute(self, caller: CallContext, seq: int) -> CallOutcome:
-        begun = await self._store.transact(self.authorizer.begin, caller, seq)
+        begun = await self.store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
-            await self._servers.wait_ready()  # its server may be starting
-            begun = await self._store.transact(self.authorizer.begin, caller, seq)
+            await self.servers.wait_ready()  # its server may be starting
+            begun = await self.store.transact(self.authorizer.begin, caller, seq)
         if isinstance(begun, StartedCall):
             return await self._run_outside_journal(begun, caller)
         if isinstance(begun, ToolResult):
             self.report_results({seq: begun})
-            if not begun.is_error and self._prompts.hands_over(caller.definition, begun.name):
+            if not begun.is_error and self.prompts.hands_over(caller.definition, begun.name):
                 return HandoffDone()
             return begun
-        self._changed()
+        self.changed()
         if begun is None:
             return ToolPending(seq)
         log.info("approval_needed", seq=seq, tool=begun.tool)
@@ -194,20 +177,20 @@ class ToolExecutor:
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
         if tool is None:
-            reason = self._servers.why_missing(call.name)
-            return await self._store.transact(self.authorizer.refuse, call, reason)
+            reason = self.servers.why_missing(call.name)
+            return await self.store.transact(self.authorizer.refuse, call, reason)
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
         result = (
-            await self._servers.result(tool, call)
+            await self.servers.result(tool, call)
             if isinstance(tool, McpTool)
             else await _run_plain_tool(tool, call, caller.context)
         )
         failpoint("effect:after")
         if result is not None:
-            return await self._store.transact(steps.finish, call, result, self._clock())
+            return await self.store.transact(steps.finish, call, result, self.clock())
         unknown = failed_result(call, steps.UNKNOWN_OUTCOME)
-        return await self._store.transact(steps.finish, call, unknown, self._clock(), "unknown")
+        return await self.store.transact(steps.finish, call, unknown, self.clock(), "unknown")
 
 
 async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> ToolResult:

@@ -33,12 +33,7 @@ MAX_TOOLS = 500  # of one server
 MAX_LIST = 4 * 1024 * 1024  # bytes of all tools of one server
 # Errors after which it is unknown whether the tool ran: from the SDK for a missing or broken
 # answer, or from a server with an internal error.
-UNSURE = (
-    types.CONNECTION_CLOSED,
-    types.REQUEST_TIMEOUT,
-    types.INTERNAL_ERROR,
-    types.PARSE_ERROR,
-)
+UNSURE = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, types.INTERNAL_ERROR, types.PARSE_ERROR)
 log = structlog.get_logger()
 
 

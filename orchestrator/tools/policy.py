@@ -7,26 +7,10 @@ normalization (NFC).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from unicodedata import normalize
 
+from orchestrator.agentsfile import AgentDefinition
 from thinker.protocol.messages import ToolSpec
-
-
-class Rules(Protocol):
-    """The fields of an agent's definition that concern tools."""
-
-    @property
-    def allowed_tools(self) -> Sequence[str]:
-        """Globs of the tools that the agent may use; an empty list allows all."""
-
-    @property
-    def denied_tools(self) -> Sequence[str]:
-        """Globs of the tools that the agent may not use."""
-
-    @property
-    def approvals(self) -> Sequence[str]:
-        """Globs of the tools whose calls an operator must approve."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +22,6 @@ class Decision:
 
 
 def allowed(tool: str, allow: Sequence[str], deny: Sequence[str]) -> bool:
-    """Return whether the lists of an agent permit ``tool``."""
     return decide(tool, allow, deny).allowed
 
 
@@ -56,11 +39,10 @@ def decide(tool: str, allow: Sequence[str], deny: Sequence[str]) -> Decision:
 
 
 def needs_approval(tool: str, approvals: Sequence[str]) -> bool:
-    """Return whether the ``approvals`` of an agent match ``tool``."""
     return any(matches(pattern, tool) for pattern in approvals)
 
 
-def offer(tools: Iterable[ToolSpec], agent: Rules) -> tuple[ToolSpec, ...]:
+def offer(tools: Iterable[ToolSpec], agent: AgentDefinition) -> tuple[ToolSpec, ...]:
     """Return the tools that an agent may use, marked where their calls need approval."""
     return tuple(
         tool.model_copy(update={"approval": True})

@@ -78,7 +78,7 @@ class SubagentRecipe(Recipe):
         supervisor, inputs = self._services.supervisor, self._services.inputs
         parent, spec = self.turn.agent_id, self._run.spec
         configured = spec.agent or parent
-        slot = supervisor.slots().get(configured)
+        slot = supervisor.slots.get(configured)
         if slot is None:
             raise UnknownAgentError(configured)
         environ, settings = self._services.environ, self._services.settings

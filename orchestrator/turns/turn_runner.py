@@ -128,7 +128,7 @@ class TurnRunner:
             return failed(chat_texts.BROKEN, str(error))
 
     async def _in_worker(self) -> Outcome:
-        await self._inputs.tools.wait_ready()
+        await self._inputs.tools.servers.wait_ready()
         if self._host is not None:  # an earlier attempt may have handed it to another agent
             turn = await self._services.store.transact(turns.load, self._recipe.turn.id)
             self._recipe = self._recipe_of(replace(self._recipe.turn, agent_id=turn.agent_id))

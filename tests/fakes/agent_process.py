@@ -160,13 +160,13 @@ async def ended(pid: int) -> None:
 
 async def until_state(supervisor: Supervisor, agent_id: str, state: WorkerState) -> None:
     """Wait until an agent's worker is in a state."""
-    slot = supervisor.slots()[agent_id]
+    slot = supervisor.slots[agent_id]
     while slot.history.state is not state:
         await slot.changed.wait()
 
 
 async def gone(supervisor: Supervisor, agent_id: str = "work") -> None:
     """Wait until an agent has no process and nothing is done about it."""
-    slot = supervisor.slots()[agent_id]
+    slot = supervisor.slots[agent_id]
     while slot.has_task:
         await slot.changed.wait()

@@ -117,7 +117,7 @@ class BackgroundBench:
         async with memory_pair({}, {}) as (ours, theirs):
             self.supervisor.define(spec, 30)
             self._worker = theirs
-            slot = self.supervisor.slots()["work"]
+            slot = self.supervisor.slots["work"]
             slot.worker = Worker("agent 'work'", os.getpid(), -1, ours, spec=spec)
             yield
 

@@ -63,13 +63,7 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
     """Return a tool whose every call starts a new subagent."""
     key = helper.use.init_user_message_property or "task"
     use = helper.use.model_copy(update={"init_user_message_property": key})
-    about = spec(
-        use.name,
-        helper.description,
-        {key: "The complete task."},
-        [key],
-        always=False,
-    )
+    about = spec(use.name, helper.description, {key: "The complete task."}, [key], always=False)
     if helper.schema:
         about = about.model_copy(update={"parameters": helper.schema})
 

@@ -34,11 +34,7 @@ FACT_ID: JsonObject = {"type": "integer", "description": "The fact's id, as list
 
 @journal_tool(
     "Remember a fact about the user for later conversations.",
-    {
-        "fact": "The fact as one complete sentence.",
-        "category": CATEGORY,
-        "confidence": CONFIDENCE,
-    },
+    {"fact": "The fact as one complete sentence.", "category": CATEGORY, "confidence": CONFIDENCE},
     ["fact"],
 )
 def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:

@@ -5,6 +5,7 @@ chats that the ``costControls`` of its agents name.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import apsw
 import structlog
@@ -22,6 +23,7 @@ from orchestrator.tools.policy import allowed
 log = structlog.get_logger()
 
 
+@dataclass
 class ToolPins:
     """Compares the tools that servers list with the pins in the journal.
 
@@ -29,27 +31,20 @@ class ToolPins:
     changed tool.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        agents: Callable[[], AgentsFile],
-        clock: Callable[[], int],
-        notified: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self._agents = agents
-        self._clock = clock
-        self._notified = notified
-        self._lists: dict[str, tuple[ServerTool, ...]] = {}
-        self._unread: set[str] = set()  # servers whose newest list has not been compared yet
-        self._accepted: dict[str, frozenset[str]] = {}  # digests of usable tools by server
+    store: Store
+    agents: Callable[[], AgentsFile]
+    clock: Callable[[], int]
+    notified: Callable[[], None]
+    _lists: dict[str, tuple[ServerTool, ...]] = field(default_factory=dict, init=False)
+    _unread: set[str] = field(default_factory=set, init=False)  # servers with a list to compare
+    # Digests of usable tools by server.
+    _accepted: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
 
     def set_servers(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
         """Set the servers with pins, and the tools that each of them lists."""
         self._lists, self._unread = dict(lists), set(lists)
 
     def set_tools(self, server: str, tools: tuple[ServerTool, ...]) -> None:
-        """Set the tools that one server lists now."""
         self._lists[server] = tools
         self._unread.add(server)
 
@@ -82,7 +77,7 @@ class ToolPins:
         while self._unread:
             server = self._unread.pop()  # a list that arrives meanwhile is added again
             try:
-                found = await self._store.transact(self._look, server, self._lists[server])
+                found = await self.store.transact(self._look, server, self._lists[server])
             except JournalError as error:
                 report_failure(error)
                 self._unread |= {server} & self._lists.keys()
@@ -92,13 +87,13 @@ class ToolPins:
             for tool in changed:
                 log.warning("mcp_tool_changed", server=server, tool=tool)
             if changed:
-                self._notified()
+                self.notified()
         return compared
 
     def _look(
         self, db: apsw.Connection, server: str, tools: tuple[ServerTool, ...]
     ) -> tuple[frozenset[str], list[str]]:
-        now = self._clock()
+        now = self.clock()
         listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
         digests, changed = tool_pins.compare(db, server, listed, now)
         for tool in changed:
@@ -108,7 +103,7 @@ class ToolPins:
     def _notify(self, db: apsw.Connection, server: str, tool: str, now: int) -> None:
         name = name_for(server, tool)
         places = {}
-        for agent in self._agents().agents:
+        for agent in self.agents().agents:
             controls = agent.cost_controls
             if (
                 controls is not None

@@ -225,10 +225,8 @@ class McpServers:
             if self._outdated:
                 self._outdated = False
                 servers = tuple(_spec(name, server) for name, server in self._servers.items())
-                message = wire.ServersSet(servers=servers)
-                await child.peer.call(
-                    wire.SERVERS_SET, message, wire.RequestAccepted, timeout=SET_TIMEOUT
-                )
+                message, accepted = wire.ServersSet(servers=servers), wire.RequestAccepted
+                await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
                 self._child = child
                 self._changes.wake()
             if await self.pins.compare_new():
@@ -261,12 +259,5 @@ def _result(call: Call, answer: wire.ToolAnswer) -> ToolResult:
 
 
 def _spec(name: str, server: McpServer) -> wire.ServerSpec:
-    return wire.ServerSpec(
-        name=name,
-        command=server.command or "",
-        args=server.args,
-        env=server.env,
-        cwd=server.cwd,
-        url=server.url or "",
-        headers=server.headers,
-    )
+    fields = server.model_dump(include=set(wire.ServerSpec.model_fields), exclude_none=True)
+    return wire.ServerSpec.model_validate({**fields, "name": name})

@@ -31,7 +31,7 @@ async def test_concurrent_callers_share_one_process(tmp_path: Path, mode: str) -
     """It is started once, and only on demand."""
     async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path), 30)
-        assert supervisor.slots()["work"].history.state is WorkerState.STOPPED
+        assert [slot.history.state for slot in supervisor.slots.values()] == [WorkerState.STOPPED]
         pids: list[int] = []
         everybody = anyio.Event()
 
@@ -46,7 +46,7 @@ async def test_concurrent_callers_share_one_process(tmp_path: Path, mode: str) -
             for _number in range(5):
                 callers.start_soon(use)
         assert len(set(pids)) == 1
-        assert supervisor.slots()["work"].history.state is WorkerState.RUNNING
+        assert supervisor.slots["work"].history.state is WorkerState.RUNNING
     assert not alive(pids[0])
 
 
@@ -57,7 +57,7 @@ async def test_idle_worker_leaves_and_the_next_caller_gets_a_new_one(
     clock = Clock()
     async with supervised(clock, mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path), 1)
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         async with supervisor.using("work") as worker:
             clock.now += 1
             first = worker.pid
@@ -111,7 +111,7 @@ async def test_changed_agent_drains_and_is_replaced_while_callers_wait(
         tasks.start_soon(run)
         await asked.wait()
         supervisor.define(real_spec(tmp_path), 30)
-        assert not supervisor.slots()["work"].worker.stop_requested  # type: ignore[union-attr] # it runs
+        assert not supervisor.slots["work"].worker.stop_requested  # type: ignore[union-attr] # it runs
         supervisor.define(real_spec(tmp_path, temperature=1), 30)
         answer.set()
         await finished.wait()
@@ -145,7 +145,7 @@ async def test_agent_changed_while_it_starts_does_not_keep_the_old_process(
 
         tasks.start_soon(use)
         await anyio.wait_all_tasks_blocked()
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         assert slot.history.state is WorkerState.STARTING
         fresh = real_spec(tmp_path)
         if removed:
@@ -163,7 +163,7 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: st
     """Its prompt file is removed, and later callers get an error."""
     async with supervised(Clock(), mode) as (supervisor, _):
         supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         async with supervisor.using("work") as worker:
             assert slot.spec.prompt_path.read_text("utf-8") == "Be brief."
             supervisor.remove("work")
@@ -211,4 +211,4 @@ async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
             async with supervisor.using("work"):
                 pass
         await gone(supervisor)
-        assert supervisor.slots()["work"].history.failures == ()
+        assert supervisor.slots["work"].history.failures == ()

@@ -66,7 +66,7 @@ async def test_crashed_worker_is_replaced_at_once_and_its_turn_is_lost_loudly(
             assert worker.pid != first[0]
             result = await worker.run_turn(turn("t2"), MemoryHost(), 0.0)
             assert result.stop_reason is StopReason.DONE
-        assert supervisor.slots()["work"].history.restarts == 1
+        assert supervisor.slots["work"].history.restarts == 1
 
 
 async def test_misconfigured_agent_is_not_tried_again_until_it_changes(
@@ -80,7 +80,7 @@ async def test_misconfigured_agent_is_not_tried_again_until_it_changes(
                 async with supervisor.using("work"):
                     pass
             assert caught.value.final
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         assert (slot.history.state, slot.history.restarts) == (WorkerState.FATAL, 0)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(supervisor.available, "work")
@@ -96,7 +96,7 @@ async def test_five_crashes_quarantine_that_agent_only(tmp_path: Path, mode: str
     async with supervised(clock, mode) as (supervisor, tasks):
         supervisor.define(program(tmp_path, "raise SystemExit(3)", "bad"), 30)
         supervisor.define(real_spec(tmp_path, "good"), 30)
-        slot = supervisor.slots()["bad"]
+        slot = supervisor.slots["bad"]
 
         async def pass_time() -> None:
             while True:
@@ -139,7 +139,7 @@ async def test_worker_that_leaves_before_it_is_ready_has_failed(
                 raise AssertionError
 
         tasks.start_soon(use)
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         while slot.history.restarts < 2:
             await slot.changed.wait()
         assert slot.history.state is WorkerState.BACKOFF
@@ -166,7 +166,7 @@ async def test_agent_that_cannot_be_started_does_not_disturb_the_others(
 
         for agent_id in ("missing", "nul", "prompt"):
             tasks.start_soon(use, agent_id)
-            slot = supervisor.slots()[agent_id]
+            slot = supervisor.slots[agent_id]
             while slot.history.restarts < 2:
                 await slot.changed.wait()
             assert slot.history.state is WorkerState.BACKOFF
@@ -182,7 +182,7 @@ async def test_frozen_worker_is_detected_by_its_silence_and_killed(
     clock = Clock()
     async with supervised(clock, mode) as (supervisor, tasks):
         supervisor.define(real_spec(tmp_path), 30)
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         lost = anyio.Event()
 
         async def run(pid: list[int]) -> None:
@@ -216,7 +216,7 @@ async def test_back_off_ends_at_once_when_the_agent_is_mended(tmp_path: Path, mo
                 ready.set()
 
         tasks.start_soon(use)
-        slot = supervisor.slots()["work"]
+        slot = supervisor.slots["work"]
         while slot.history.restarts < 2:
             await slot.changed.wait()
         supervisor.define(real_spec(tmp_path), 30)

@@ -178,7 +178,7 @@ async def test_new_code_is_run_by_new_workers(tmp_path: Path) -> None:
         async with zygotes(code=code) as keeper:
             first = await until_zygote(keeper)
             (code / "new.py").write_text("", "utf-8")
-            keeper._code._scanned_at = 0.0
+            keeper._code.scanned_at = 0.0
             async with running_worker(spec, keeper.spawn):
                 pass
             await until_zygote(keeper, first.pid)

@@ -136,7 +136,7 @@ async def test_tool_that_its_server_describes_anew_is_withheld_until_it_is_appro
         await result(servers, "s_grow")
         await until(servers, lambda: "s_added" in servers.tools)
         assert "s_add" not in servers.tools
-        await servers.pins._store.transact(tool_pins.approve, "s", "operator", 0)
+        await servers.pins.store.transact(tool_pins.approve, "s", "operator", 0)
         servers.recheck_pins()
         await until(servers, lambda: "s_add" in servers.tools)
         assert servers.tools["s_add"].spec.description.startswith("Add; first")
