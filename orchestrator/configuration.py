@@ -203,7 +203,6 @@ class Configuration:
 
 
 def _places(prompts: Path, files: set[Path]) -> set[Path]:
-    """Return the paths to watch for edits of the prompts and the file."""
     return {prompts, *map(_watched, files)}
 
 

@@ -33,7 +33,6 @@ class FailpointInjector:
 
     @property
     def armed(self) -> bool:
-        """Whether failpoints are counted at all."""
         return self._log is not None
 
     def reach(self, name: str) -> None:
@@ -72,5 +71,4 @@ def failpoint(name: str) -> None:
 
 
 def watch_workers(pids: Callable[[], list[int]]) -> None:
-    """Set the function that returns the process ids of the living workers."""
     _injector.workers = pids

@@ -45,7 +45,6 @@ def resolve(
 
 
 def match(bindings: Sequence[Binding], message: Place) -> Binding | None:
-    """Return the binding that applies to the chat of ``message``."""
     best = max(bindings, key=lambda binding: specificity(binding, message), default=None)
     return best if best is not None and specificity(best, message) else None
 

@@ -16,7 +16,6 @@ class AgentsDiff:
 
 
 def diff(old: AgentsFile, new: AgentsFile) -> AgentsDiff:
-    """Compare the enabled agents of two files."""
     before = {agent.agent_id: agent for agent in old.agents if agent.enabled}
     after = {agent.agent_id: agent for agent in new.agents if agent.enabled}
     kept = before.keys() & after.keys()

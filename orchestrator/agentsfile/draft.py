@@ -43,7 +43,6 @@ class Draft:
         self._add("warning", path, message, agent_id)
 
     def line(self, *path: str | int) -> int:
-        """Return the line of the part at ``path``."""
         return self.document.line(path)
 
     def _add(

@@ -89,7 +89,6 @@ def dangerous(name: str) -> bool:
 
 
 def provider_keys() -> frozenset[str]:
-    """Return the names of the variables that hold providers' keys."""
     return frozenset(p.key_var for p in PROVIDERS.values() if p.key_var is not None)
 
 

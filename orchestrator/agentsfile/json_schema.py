@@ -28,7 +28,6 @@ class _Dialect(GenerateJsonSchema):
         return False
 
     def model_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's type
-        """Build the schema of a model and describe its fields."""
         body = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         for name, text in field_texts(model):
@@ -37,7 +36,6 @@ class _Dialect(GenerateJsonSchema):
 
 
 def schema() -> JsonObject:
-    """Return the JSON Schema of agents.json."""
     body = AgentsFile.model_json_schema(by_alias=True, schema_generator=_Dialect)
     head = {"$schema": GenerateJsonSchema.schema_dialect, "$id": SCHEMA_ID}
     return cast("JsonObject", head | body)

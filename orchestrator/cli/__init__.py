@@ -67,7 +67,6 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the console script ``orchestrator``."""
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, TextIOWrapper):  # None if the parent process closed it
             stream.reconfigure(errors="replace")  # invalid bytes never end in a traceback

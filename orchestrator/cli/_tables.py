@@ -31,7 +31,6 @@ def listing(
 
 
 def print_json(report: BaseModel | Mapping[str, object]) -> None:
-    """Print JSON with camelCase keys."""
     typer.echo(to_json(report, by_alias=True, indent=2))
 
 

@@ -51,5 +51,4 @@ def first_sentence(text: str) -> str:
 
 
 def _pages(folder: Path) -> dict[str, Path]:
-    """Return the pages of the manual by topic."""
     return {path.stem: path for path in sorted(folder.glob("*.md"))}

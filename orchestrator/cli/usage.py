@@ -35,7 +35,6 @@ class UsageDay(CamelModel):
 
     @property
     def hit_rate(self) -> str:
-        """The share of prompt tokens that came from providers' caches, in percent."""
         return f"{self.cached_tokens / self.prompt_tokens:.0%}" if self.prompt_tokens else ""
 
 

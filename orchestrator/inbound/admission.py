@@ -101,5 +101,4 @@ def pairing_code(random: bytes) -> str:
 
 
 def pairing_text(code: str) -> str:
-    """Return the message for an unknown chat."""
     return f"I don't know you yet. Ask my operator to run: orchestrator pair approve {code}"

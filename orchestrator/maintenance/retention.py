@@ -28,7 +28,6 @@ class RetentionJob:
     first: float = FIRST
 
     async def run(self) -> None:
-        """Sweep once a day until canceled."""
         await anyio.sleep(self.first)
         while True:
             try:
@@ -38,7 +37,6 @@ class RetentionJob:
             await anyio.sleep(DAY)
 
     async def sweep(self) -> None:
-        """Remove everything that is too old now."""
         days = self.agents().retention
         removed = {
             "turns": await self._remove(retention.turns, days.turn_days),

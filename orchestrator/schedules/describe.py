@@ -16,7 +16,6 @@ def human(schedule: str, timezone: str | None) -> str:
 
 
 def describe(trigger: Trigger, zone: ZoneInfo) -> str:
-    """Describe a trigger."""
     if isinstance(trigger, Cron):
         return human(trigger.expression, zone.key)
     if isinstance(trigger, Interval):

@@ -53,7 +53,6 @@ def normalize(fields: JsonObject, now: int, agent_id: str) -> JsonObject:
 
 
 def _typed(key: str, value: JsonValue) -> JsonValue:
-    """Convert a value written as text to the type of its field."""
     if not isinstance(value, str):
         return value
     if key in FLAGS:

@@ -77,7 +77,6 @@ class TaskSpec(Frozen):
 
     @property
     def missed(self) -> Misfire:
-        """How missed instants are treated."""
         return Misfire(self.misfire, self.misfire_limit, self.misfire_window_minutes * MINUTE)
 
 

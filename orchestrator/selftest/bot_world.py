@@ -103,14 +103,12 @@ class BotWorld:
 
     @property
     def unconfirmed(self) -> list[int]:
-        """The numbers of the unconfirmed updates, in order."""
         return [update["update_id"] for update in self._pending]
 
     def _notify(self) -> None:
         self._changes.wake()
 
     async def _change(self) -> None:
-        """Wait for the next change of the chats or the queue."""
         await self._changes.changed.wait()
 
     def _message(self, chat_id: int, text: str | None, fields: ForeignJson) -> ForeignJson:
@@ -176,7 +174,6 @@ class BotWorld:
         return {"file_id": params["file_id"], "file_path": f"files/{params['file_id']}"}
 
     def _checked(self, params: ForeignJson) -> str:
-        """Return the visible text of a message to send."""
         text = str(params.get("text", ""))
         if params.get("parse_mode") == "HTML":
             text = parse_html(text)

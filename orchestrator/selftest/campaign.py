@@ -93,38 +93,31 @@ class Tally:
 
     @property
     def boundaries(self) -> int:
-        """How many boundaries had a kill."""
         places = {item.place for result in self.results for item in result.reached if item.killed}
         return len(places)
 
     @property
     def verified(self) -> int:
-        """How many kills happened where they should."""
         return sum(result.verified for result in self.results)
 
     @property
     def unreached(self) -> list[str]:
-        """The kills whose boundary was not reached."""
         return [kill for result in self.results for kill in result.unreached]
 
     @property
     def strays(self) -> int:
-        """How many placeholders were left."""
         return sum(result.strays for result in self.results)
 
     @property
     def unknown(self) -> int:
-        """How many calls have an unknown outcome."""
         return sum(result.unknown for result in self.results)
 
     @property
     def recoveries(self) -> int:
-        """How many kills hit a daemon that was recovering from another one."""
         return sum(result.recoveries for result in self.results)
 
     @property
     def seconds(self) -> float:
-        """The sum of the durations of the histories."""
         return sum(result.seconds for result in self.results)
 
     def broken(self, check: str = "") -> int:
@@ -216,7 +209,6 @@ def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
 
 
 def tallies(plans: Sequence[Plan]) -> dict[str, Tally]:
-    """Return an empty tally for each phase of the plans, in their order."""
     return {plan.phase: Tally(plan.phase) for plan in plans}
 
 

@@ -33,7 +33,6 @@ TOOLS = [
 
 
 def answer(request: ForeignJson, ledger: Ledger) -> ForeignJson:
-    """Return the result of a request, or an error."""
     method, params = request["method"], request.get("params") or {}
     results: dict[str, ForeignJson] = {
         "initialize": {
@@ -61,7 +60,6 @@ def _call(tool: str, arguments: ForeignJson, ledger: Ledger) -> ForeignJson:
 
 
 def main() -> None:
-    """Serve until end-of-file."""
     ledger = Ledger(Path(sys.argv[1]))
     for line in sys.stdin:
         request = json.loads(line)

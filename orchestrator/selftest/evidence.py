@@ -193,7 +193,6 @@ class Evidence:
         }
 
     def unknown(self) -> list[StepRow]:
-        """Return the calls whose outcome is unknown."""
         return [step for step in self.journal.steps if step.state == "unknown"]
 
 

@@ -20,7 +20,6 @@ class BotApiServer(BotWorld, LoopbackServer):
         self.token = token
 
     async def _serve(self, stream: SocketStream) -> None:
-        """Serve one connection until either side ends it."""
         received = BufferedByteReceiveStream(stream)
         try:
             async with stream:
@@ -49,7 +48,6 @@ class BotApiServer(BotWorld, LoopbackServer):
 
 
 def error_body(status: int, description: str, parameters: ForeignJson | None = None) -> bytes:
-    """Return the body of an error of the Bot API."""
     answer: ForeignJson = {"ok": False, "error_code": status, "description": description}
     if parameters:
         answer["parameters"] = parameters

@@ -29,7 +29,6 @@ class Violation:
 
 
 def check(evidence: Evidence) -> list[Violation]:
-    """Return all violations of a history."""
     return [
         Violation(name, sentence) for name, test in CHECKS.items() for sentence in test(evidence)
     ]

@@ -61,6 +61,5 @@ class Ledger:
                 self.append(kind, text)
 
     def events(self) -> tuple[LedgerEvent, ...]:
-        """Return all events so far, in order."""
         lines = self.path.read_text("utf-8").splitlines()
         return tuple(LedgerEvent(**json.loads(line)) for line in lines)

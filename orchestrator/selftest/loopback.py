@@ -59,6 +59,5 @@ async def request(received: BufferedByteReceiveStream) -> tuple[str, ForeignJson
 
 
 def response(status: int, body: bytes) -> bytes:
-    """Format an HTTP response with a JSON body."""
     head = f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body

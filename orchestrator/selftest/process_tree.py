@@ -46,12 +46,10 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the children of a process, their children, and so on."""
     return [below for child in children(pid) for below in (child, *descendants(child))]
 
 
 def is_zombie(pid: int) -> bool:
-    """Return whether a process is dead and not reaped."""
     try:
         return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

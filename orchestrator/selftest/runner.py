@@ -82,7 +82,6 @@ class Runner:
         self._result = Result(spell(self.history), self.home)
 
     async def run(self) -> Result:
-        """Run every life, then check the evidence."""
         started = time.monotonic()
         self.home.mkdir(mode=0o700)
         async with open_world(self.scenario, self.home) as world:
@@ -258,7 +257,6 @@ class Runner:
             self._report("orphans", f"processes {left} outlived their supervisor")
 
     def _reached(self, place: str) -> bool:
-        """Return whether the daemon has reached a boundary in this life."""
         return any(item.place == place for item in read_boundaries(self._file("boundaries")))
 
     def _file(self, name: str) -> Path:
@@ -269,7 +267,6 @@ class Runner:
 
 
 def read_boundaries(path: Path) -> list[Reached]:
-    """Read the boundaries that a daemon reached from its log."""
     if not path.exists():
         return []
     lines = (line.split() for line in path.read_text("utf-8").splitlines())

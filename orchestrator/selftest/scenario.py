@@ -44,7 +44,6 @@ class Script:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The marks of the reply, in order."""
         count = 1 if self.style == "short" else 2
         return tuple(f"{self.name}#{number}" for number in range(1, count + 1))
 
@@ -88,7 +87,6 @@ Scenario: TypeAlias = Mapping[str, Script]
 
 
 def scenario(*scripts: Script) -> Scenario:
-    """Return the scripts by name."""
     return {script.name: script for script in scripts}
 
 

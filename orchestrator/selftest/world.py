@@ -43,7 +43,6 @@ class LedgerBot(BotApiServer):
         return await super()._get_updates(params)
 
     async def shown(self) -> None:
-        """Wait until anything changes in the chats or the queue."""
         await self._change()
 
     async def previewed(self, chat_id: int) -> None:
@@ -65,11 +64,9 @@ class World:
 
     @property
     def all_sent(self) -> bool:
-        """Whether every message was sent."""
         return self._sent == set(sent(self.scenario))
 
     def begin(self) -> None:
-        """Send the messages that follow no other."""
         self._send_during(None)
 
     def send_rest(self) -> None:

@@ -116,7 +116,6 @@ class SpendingGuard(Wakeup):
     def settle_work(
         self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
     ) -> None:
-        """Count the usage of such a call."""
         usd = budgets.cost(find_price(self.agents().prices, result.model), result.usage)
         usage.settle(db, agent_id, work, result.model, result.usage, usd, self.clock())
 
@@ -230,7 +229,6 @@ class SpendingGuard(Wakeup):
     def _no_room(
         self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
     ) -> str | None:
-        """Return why the agent's next call would exceed one of its budgets."""
         if definition.budget is None:
             return None
         return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
@@ -279,5 +277,4 @@ def _origin(db: apsw.Connection, turn: Turn) -> Address:
 
 
 def pause_notice(pause: Pause) -> str:
-    """Return what a chat is sent about a pause."""
     return chat_texts.PAUSED.format(reason=pause.reason)
