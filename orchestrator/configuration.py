@@ -249,8 +249,7 @@ async def _edits(
             await anyio.sleep(STEP / 1000)  # an editor may be replacing the file right now
             if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, find())):
                 log.error(
-                    "edits_not_noticed",
-                    problem=f"{error}; run 'orchestrator reload' after an edit",
+                    "edits_not_noticed", problem=f"{error}; run 'orchestrator reload' after an edit"
                 )
                 return
             yield places

@@ -1,17 +1,4 @@
-"""Errors of the supervisor and the exit codes of the command line.
-
-* OrchestratorError
-  - ConfigError          agents.json or a setting cannot be used        exit 78 (EX_CONFIG)
-  - AlreadyRunningError  another daemon holds this home                 exit 75 (EX_TEMPFAIL)
-  - NotRunningError      no daemon answers on this home                 exit 3
-  - JournalError         the journal cannot be opened or written        exit 74 (EX_IOERR)
-  - WorkerError          a worker could not be started or went away
-    + WorkerLostError      its process died or was ended while it had work
-    + QuarantinedError     it failed too often; its messages wait
-  - ToolUnavailableError a tool call that certainly never reached its server
-  - ToolLostError        a tool call that may have run or not
-  - UnknownAgentError    a name that is not in agents.json              exit 64 (EX_USAGE)
-"""
+"""Errors of the supervisor and the exit codes of the command line."""
 
 from enum import IntEnum
 

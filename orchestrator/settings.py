@@ -91,7 +91,6 @@ class Settings(BaseSettings):
 
     @property
     def paths(self) -> "Paths":
-        """The paths of the daemon's files."""
         return Paths(self.home)
 
     def agents_file(self) -> Path:
@@ -105,20 +104,43 @@ class Settings(BaseSettings):
 
 
 @dataclass(frozen=True)
+class _InHome:
+    """A path below the home of the `Paths` whose attribute it is."""
+
+    name: str
+
+    def __get__(self, paths: "Paths", owner: type["Paths"]) -> Path:
+        return paths.home / self.name
+
+
+@dataclass(frozen=True)
 class Paths:
     """Every file and directory of a daemon, below its home."""
 
     home: Path
 
-    @property
-    def journal(self) -> Path:
-        """The journal's database."""
-        return self.home / "journal.db"
-
-    @property
-    def lock(self) -> Path:
-        """The file that a running daemon holds locked."""
-        return self.home / "lock"
+    journal = _InHome("journal.db")
+    """The journal's database."""
+    lock = _InHome("lock")
+    """The file that a running daemon holds locked."""
+    http_token = _InHome("http-token")
+    """The token of agents' ports; only this user can read it."""
+    api_token = _InHome("api-token")
+    """The digest of the token that opens the OpenAI-compatible endpoints."""
+    last_good = _InHome("agents.last-good.json")
+    """Copy of the last valid agents.json."""
+    prompts_last_good = _InHome("prompts.last-good.json")
+    """Copy of the last valid prompt definitions."""
+    agent_prompts = _InHome("agent-prompts")
+    """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
+    personas = _InHome("agents")
+    """Directory of ``<agentId>/instructions.md``, the agents' personas."""
+    skills = _InHome("skills")
+    """The user's own skills."""
+    prompts = _InHome("prompts")
+    """The user's own prompt definitions."""
+    hooks = _InHome("hooks")
+    """Directory of ``<id>.py`` of each hook."""
 
     @property
     def control_socket(self) -> Path:
@@ -136,54 +158,9 @@ class Paths:
             )
         return path
 
-    @property
-    def http_token(self) -> Path:
-        """The token of agents' ports; only this user can read it."""
-        return self.home / "http-token"
-
-    @property
-    def api_token(self) -> Path:
-        """The digest of the token that opens the OpenAI-compatible endpoints."""
-        return self.home / "api-token"
-
-    @property
-    def last_good(self) -> Path:
-        """Copy of the last valid agents.json."""
-        return self.home / "agents.last-good.json"
-
-    @property
-    def prompts_last_good(self) -> Path:
-        """Copy of the last valid prompt definitions."""
-        return self.home / "prompts.last-good.json"
-
-    @property
-    def agent_prompts(self) -> Path:
-        """Directory of ``<agentId>.txt`` with the systemPrompt of each agent that has one."""
-        return self.home / "agent-prompts"
-
-    @property
-    def personas(self) -> Path:
-        """Directory of ``<agentId>/instructions.md``, the agents' personas."""
-        return self.home / "agents"
-
-    @property
-    def skills(self) -> Path:
-        """The user's own skills."""
-        return self.home / "skills"
-
     def skill_directories(self, agent_id: str) -> tuple[Path, ...]:
         """Return where an agent's skills come from; a later directory wins over an earlier one."""
         return (bundled("skills"), self.skills, self.personas / agent_id / "skills")
-
-    @property
-    def prompts(self) -> Path:
-        """The user's own prompt definitions."""
-        return self.home / "prompts"
-
-    @property
-    def hooks(self) -> Path:
-        """Directory of ``<id>.py`` of each hook."""
-        return self.home / "hooks"
 
     def prepare(self) -> None:
         """Create the directories with access for this user only.

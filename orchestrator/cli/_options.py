@@ -12,8 +12,7 @@ from orchestrator.settings import PREFIX, Settings
 Home = Annotated[
     Path | None,
     typer.Option(
-        "--home",
-        help="Home of the daemon (default: ORCHESTRATOR_HOME or ~/.orchestrator).",
+        "--home", help="Home of the daemon (default: ORCHESTRATOR_HOME or ~/.orchestrator)."
     ),
 ]
 Config = Annotated[

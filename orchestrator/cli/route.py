@@ -28,12 +28,7 @@ def explain_route(
     """Show which binding of agents.json applies to a chat, and why."""
     file = load(load_settings(home, config).agents_file(), os.environ).file
     message = InboundMessage(
-        channel=channel,
-        bot_id="",
-        chat_id=chat_id,
-        message_id="",
-        sender_id="",
-        thread_id=thread,
+        channel=channel, bot_id="", chat_id=chat_id, message_id="", sender_id="", thread_id=thread
     )
     for line in explain(file.bindings, message, file.usable(), file.fallback_agent_id):
         typer.echo(printable(line))

@@ -81,7 +81,7 @@ class BotWorld:
         self._next_update_id = max(self._next_update_id, number + 1)
         self._updates[number] = update
         self._pending.append(update)
-        self._notify()
+        self._changes.wake()
         return number
 
     def user_says(self, chat_id: int, text: str | None, **fields: object) -> int:
@@ -95,7 +95,7 @@ class BotWorld:
     def deliver_again(self, number: int) -> None:
         """Repeat an update in the next answer, even if it is confirmed already."""
         self._again.append(self._updates[number])
-        self._notify()
+        self._changes.wake()
 
     def texts(self, chat_id: int) -> list[str]:
         """Return the bot's present messages in a chat, oldest first."""
@@ -105,10 +105,8 @@ class BotWorld:
     def unconfirmed(self) -> list[int]:
         return [update["update_id"] for update in self._pending]
 
-    def _notify(self) -> None:
-        self._changes.wake()
-
-    async def _change(self) -> None:
+    async def change(self) -> None:
+        """Wait until anything changes in the chats or the queue."""
         await self._changes.changed.wait()
 
     def _message(self, chat_id: int, text: str | None, fields: ForeignJson) -> ForeignJson:
@@ -142,10 +140,10 @@ class BotWorld:
             raise RefusedError(409, "Conflict: can't use getUpdates while webhook is active")
         offset = params.get("offset", 0)
         self._pending = [update for update in self._pending if update["update_id"] >= offset]
-        self._notify()
+        self._changes.wake()
         with anyio.move_on_after(params.get("timeout", 0)):
             while not (self._pending or self._again):
-                await self._change()
+                await self.change()
         again, self._again = self._again, []
         return [*again, *self._pending][: params.get("limit", 100)]
 
@@ -185,5 +183,5 @@ class BotWorld:
 
     def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._visible[chat_id][message_id] = text
-        self._notify()
+        self._changes.wake()
         return self._message(chat_id, text, {"message_id": message_id, "from": self.bot})

@@ -1,8 +1,9 @@
 """The evidence of a history, which the checks read: the journal's rows and the ledger's events."""
 
 import re
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,9 +19,7 @@ WARNING = "⚠️"  # the beginning of a warning that the daemon adds to a reply
 LATE = "⚠️ I couldn't confirm that this reached you"  # the beginning of a quoted earlier reply
 OPEN_OUTBOX = ("queued", "ph_sending", "ph_sent", "sending")
 TERMINAL = ("done", "dead", "cancelled")
-Row = TypeVar(
-    "Row", "MessageRow", "TurnRow", "StepRow", "ReplyRow", "ApprovalRow", "RunRow", "TaskRow"
-)
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,5 @@ def _journal(db: apsw.Connection, *, check: bool) -> JournalRows:
     )
 
 
-def _rows(db: apsw.Connection, kind: type[Row], query: str) -> tuple[Row, ...]:
-    names = [field.name for field in fields(kind)]
-    rows = (dict(zip(names, row, strict=True)) for row in db.execute(query))
-    return tuple(kind(**row) for row in rows)
+def _rows(db: apsw.Connection, kind: Callable[..., Row], query: str) -> tuple[Row, ...]:
+    return tuple(kind(*row) for row in db.execute(query))

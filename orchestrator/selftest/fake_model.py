@@ -20,13 +20,13 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 class ScriptedModel(LoopbackServer):
     """``async with ScriptedModel(…) as model`` serves at ``model.url``.
 
-    ``on_request`` is called before each request is answered; ``pause`` is awaited between the first
-    piece of a streamed answer and the rest.
+    ``on_request`` is called with the script's name before each request is answered; ``pause`` is
+    awaited between the first piece of a streamed answer and the rest.
     """
 
     scenario: Scenario
     ledger: Ledger
-    on_request: Callable[[Script], None]
+    on_request: Callable[[str], None]
     pause: Callable[[Script], Awaitable[None]]
 
     async def _serve(self, stream: SocketStream) -> None:
@@ -47,7 +47,7 @@ class ScriptedModel(LoopbackServer):
         script = self.scenario[str(messages[last]["content"]).strip()]
         step = sum(message["role"] == "assistant" for message in messages[last:])
         self.ledger.append("asked", script.name, step)
-        self.on_request(script)
+        self.on_request(script.name)
         calls = _calls(script, step, time.time())
         parts = () if calls else script.parts()
         if body.get("stream"):
@@ -59,11 +59,7 @@ class ScriptedModel(LoopbackServer):
             await stream.send(response(200, json.dumps(whole).encode()))
 
     async def _stream(
-        self,
-        stream: SocketStream,
-        script: Script,
-        parts: Sequence[str],
-        calls: list[ForeignJson],
+        self, stream: SocketStream, script: Script, parts: Sequence[str], calls: list[ForeignJson]
     ) -> None:
         await stream.send(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"

@@ -2,11 +2,12 @@
 
 import json
 from abc import ABC, abstractmethod
-from contextlib import AsyncExitStack
-from types import TracebackType
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any, Self, TypeAlias
 
 import anyio
+from anyio import AsyncContextManagerMixin
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
@@ -14,33 +15,25 @@ MAX_HEAD = 65_536  # bytes of a request's head
 ForeignJson: TypeAlias = dict[str, Any]  # JSON of a client, which a fake does not validate
 
 
-class LoopbackServer(ABC):
+class LoopbackServer(AsyncContextManagerMixin, ABC):
     """``async with`` serves on a free port at ``url``; leaving it drops open connections."""
 
     url = ""
-    _stack: AsyncExitStack
 
     @abstractmethod
     async def _serve(self, stream: SocketStream) -> None:
         """Serve one connection."""
 
-    async def __aenter__(self) -> Self:
-        self._stack = AsyncExitStack()
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        self.url = f"http://127.0.0.1:{listener.extra_attributes[SocketAttribute.local_port]()}"
-        await self._stack.enter_async_context(listener)
-        tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(listener.serve, self._serve)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        async with (
+            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+            anyio.create_task_group() as tasks,
+        ):
+            self.url = f"http://127.0.0.1:{listener.extra_attributes[SocketAttribute.local_port]()}"
+            tasks.start_soon(listener.serve, self._serve)
+            yield self
+            tasks.cancel_scope.cancel()
 
 
 async def request(received: BufferedByteReceiveStream) -> tuple[str, ForeignJson]:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,19 +59,18 @@ def is_zombie(pid: int) -> bool:
 
 async def survivors(pids: list[int], seconds: float) -> list[int]:
     """Return the processes that live after so many seconds; return early when none does."""
-    alive = list(pids)
-    with anyio.move_on_after(seconds):
-        while alive := [pid for pid in alive if _alive(pid)]:  # noqa: ASYNC110 - /proc has no events
-            await anyio.sleep(POLL)
-    return alive
+    return await _remaining(lambda: list(filter(_alive, pids)), seconds)
 
 
 async def zombies(pid: int, seconds: float) -> list[int]:
     """Return the descendants that are still not reaped after so many seconds."""
+    return await _remaining(lambda: list(filter(is_zombie, descendants(pid))), seconds)
+
+
+async def _remaining(find: Callable[[], list[int]], seconds: float) -> list[int]:
     found: list[int] = []
     with anyio.move_on_after(seconds):
-        # /proc has no events to wait for.
-        while found := [child for child in descendants(pid) if is_zombie(child)]:  # noqa: ASYNC110 - see above
+        while found := find():  # noqa: ASYNC110 - /proc has no events to wait for
             await anyio.sleep(POLL)
     return found
 

@@ -93,9 +93,7 @@ class Runner:
                     settled = await self._run_life(life, world, watchers)
                 if not settled:
                     await self._run_life((), world, watchers)
-            left = await process_tree.survivors(process_tree.of_home(self.home), ORPHANS_WITHIN)
-            if left:
-                self._report("orphans", f"processes {left} are alive after the end")
+            await self._no_orphans(process_tree.of_home(self.home))
         self._check(world)
         self._result.seconds = time.monotonic() - started
         return self._result
@@ -194,7 +192,7 @@ class Runner:
                     return
                 world.send_rest()
             with anyio.move_on_after(POLL):
-                await world.bot.shown()
+                await world.bot.change()
 
     async def _kill_later(self, kill: Kill, process: Process) -> None:
         await anyio.sleep(kill.ms / 1000)

@@ -42,13 +42,10 @@ class LedgerBot(BotApiServer):
             self._events.append("confirm", number=offset)
         return await super()._get_updates(params)
 
-    async def shown(self) -> None:
-        await self._change()
-
     async def previewed(self, chat_id: int) -> None:
         """Wait until a chat shows an unfinished message."""
         while not any(text.endswith(PREVIEW_MARK) for text in self.texts(chat_id)):
-            await self._change()
+            await self.change()
 
 
 class World:
@@ -58,7 +55,7 @@ class World:
         self.scenario = scenario
         self.ledger = ledger
         self.bot = LedgerBot(ledger, self._decide)
-        self.model = ScriptedModel(scenario, ledger, self._send_during, self._pause)
+        self.model = ScriptedModel(scenario, ledger, self.send_following, self._pause)
         self._sent: set[str] = set()
         self._decided: set[str] = set()
 
@@ -66,16 +63,13 @@ class World:
     def all_sent(self) -> bool:
         return self._sent == set(sent(self.scenario))
 
-    def begin(self) -> None:
-        self._send_during(None)
-
     def send_rest(self) -> None:
         """Send the messages whose preceding turn never reached the model."""
         for script in sent(self.scenario).values():
             self._send(script)
 
-    def _send_during(self, current: Script | None) -> None:
-        name = "" if current is None else current.name
+    def send_following(self, name: str) -> None:
+        """Send the messages that follow the script ``name``; those that follow none for ""."""
         for script in sent(self.scenario).values():
             if script.follows == name:
                 self._send(script)
@@ -113,5 +107,5 @@ async def open_world(scenario: Scenario, folder: Path) -> AsyncIterator[World]:
     """Open a world with its ledger in ``folder`` and send the first messages."""
     world = World(scenario, Ledger(folder / "ledger.jsonl"))
     async with world.bot, world.model:
-        world.begin()
+        world.send_following("")
         yield world

@@ -89,13 +89,13 @@ class FakeBotApi(BotApiServer):
         """Wait until ``method`` was called ``times`` times, with any outcome."""
         with time_limit():
             while len(self.calls(method)) < times:
-                await self._change()
+                await self.change()
 
     async def confirmed(self) -> None:
         """Wait until every update is confirmed by an offset."""
         with time_limit():
             while self.unconfirmed:
-                await self._change()
+                await self.change()
 
     async def reply_in(self, chat_id: int) -> str:
         """Wait for the next final text in a chat; each message is returned once.
@@ -109,7 +109,7 @@ class FakeBotApi(BotApiServer):
                     if message_id not in seen and not text.endswith(PREVIEW_MARK):
                         seen.add(message_id)
                         return text
-                await self._change()
+                await self.change()
 
     async def _answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
         """Answer as the next fault of the method says, or without one as the Bot API does."""
@@ -135,4 +135,4 @@ class FakeBotApi(BotApiServer):
 
     def _record(self, method: str, params: ForeignJson, *, done: bool, status: int) -> None:
         self.ledger.append(BotApiCall(method, params, done, status))
-        self._notify()
+        self._changes.wake()

@@ -1,6 +1,6 @@
 """A model on loopback that is also asked for summaries and facts."""
 
-from typing import Any, Self
+from typing import Any
 
 import anyio
 from anyio.abc import SocketStream
@@ -14,13 +14,11 @@ FACT = '{"facts": [{"fact": "The user likes tea.", "category": "preference", "co
 class DigestingModel(HeldModel):
     """Numbers its summaries, knows one fact; ``let_go`` can hold such answers back."""
 
-    async def __aenter__(self) -> Self:
-        """Listen; nothing is held yet."""
+    def __init__(self) -> None:
+        super().__init__()
         self.summaries = 0
         self.let_go = anyio.Event()
         self.let_go.set()
-        await super().__aenter__()
-        return self
 
     def echo(self, body: dict[str, Any]) -> Reply:
         """A summary, a fact, or what a conversation calls for."""

@@ -1,9 +1,9 @@
 """A model on loopback whose answers a test can hold back and wait for, and who asks it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import anyio
 from anyio.abc import SocketStream
@@ -19,13 +19,9 @@ from thinker.protocol.messages import JsonObject
 class HeldModel(OpenAIApi):
     """Repeats what was said after the name of the model that was asked."""
 
-    _gates: dict[str, anyio.Event]
-
-    async def __aenter__(self) -> Self:
-        """Listen; nothing is held yet."""
-        self._gates = {}
-        await super().__aenter__()
-        return self
+    def __init__(self, reply: Callable[[dict[str, Any]], Reply] | None = None) -> None:
+        super().__init__(reply)
+        self._gates: dict[str, anyio.Event] = {}
 
     def echo(self, body: dict[str, Any]) -> Reply:
         """``<model>: <newest user text>``."""
