@@ -8,7 +8,7 @@ import orjson
 from thinker import summarizing
 from thinker.models.base import Model
 from thinker.protocol.background import Compact, Compacted
-from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 
 RESULT_LIMIT = 500  # characters of a tool call's arguments or result in the request
 NONE = "(none)"
@@ -49,9 +49,6 @@ def _parts(message: Message) -> Iterator[str]:
     if isinstance(message, UserMessage) and message.images:
         yield f"User sent {len(message.images)} image(s)"
     if isinstance(message, AssistantMessage):
-        yield from map(_call, message.tool_calls)
-
-
-def _call(call: ToolCall) -> str:
-    arguments = orjson.dumps(call.arguments).decode()
-    return f"Assistant called {call.name} {summarizing.cut(arguments, RESULT_LIMIT)}"
+        for call in message.tool_calls:
+            arguments = orjson.dumps(call.arguments).decode()
+            yield f"Assistant called {call.name} {summarizing.cut(arguments, RESULT_LIMIT)}"

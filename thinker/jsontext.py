@@ -46,11 +46,13 @@ def parse(text: str) -> JsonValue:
     Raises:
         ValueError: the text contains no JSON.
     """
-    try:
+    with suppress(ValueError, RecursionError):
         whole: JsonValue = _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        return _first(text)
-    return whole
+        return whole
+    for found in islice(re.finditer(r"[{\[]", text), MAX_ATTEMPTS):
+        with suppress(ValueError):
+            return value_at(text, found.start())
+    raise ValueError("there is no JSON in the answer")
 
 
 def repaired(text: str) -> JsonObject | None:
@@ -64,10 +66,3 @@ def repaired(text: str) -> JsonObject | None:
         return _OBJECT.validate_python(value) or None
     except (ValueError, TypeError, RecursionError, AssertionError):  # json_repair asserts
         return None
-
-
-def _first(text: str) -> JsonValue:
-    for found in islice(re.finditer(r"[{\[]", text), MAX_ATTEMPTS):
-        with suppress(ValueError):
-            return value_at(text, found.start())
-    raise ValueError("there is no JSON in the answer")

@@ -166,7 +166,6 @@ class Preparation:
         return TurnPrompt(turn, self._bases.current())
 
     def _refresh(self, records: tuple[JsonObject, ...]) -> None:
-        """Rebuild the matcher if a file or a journal record changed."""
         if self._skills.refresh() or records != self._records:
             files = (*self._skills.playbooks, *self._skills.listed)
             self._matcher, self._records = Matcher(merged(files, records)), records

@@ -106,7 +106,6 @@ class Complaint:
 
     @property
     def words(self) -> str:
-        """The text that patterns match."""
         return " ".join((*self.kinds, self.message))
 
     @property
@@ -166,7 +165,6 @@ def failure(
 
 
 def _refused(account: Account, words: str, quote: str) -> FatalModelError | None:
-    """Return the error for something optional that the model rejects."""
     name = account.provider.name
     if TOOLS.search(words):
         return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{quote}")

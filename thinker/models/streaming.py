@@ -51,7 +51,6 @@ class TextBuffer:
 
     @property
     def text(self) -> str:
-        """The whole text so far."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""

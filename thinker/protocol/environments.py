@@ -26,7 +26,6 @@ class Environments(Frozen):
         return dict(item for _, env in reversed(list(self)) for item in env.items())
 
     def only(self, names: frozenset[str]) -> "Environments":
-        """Return only the values of the named variables."""
         return Environments.model_validate(
             {
                 level: {name: value for name, value in env.items() if name in names}

@@ -194,5 +194,4 @@ class Usage(Frozen):
 
     @property
     def total(self) -> int:
-        """Prompt and completion tokens together."""
         return self.prompt + self.completion

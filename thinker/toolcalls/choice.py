@@ -18,7 +18,6 @@ class ToolChoiceState:
 
     @property
     def failed(self) -> bool:
-        """Whether the model missed the choice too often."""
         return self.misses > MAX_MISSES
 
     @property

@@ -21,7 +21,6 @@ class JsonCursor:
         self._last = ""  # the last non-blank character outside strings
 
     def advance(self, text: str) -> None:
-        """Continue over the next piece."""
         position = 0
         while position < len(text) and not self.broken:
             if self._escaped:
