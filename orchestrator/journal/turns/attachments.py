@@ -80,6 +80,8 @@ def user_message(db: apsw.Connection, inbox_id: int, text: str) -> UserMessage:
 
 def stored(db: apsw.Connection, result: ToolResult, now: int) -> ToolResult:
     """Store the pictures of a tool's result, and return the result with references to them."""
+    if not result.images:
+        return result
     images = []
     for image in result.images:
         ref = _keep(db, b64decode(image.data), image.media_type, now) if image.data else image.ref

@@ -67,40 +67,29 @@ def plan(
     _fence(db, commit.turn_id, epoch)
     top = db.execute("SELECT max(seq) FROM step WHERE turn_id = ?", (commit.turn_id,)).get
     seq = 1 if top is None else int(top) + 1
-    values = dict(commit) | {
-        "seq": seq,
-        "result": commit.response.model_dump_json(),
-        "used": commit.usage.model_dump_json(),
-        "epoch": epoch,
-        "now": now,
-    }
+    turn_id, body, used = commit.turn_id, commit.response.model_dump_json(), commit.usage
+    response = (commit.model, body, commit.finish, used.model_dump_json(), commit.request_id)
     db.execute(
         "INSERT INTO step(turn_id, seq, kind, name, class, state, result, finish, usage,"
-        " request_id, epoch, t_plan, t_end) VALUES(:turn_id, :seq, 'model', :model, 'pure', 'done',"
-        " :result, :finish, :used, :request_id, :epoch, :now, :now)",
-        values,
+        " request_id, epoch, t_plan, t_end) VALUES(?,?,'model',?,'pure','done',?,?,?,?,?,?,?)",
+        (turn_id, seq, *response, epoch, now, now),
     )
     for number, call in enumerate(commit.calls, seq + 1):
         args = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()
-        rejected = _failure(call.id, call.name, call.rejected or "").model_dump_json()
+        digest = hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest()
+        side_effect = classes.get(call.name, SideEffect.NON_IDEMPOTENT)
+        values = (turn_id, number, seq, call.name, side_effect, args, digest, call.id)
+        rejection = None
+        if call.rejected is not None:
+            rejection = _failure(call.id, call.name, call.rejected).model_dump_json()
         db.execute(
-            "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, idem_key,"
-            " call_id, state, result, epoch, t_plan, t_end) VALUES(:turn_id, :number, 'tool', :seq,"
-            " :name, :class, :args, :hash, :turn_id || ':' || :number, :call_id,"
-            " iif(:rejection IS NULL, 'planned', 'failed'), :rejection, :epoch, :now,"
-            " iif(:rejection IS NULL, NULL, :now))",
-            values
-            | {
-                "number": number,
-                "name": call.name,
-                "class": classes.get(call.name, SideEffect.NON_IDEMPOTENT),
-                "args": args,
-                "hash": hashlib.sha256(f"{call.name}\0{args}".encode()).hexdigest(),
-                "call_id": call.id,
-                "rejection": None if call.rejected is None else rejected,
-            },
+            "INSERT INTO step(turn_id, seq, kind, parent, name, class, args, args_hash, call_id,"
+            " idem_key, state, result, epoch, t_plan, t_end) VALUES(?,?,'tool',?,?,?,?,?,?,"
+            " ?1 || ':' || ?2, iif(?9 IS NULL, 'planned', 'failed'), ?9, ?10, ?11,"
+            " iif(?9 IS NULL, NULL, ?11))",
+            (*values, rejection, epoch, now),
         )
-    changed = commit.prompt and prompt_records.record(db, commit.turn_id, commit.prompt, now)
+    changed = commit.prompt and prompt_records.record(db, turn_id, commit.prompt, now)
     seqs = tuple(range(seq + 1, seq + 1 + len(commit.calls)))
     return StepCommitted(seq=seq, call_seqs=seqs, changed=changed or ())
 
