@@ -165,7 +165,7 @@ class Daemon:
         approvals = self._approvals = ApprovalQueue(store, _now)
         guard = self._guard = SpendingGuard(store, self._agents, self._environ, _now)
         tools = ToolExecutor(
-            store, self._servers, prompts, tasks, approvals, epoch, _now, self._call_ended
+            store, self._servers, prompts, tasks, approvals, epoch, _now, self._journal_changed
         )
         calls = MeteredCalls(store, supervisor, guard)
         embeddings = self._embeddings = EmbeddingIndex(calls, time.monotonic)
@@ -228,7 +228,7 @@ class Daemon:
             self._console,
             self._intake,
             self._approvals,
-            wake=self._arrived,
+            wake=self._journal_changed,
             api_changed=self._api.wake,
         )
 
@@ -238,8 +238,8 @@ class Daemon:
         self._dispatcher.wake()
         self._delivery.wake()
 
-    def _call_ended(self) -> None:
-        """Wake what a tool call may have changed: inbox, outbox, schedule."""
+    def _journal_changed(self) -> None:
+        """Wake what a tool call or the operator may have changed: inbox, outbox, schedule."""
         self._arrived()
         self._scheduler.wake()
 

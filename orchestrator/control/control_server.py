@@ -37,8 +37,8 @@ log = structlog.get_logger()
 class ControlServer:
     """The server of the control socket; each connection is a peer.
 
-    ``wake`` is called when inbox or outbox have changed, ``api_changed`` when the token of the
-    endpoints has.
+    ``wake`` is called when inbox, outbox or schedule have changed, ``api_changed`` when the token
+    of the endpoints has.
     """
 
     daemon: DaemonOperations
@@ -96,12 +96,12 @@ class ControlServer:
             protocol.RELOAD: lambda _: self.daemon.reload(),
             protocol.AGENT_PAUSE: self._pause,
             protocol.AGENT_RESUME: self._resume,
-            protocol.DLQ_RETRY: lambda params: self._dead_letter(deadletters.retry, params),
-            protocol.DLQ_DROP: lambda params: self._dead_letter(deadletters.drop, params),
+            protocol.DLQ_RETRY: lambda params: self._change_row(deadletters.retry, params),
+            protocol.DLQ_DROP: lambda params: self._change_row(deadletters.drop, params),
             protocol.API_REFRESH: lambda _: self._refresh_api(),
-            protocol.TASK_RUN: lambda params: self._task(task_runs.run_now, params),
-            protocol.TASK_ENABLE: lambda params: self._task(tasks.enable, params),
-            protocol.TASK_DISABLE: lambda params: self._task(tasks.disable, params),
+            protocol.TASK_RUN: lambda params: self._change_row(task_runs.run_now, params),
+            protocol.TASK_ENABLE: lambda params: self._change_row(tasks.enable, params),
+            protocol.TASK_DISABLE: lambda params: self._change_row(tasks.disable, params),
         }
 
     async def _send(self, params: JsonValue) -> protocol.Ack:
@@ -202,17 +202,10 @@ class ControlServer:
         self.api_changed()
         return protocol.Ack()
 
-    async def _dead_letter(
+    async def _change_row(
         self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
     ) -> protocol.Ack:
         return await self._change(change, protocol.RowId.model_validate(params).id)
-
-    async def _task(
-        self, change: Callable[[apsw.Connection, int, int], None], params: JsonValue
-    ) -> protocol.Ack:
-        done = await self._change(change, protocol.RowId.model_validate(params).id)
-        self.daemon.scheduler.wake()
-        return done
 
     async def _change(self, change: Callable[..., object], *what: object) -> protocol.Ack:
         try:
