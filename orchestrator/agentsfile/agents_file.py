@@ -1,5 +1,6 @@
 """Models of agents.json as a whole: agents, bindings, channels, tool servers."""
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
@@ -181,3 +182,26 @@ class AgentsFile(ConfigModel):
     def agent(self, agent_id: str) -> AgentDefinition | None:
         """Return the agent with this id, enabled or not."""
         return next((agent for agent in self.agents if agent.agent_id == agent_id), None)
+
+
+@dataclass(frozen=True)
+class AgentsDiff:
+    """Agent ids by kind of change; a disabled agent counts as absent."""
+
+    added: frozenset[str]
+    removed: frozenset[str]
+    changed: frozenset[str]
+    unchanged: frozenset[str]
+
+
+def diff(old: AgentsFile, new: AgentsFile) -> AgentsDiff:
+    before = {agent.agent_id: agent for agent in old.agents if agent.enabled}
+    after = {agent.agent_id: agent for agent in new.agents if agent.enabled}
+    kept = before.keys() & after.keys()
+    changed = frozenset(name for name in kept if before[name] != after[name])
+    return AgentsDiff(
+        added=frozenset(after.keys() - kept),
+        removed=frozenset(before.keys() - kept),
+        changed=changed,
+        unchanged=frozenset(kept - changed),
+    )

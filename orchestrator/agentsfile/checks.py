@@ -99,7 +99,7 @@ def _bindings(draft: Draft, declared: set[str]) -> None:
 
 
 def _fallback(draft: Draft, declared: set[str]) -> None:
-    name = draft.fallback
+    name = draft.fallback_agent_id
     if name is None:
         return
     if name not in declared:
@@ -109,7 +109,7 @@ def _fallback(draft: Draft, declared: set[str]) -> None:
         )
     valid = {agent.agent_id: agent for agent in draft.agents.values()}
     if name not in valid:
-        draft.fallback = None
+        draft.fallback_agent_id = None
     elif not valid[name].enabled:
         draft.warn(
             ("fallbackAgentId",),
@@ -118,7 +118,7 @@ def _fallback(draft: Draft, declared: set[str]) -> None:
 
 
 def _reachable(draft: Draft) -> None:
-    bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback}
+    bound = {binding.agent_id for binding in draft.bindings.values()} | {draft.fallback_agent_id}
     for number, agent in draft.agents.items():
         used_as_tool = "as_tool" in agent.model_fields_set
         if agent.enabled and agent.agent_id not in bound and not used_as_tool:

@@ -30,8 +30,8 @@ class Draft:
     prices: dict[str, Price] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     retention: Retention = field(default_factory=Retention)
-    fallback: str | None = None
-    schema: str | None = None
+    fallback_agent_id: str | None = None
+    schema_: str | None = None
     problems: list[Problem] = field(default_factory=list)
 
     def error(self, path: JsonPath, message: str, agent_id: str | None = None) -> None:

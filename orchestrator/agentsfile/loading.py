@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
-from pydantic_core import ErrorDetails
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import (
@@ -124,18 +123,11 @@ def _document(data: bytes, name: str) -> Document:
 
 
 def _file(draft: Draft) -> AgentsFile:
-    return AgentsFile(
-        schema_=draft.schema,
-        agents=tuple(draft.agents.values()),
-        bindings=tuple(draft.bindings.values()),
-        fallback_agent_id=draft.fallback,
-        channels=draft.channels,
-        mcp_servers=draft.mcp_servers,
-        models=draft.models,
-        prices=draft.prices,
-        variables=draft.variables,
-        retention=draft.retention,
-    )
+    parts = vars(draft) | {
+        "agents": tuple(draft.agents.values()),
+        "bindings": tuple(draft.bindings.values()),
+    }
+    return AgentsFile(**{name: parts[name] for name in AgentsFile.model_fields})
 
 
 def _repeated_at_top(draft: Draft) -> None:
@@ -222,9 +214,9 @@ def _simple(draft: Draft, value: JsonObject) -> None:
         if text is not None and not isinstance(text, str):
             draft.error((key,), f'"{key}" must be text, not {json.dumps(text)[:40]}')
         elif key == "$schema":
-            draft.schema = text
+            draft.schema_ = text
         else:
-            draft.fallback = text
+            draft.fallback_agent_id = text
 
 
 def _list(draft: Draft, value: JsonObject, key: str) -> list[JsonValue]:
@@ -260,10 +252,6 @@ def _valid(
         )
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            draft.error((*path, *_loc(detail)), sentence(name, detail, model), agent_id)
+            draft.error((*path, *detail["loc"]), sentence(name, detail, model), agent_id)
         return None
     return None if twice else found
-
-
-def _loc(detail: ErrorDetails) -> JsonPath:
-    return tuple(detail["loc"])

@@ -7,11 +7,9 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, TypeAlias
 
+from orchestrator.agentsfile import Access
 from orchestrator.channel_api import InboundMessage
-
-Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 
 GUARDED = frozenset({"telegram"})  # other channels are reached on this host only, with a token
 FORWARDING = frozenset({"http"})  # channels whose clients forward messages of other people

@@ -216,41 +216,34 @@ def read(path: Path, *, check: bool = False) -> JournalRows:
 
 
 def _journal(db: apsw.Connection, *, check: bool) -> JournalRows:
+    def rows(kind: Callable[..., Row], query: str) -> tuple[Row, ...]:
+        return tuple(kind(*row) for row in db.execute(query))
+
     offset = db.execute("SELECT max(next) FROM channel_offset").get
     return JournalRows(
-        inbox=_rows(
-            db, MessageRow, "SELECT id, update_id, chat_id, text, state, turn_id, claims FROM inbox"
+        inbox=rows(
+            MessageRow, "SELECT id, update_id, chat_id, text, state, turn_id, claims FROM inbox"
         ),
-        turns=_rows(
-            db,
-            TurnRow,
-            "SELECT rowid, id, chat_key, state, epoch, stop_reason FROM turn ORDER BY 1",
+        turns=rows(
+            TurnRow, "SELECT rowid, id, chat_key, state, epoch, stop_reason FROM turn ORDER BY 1"
         ),
-        steps=_rows(
-            db,
+        steps=rows(
             StepRow,
             "SELECT turn_id, seq, kind, name, class, args, idem_key, state, result, usage, epoch,"
             " t_intent, t_end FROM step",
         ),
-        outbox=_rows(
-            db,
-            ReplyRow,
-            "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1",
+        outbox=rows(
+            ReplyRow, "SELECT id, turn_id, chat_id, mode, body, final, state FROM outbox ORDER BY 1"
         ),
-        approvals=_rows(db, ApprovalRow, "SELECT turn_id, seq, state FROM approval"),
-        runs=_rows(
-            db,
+        approvals=rows(ApprovalRow, "SELECT turn_id, seq, state FROM approval"),
+        runs=rows(
             RunRow,
             "SELECT name, scheduled_at, task_run.state, inbox_id, task_run.created_at, ended_at"
             " FROM task_run JOIN task ON task.id = task_id ORDER BY 2",
         ),
-        tasks=_rows(db, TaskRow, "SELECT name, state, created_at FROM task"),
+        tasks=rows(TaskRow, "SELECT name, state, created_at FROM task"),
         offset=int(offset or 0),
         epoch=int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0),
         facts=tuple(str(fact) for (fact,) in db.execute("SELECT fact FROM fact")),
         violations=tuple(invariants.violations(db)) if check else (),
     )
-
-
-def _rows(db: apsw.Connection, kind: Callable[..., Row], query: str) -> tuple[Row, ...]:
-    return tuple(kind(*row) for row in db.execute(query))

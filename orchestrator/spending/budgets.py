@@ -89,17 +89,12 @@ class Window:
 
 def windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
     """Return the periods with a limit: the last 60 minutes, today and this month in ``zone``."""
-    local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
-    day = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    day = _midnight(now, zone)
+    month = _milliseconds(day.replace(day=1))
     every = (
         Window("Hour", now - HOUR, budget.tokens_per_hour, budget.usd_per_hour),
         Window("Day", _milliseconds(day), budget.tokens_per_day, budget.usd_per_day),
-        Window(
-            "Month",
-            _milliseconds(day.replace(day=1)),
-            budget.tokens_per_month,
-            budget.usd_per_month,
-        ),
+        Window("Month", month, budget.tokens_per_month, budget.usd_per_month),
     )
     return tuple(item for item in every if (item.tokens, item.usd) != (None, None))
 
@@ -138,6 +133,9 @@ def _milliseconds(moment: datetime) -> int:
 
 def days_ago(days: int, now: int, zone: ZoneInfo) -> int:
     """Return midnight in ``zone``, ``days`` before today, in milliseconds since the epoch."""
+    return _milliseconds(_midnight(now, zone) - timedelta(days=days))
+
+
+def _midnight(now: int, zone: ZoneInfo) -> datetime:
     local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
-    day = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return _milliseconds(day - timedelta(days=days))
+    return local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)

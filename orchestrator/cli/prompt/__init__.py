@@ -92,22 +92,15 @@ app.command()(diff.diff)
 
 def _report(agent: str, record: PromptRecord) -> PromptReport:
     layers = tuple(
-        LayerReport(
-            name=layer.name,
+        LayerReport.from_object(
+            layer,
             chars=len(layer.text),
-            tokens=layer.tokens,
-            text=layer.text,
             place="message" if layer in record.context else "system",
         )
         for layer in record.layers
     )
-    return PromptReport(
-        agent_id=agent,
-        chars=record.chars,
-        tokens=sum(layer.tokens for layer in layers),
-        layers=layers,
-        tools=record.tools,
-    )
+    tokens = sum(layer.tokens for layer in layers)
+    return PromptReport.from_object(record, agent_id=agent, tokens=tokens, layers=layers)
 
 
 def _print(report: PromptReport) -> None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.agentsfile import Access
 from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.admission import (
     CODE_ALPHABET,
-    Access,
     AdmissionDecision,
     decide,
     pairing_code,
