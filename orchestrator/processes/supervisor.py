@@ -153,8 +153,6 @@ class Supervisor:
             if slot.worker is not None:
                 slot.worker.stop()
 
-    # --- one slot --------------------------------------------------------------------------
-
     def _slot(self, agent_id: str) -> Slot:
         try:
             return self.slots[agent_id]

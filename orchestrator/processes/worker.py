@@ -158,11 +158,7 @@ class Worker(ChildProcess):
 
 
 def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AbstractAsyncContextManager[Worker]:
-    """Start a worker and wait until it is ready; end it when the block ends.
-
-    Raises:
-        WorkerError: the worker could not be started, or ended before it was ready.
-    """
+    """Start a worker and end it when the block ends; see `running_child`."""
     program = Program(
         f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
     )

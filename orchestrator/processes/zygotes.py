@@ -185,8 +185,6 @@ class Zygotes:
                 await self._changes.changed.wait()
         return self._zygote
 
-    # --- the process -----------------------------------------------------------------------
-
     async def run(self) -> None:
         """Keep a zygote ready until canceled. A retired one lives on until its last worker ends."""
         async with anyio.create_task_group() as tasks:

@@ -192,12 +192,10 @@ class PromptLibrary:
             return agent
         return agent.model_copy(
             update={
-                "llm_provider": reference.provider,
-                "model": reference.model,
+                "temperature": agent.temperature,
                 "base_url": reference.base_url,
-                "temperature": agent.temperature
-                if reference.temperature is None
-                else reference.temperature,
+                "llm_provider": reference.provider,
+                **reference.model_dump(include={"model", "temperature"}, exclude_none=True),
             }
         )
 

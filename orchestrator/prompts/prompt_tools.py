@@ -109,10 +109,14 @@ def prompt_tools(
         if isinstance(use, SubpromptUse):
             yield use.name, subprompt(known[use.name], use)
         agent = agents.agent(entry.name)
-        if isinstance(use, HandoffUse) and agent is not None:
-            yield use.name, _handoff(agent, use, known.get(agent.prompt or ""))
-        if isinstance(use, SubagentUse) and agent is not None and switched_on(use, environment):
-            tool = _subagent_tool(agent, use, known.get(agent.prompt or ""))
+        if agent is None:
+            continue
+        prompt = known.get(agent.prompt or "")
+        if isinstance(use, HandoffUse):
+            yield use.name, handoff(use, *_interface(HANDOFF, agent, prompt))
+        if isinstance(use, SubagentUse) and switched_on(use, environment):
+            minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
+            tool = SubagentTool(use, *_interface(SUBAGENT, agent, prompt), minutes)
             if tool.resumable is None:
                 yield use.name, subagent(tool)
             else:
@@ -125,19 +129,6 @@ def prompt_tools(
 def switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
     """Return whether an entry is in use: if it is ``optional``, its variable must be true."""
     return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
-
-
-def _subagent_tool(
-    agent: AgentDefinition, use: SubagentUse, prompt: PromptDefinition | None
-) -> SubagentTool:
-    minutes = min(max(agent.limits.turn_minutes, 1), MOST_MINUTES)
-    return SubagentTool(use, *_interface(SUBAGENT, agent, prompt), minutes)
-
-
-def _handoff(
-    agent: AgentDefinition, use: HandoffUse, prompt: PromptDefinition | None
-) -> DelegatingTool:
-    return handoff(use, *_interface(HANDOFF, agent, prompt))
 
 
 def _interface(

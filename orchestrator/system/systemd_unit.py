@@ -47,10 +47,7 @@ def render(scope: Scope, command: Sequence[str]) -> str:
 def install(scope: Scope, command: Sequence[str], root: Path) -> list[Path]:
     """Write the unit and return the files written.
 
-    Args:
-        scope: as in `render`.
-        command: as in `render`.
-        root: the user's home directory, or ``/`` for a system unit.
+    ``root`` is the user's home directory, or ``/`` for a system unit.
 
     Raises:
         ConfigError: the unit cannot be rendered or written.

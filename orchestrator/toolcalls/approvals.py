@@ -48,7 +48,7 @@ class ApprovalQueue(Wakeup):
         refusal.
         """
         now = self._clock()
-        reason = self._reason(db, call, definition, now)
+        reason = _reason(db, call, definition, now)
         if reason is None or approvals.use(db, call, now):
             return None
         if approvals.used(db, call):
@@ -89,13 +89,11 @@ class ApprovalQueue(Wakeup):
         self.wake()
         return found
 
-    @staticmethod
-    def _reason(
-        db: apsw.Connection, call: Call, definition: AgentDefinition, now: int
-    ) -> str | None:
-        if policy.needs_approval(call.name, definition.approvals):
-            return "the configuration requires approval for this tool"
-        repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT
-        if not repeatable and approvals.repeats_unknown(db, call, now):
-            return "the same call was made recently and its outcome is unknown"
-        return None
+
+def _reason(db: apsw.Connection, call: Call, definition: AgentDefinition, now: int) -> str | None:
+    if policy.needs_approval(call.name, definition.approvals):
+        return "the configuration requires approval for this tool"
+    repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT
+    if not repeatable and approvals.repeats_unknown(db, call, now):
+        return "the same call was made recently and its outcome is unknown"
+    return None

@@ -172,7 +172,7 @@ class CallAuthorizer:
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.clock())
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
-        return steps.finish(db, call, failed_result(call, text), self.clock())
+        return self.refuse(db, call, text)
 
 
 def _load(db: apsw.Connection, caller: CallContext, seq: int) -> Call:

@@ -53,10 +53,47 @@ class SubagentTool:
         """Its settings for further messages; None if every call starts a new subagent."""
         return self.use.resumable if isinstance(self.use.resumable, Resumable) else None
 
-    @property
-    def immediate(self) -> Immediate:
-        """Its settings for a start before the first step."""
-        return self.use.immediate if isinstance(self.use.immediate, Immediate) else Immediate()
+    def create(
+        self, db: apsw.Connection, context: ToolContext, call: Call, name: str, message: str
+    ) -> str | None:
+        """Create a subagent and begin its work; return None if the call waits for its result."""
+        require_capacity(db, context.agent_id)  # first: a refusal must write nothing
+        resumable, immediate = self.resumable, self.use.immediate
+        settings = SubagentSpec(
+            agent=self.use.name,
+            name=name,
+            keeps=resumable is not None,
+            explicit=resumable is not None and resumable.parent_communication == "explicit",
+            denied_tools=context.denied_tools,
+            timeout_minutes=self.minutes,
+            scoped_env=immediate.scoped_env if isinstance(immediate, Immediate) else (),
+        )
+        chat = context.address.chat_key
+        reference = subagents.create(db, call, context.agent_id, settings, context.now, chat)
+        self.begin(db, context, call, reference, message)
+        return self.answer(reference, name)
+
+    def begin(
+        self, db: apsw.Connection, context: ToolContext, call: Call, reference: str, message: str
+    ) -> None:
+        """Begin work of an existing subagent."""
+        wait = self.use.blocking
+        subagents.begin(db, call, reference, context.address, message, context.now, wait=wait)
+
+    def answer(self, reference: str, name: str) -> str | None:
+        """Return the result of a call that does not wait; None if it waits."""
+        return None if self.use.blocking else INITIATED.format(name=name, id=reference)
+
+    def require_room(self, db: apsw.Connection, context: ToolContext) -> None:
+        """Raise `ToolFailure` if the agent has as many instances in this chat as it may have."""
+        most = None if self.resumable is None else self.resumable.max_instances
+        known = subagents.living(db, context.agent_id, context.address.chat_key)
+        same = [reference for reference, spec in known.items() if spec.agent == self.use.name]
+        if most is not None and len(same) >= most:
+            raise ToolFailure(
+                f"{self.use.name!r} may have {most} instances; use {SUBAGENT_MESSAGE}"
+                f" with one of: {', '.join(same)}"
+            )
 
 
 def subagent(helper: SubagentTool) -> DelegatingTool:
@@ -69,7 +106,7 @@ def subagent(helper: SubagentTool) -> DelegatingTool:
 
     def start(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
         name = text(call.arguments, use.init_agent_name_property or "", use.name)
-        return _create(db, context, call, helper, name, first_message(use, call.arguments))
+        return helper.create(db, context, call, name, first_message(use, call.arguments))
 
     return DelegatingTool(about, start)
 
@@ -86,9 +123,9 @@ def create_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
         name = text(arguments, "name")
         if not name:
             raise ToolFailure("name is empty; give the subagent a name")
-        _require_instance_capacity(db, context, helper)
+        helper.require_room(db, context)
         message = message if not inputs else f"{message}\n\n{as_text(inputs)}"
-        return _create(db, context, call, helper, name, message)
+        return helper.create(db, context, call, name, message)
 
     properties: dict[str, str | JsonObject] = {
         "agent": {"type": "string", "enum": [*sorted(helpers)]},
@@ -124,7 +161,8 @@ def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
             raise ToolFailure(f"there is no subagent {reference!r} here; there are: {names}")
         message = _message(call.arguments)
         require_capacity(db, context.agent_id)
-        return _begin(db, context, call, helper, reference, found.name, message)
+        helper.begin(db, context, call, reference, message)
+        return helper.answer(reference, found.name)
 
     about = spec(
         SUBAGENT_MESSAGE,
@@ -138,59 +176,6 @@ def message_tool(helpers: Mapping[str, SubagentTool]) -> DelegatingTool:
         always=False,
     )
     return DelegatingTool(about, start, _with_reference)
-
-
-def _create(
-    db: apsw.Connection,
-    context: ToolContext,
-    call: Call,
-    helper: SubagentTool,
-    name: str,
-    message: str,
-) -> str | None:
-    require_capacity(db, context.agent_id)  # first: a refusal must write nothing
-    resumable = helper.resumable
-    subagent_spec = SubagentSpec(
-        agent=helper.use.name,
-        name=name,
-        keeps=resumable is not None,
-        explicit=resumable is not None and resumable.parent_communication == "explicit",
-        denied_tools=context.denied_tools,
-        timeout_minutes=helper.minutes,
-        scoped_env=helper.immediate.scoped_env,
-    )
-    chat = context.address.chat_key
-    subagent_id = subagents.create(db, call, context.agent_id, subagent_spec, context.now, chat)
-    return _begin(db, context, call, helper, subagent_id, name, message)
-
-
-def _begin(
-    db: apsw.Connection,
-    context: ToolContext,
-    call: Call,
-    helper: SubagentTool,
-    subagent_id: str,
-    name: str,
-    message: str,
-) -> str | None:
-    """Start the work; return None if the call waits for its result."""
-    wait = helper.use.blocking
-    subagents.begin(db, call, subagent_id, context.address, message, context.now, wait=wait)
-    return None if wait else INITIATED.format(name=name, id=subagent_id)
-
-
-def _require_instance_capacity(
-    db: apsw.Connection, context: ToolContext, helper: SubagentTool
-) -> None:
-    """Raise `ToolFailure` if the agent has as many instances in this chat as it may have."""
-    most = None if helper.resumable is None else helper.resumable.max_instances
-    known = subagents.living(db, context.agent_id, context.address.chat_key)
-    same = [reference for reference, spec in known.items() if spec.agent == helper.use.name]
-    if most is not None and len(same) >= most:
-        raise ToolFailure(
-            f"{helper.use.name!r} may have {most} instances; use {SUBAGENT_MESSAGE}"
-            f" with one of: {', '.join(same)}"
-        )
 
 
 def _message(arguments: JsonObject) -> str:

@@ -161,13 +161,8 @@ def spec(
 ) -> ToolSpec:
     """Return a specification.
 
-    Args:
-        name: the tool's name.
-        description: for the model.
-        properties: for each parameter its JSON Schema, or the description of a string.
-        required: the required parameters.
-        side_effect: the side-effect class of its calls.
-        always: offer the tool in every turn, also when there are more tools than the model gets.
+    ``properties`` has for each parameter its JSON Schema, or the description of a string.
+    ``always`` offers the tool in every turn, also when there are more tools than the model gets.
     """
     fields: dict[str, JsonValue] = {
         key: {"type": "string", "description": value} if isinstance(value, str) else value

@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 import apsw
 from anyio import to_thread
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -60,6 +61,7 @@ def _listed(value: JsonValue) -> JsonValue:
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Lines = Annotated[tuple[Line, ...], BeforeValidator(_listed), Field(max_length=MAX_ITEMS)]
+Keywords = Annotated[Lines, AfterValidator(lambda words: tuple(map(str.lower, words)))]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Description = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)
@@ -75,7 +77,7 @@ class _New(BaseModel):
     name: Name
     description: Description
     instructions: Instructions
-    keywords: Lines = ()
+    keywords: Keywords = ()
     priority: float = Field(0, ge=-1000, le=1000)
     required_tools: Lines = ()
 
@@ -86,7 +88,7 @@ class _Changed(BaseModel):
     name: str
     description: Description | None = None
     instructions: Instructions | None = None
-    keywords: Lines | None = None
+    keywords: Keywords | None = None
     priority: float | None = Field(None, ge=-1000, le=1000)
     required_tools: Lines | None = None
     enabled: bool | None = None
@@ -148,18 +150,8 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     new = _valid(_New, arguments)
     if not _allowed(context.skills, new.name):
         raise ToolFailure('the agent\'s setting "skills" excludes this name; choose another')
-    playbook = StoredPlaybook(
-        id=0,
-        name=new.name,
-        description=new.description,
-        instructions=new.instructions,
-        keywords=_lower(new.keywords),
-        priority=new.priority,
-        required_tools=new.required_tools,
-        enabled=True,
-        source=context.source,
-        created_at=context.now,
-    )
+    now, source = context.now, context.source
+    playbook = StoredPlaybook(id=0, **new.model_dump(), enabled=True, source=source, created_at=now)
     try:
         playbooks.add(db, context.agent_id, playbook, context.now)
     except PlaybookError as error:
@@ -176,13 +168,9 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     changed = _valid(_Changed, arguments)
     old = _stored(db, context, changed.name)
-    fields = changed.model_dump(exclude_none=True)
-    if changed.keywords is not None:
-        fields["keywords"] = _lower(changed.keywords)
+    new = replace(old, **changed.model_dump(exclude_none=True), source=context.source)
     try:
-        playbooks.update(
-            db, context.agent_id, replace(old, **fields, source=context.source), context.now
-        )
+        playbooks.update(db, context.agent_id, new, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Updated the skill {old.name}; the change applies from the next message on."
@@ -220,10 +208,6 @@ def _valid(model: type[M], arguments: JsonObject) -> M:
 
 def _allowed(globs: Sequence[str], name: str) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
-
-
-def _lower(keywords: Sequence[str]) -> tuple[str, ...]:
-    return tuple(keyword.lower() for keyword in keywords)
 
 
 def _line(name: str, description: str, keywords: Sequence[str], state: str) -> str:

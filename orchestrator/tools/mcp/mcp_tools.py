@@ -6,7 +6,7 @@ A server cannot take the name of a built-in tool or of another server's tool.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.agentsfile import McpServer
@@ -45,12 +45,14 @@ def build_catalog(
 ) -> tuple[dict[str, McpTool], tuple[str, ...]]:
     """Return every usable tool by its name for models, and a message about each other tool.
 
-    ``set_tools`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
+    ``listed`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
     """
     tools: dict[str, McpTool] = {}
     problems: list[str] = []
     for server, settings in servers.items():
-        for tool in _offered(listed.get(server, ())):
+        for tool in listed.get(server, ()):
+            if tool.name.startswith("_") or tool.name in HIDDEN:
+                continue
             name = name_for(server, tool.name)
             holder = owner(name, servers)
             if name in reserved:
@@ -77,10 +79,6 @@ def name_for(server: str, tool: str) -> str:
 
 def _safe(text: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", text)
-
-
-def _offered(tools: tuple[ServerTool, ...]) -> Iterator[ServerTool]:
-    return (tool for tool in tools if not tool.name.startswith("_") and tool.name not in HIDDEN)
 
 
 def owner(name: str, servers: Collection[str]) -> str:

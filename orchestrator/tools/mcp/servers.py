@@ -72,8 +72,6 @@ class McpServers:
         self._outdated = False  # the tool host does not have the newest servers yet
         self.tools: Mapping[str, McpTool] = {}
 
-    # --- servers and tools -----------------------------------------------------------------
-
     def define(self, servers: Mapping[str, McpServer]) -> None:
         """Set the servers of the configuration; those that did not change keep running."""
         new = {name: server for name, server in servers.items() if server.type != "sse"}
@@ -117,9 +115,6 @@ class McpServers:
         """Compare withheld tools with their pins again: the operator may have approved them."""
         self.pins.recheck()
         self._changes.wake()
-
-    def _usable(self, state: wire.ServerState) -> tuple[wire.ServerTool, ...]:
-        return self.pins.usable(state.name) if self._servers[state.name].pin else state.tools
 
     async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> wire.ToolAnswer:
         """Call a tool; ``key`` identifies the call, also when it is repeated.
@@ -172,8 +167,6 @@ class McpServers:
         if lost and call.side_effect is not SideEffect.PURE:
             return None
         return _result(call, wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
-
-    # --- the process -----------------------------------------------------------------------
 
     async def run(self) -> None:
         """Keep the tool host running while there are servers, until canceled."""
@@ -246,7 +239,10 @@ class McpServers:
         self._refresh()
 
     def _refresh(self) -> None:
-        listed = {name: self._usable(state) for name, state in self._states.items()}
+        listed = {
+            name: self.pins.usable(name) if self._servers[name].pin else state.tools
+            for name, state in self._states.items()
+        }
         self.tools, problems = build_catalog(listed, self._servers, self._reserved)
         for problem in set(problems) - set(self._problems):
             log.warning("mcp_tool_left_out", problem=problem)
