@@ -158,21 +158,19 @@ class Store:
     def _serve(self) -> None:
         broken: StorageFailedError | None = None
         while (job := self._queue.get()) is not None:
-            group, more = [job], True
-            while more and len(group) < GROUP and not self._queue.empty():
+            group = [job]
+            while len(group) < GROUP and not self._queue.empty():
                 following = self._queue.get()
                 if following is None:
-                    more = False
-                else:
-                    group.append(following)
+                    self._queue.put(None)  # ends the thread after this group
+                    break
+                group.append(following)
             broken = broken or _commit(self._db, group)
             for done in group:
                 done.error = broken or done.error
             for loop in {done.loop for done in group}:
                 with suppress(RuntimeError):  # the loop is closed, and its callers with it
                     loop.call_soon_threadsafe(_settle, [job for job in group if job.loop is loop])
-            if not more:
-                return
 
 
 def open_database(path: Path) -> apsw.Connection:
