@@ -3,14 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import (
-    Binding,
-    Channels,
-    McpServer,
-    ModelReference,
-    Retention,
-)
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.positions import Document, JsonPath
 from orchestrator.agentsfile.problems import Problem, path_text
@@ -23,13 +17,13 @@ class Draft:
     name: str
     document: Document
     agents: dict[int, AgentDefinition] = field(default_factory=dict)
-    bindings: dict[int, Binding] = field(default_factory=dict)
-    channels: Channels = field(default_factory=Channels)
-    mcp_servers: dict[str, McpServer] = field(default_factory=dict)
-    models: dict[str, ModelReference] = field(default_factory=dict)
+    bindings: dict[int, agents_file.Binding] = field(default_factory=dict)
+    channels: agents_file.Channels = field(default_factory=agents_file.Channels)
+    mcp_servers: dict[str, agents_file.McpServer] = field(default_factory=dict)
+    models: dict[str, agents_file.ModelReference] = field(default_factory=dict)
     prices: dict[str, Price] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
-    retention: Retention = field(default_factory=Retention)
+    retention: agents_file.Retention = field(default_factory=agents_file.Retention)
     fallback_agent_id: str | None = None
     schema_: str | None = None
     problems: list[Problem] = field(default_factory=list)

@@ -14,18 +14,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import (
-    AgentsFile,
-    ApiSettings,
-    Binding,
-    Channels,
-    LocalChannel,
-    McpServer,
-    ModelReference,
-    Retention,
-    TelegramChannel,
-)
+from orchestrator.agentsfile.agents_file import AgentsFile, Channels, Retention
 from orchestrator.agentsfile.checks import check
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.draft import Draft
@@ -43,7 +34,7 @@ from thinker.protocol.messages import JsonObject
 MAX_BYTES = 4 * 1024 * 1024  # enough for a thousand agents with long prompts
 
 M = TypeVar("M", bound=BaseModel)
-C = TypeVar("C", TelegramChannel, LocalChannel, ApiSettings)
+C = TypeVar("C", agents_file.TelegramChannel, agents_file.LocalChannel, agents_file.ApiSettings)
 ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 
@@ -93,8 +84,8 @@ def parse(
     _agents(draft, value)
     _bindings(draft, value)
     _channels(draft, value)
-    draft.mcp_servers = _entries(draft, value, "mcpServers", McpServer)
-    draft.models = _entries(draft, value, "models", ModelReference)
+    draft.mcp_servers = _entries(draft, value, "mcpServers", agents_file.McpServer)
+    draft.models = _entries(draft, value, "models", agents_file.ModelReference)
     draft.prices = _entries(draft, value, "prices", Price, MODEL_NAME)
     draft.variables = _variables(draft, value)
     kept = _valid(draft, ("retention",), value.get("retention", {}), Retention, ("retention", None))
@@ -155,7 +146,7 @@ def _agents(draft: Draft, value: JsonObject) -> None:
 def _bindings(draft: Draft, value: JsonObject) -> None:
     for number, item in enumerate(_list(draft, value, "bindings")):
         subject = f"binding {number + 1}"
-        binding = _valid(draft, ("bindings", number), item, Binding, (subject, None))
+        binding = _valid(draft, ("bindings", number), item, agents_file.Binding, (subject, None))
         if binding is not None:
             draft.bindings[number] = binding
 
@@ -173,10 +164,10 @@ def _channels(draft: Draft, value: JsonObject) -> None:
         return found or model(enabled=False)
 
     draft.channels = Channels(
-        telegram=section("telegram", TelegramChannel),
-        console=section("console", LocalChannel),
-        web=section("web", LocalChannel),
-        api=section("api", ApiSettings),
+        telegram=section("telegram", agents_file.TelegramChannel),
+        console=section("console", agents_file.LocalChannel),
+        web=section("web", agents_file.LocalChannel),
+        api=section("api", agents_file.ApiSettings),
     )
 
 

@@ -53,14 +53,7 @@ def decide(
     A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list.
     Pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist`` revokes
     them. In a group either the chat or the sender must be known. Operators are the people (not
-    the groups) that a binding, the allow-list or a pairing names.
-
-    Args:
-        message: the incoming message.
-        access: the channel's ``access`` setting.
-        bound_chats: chat ids of the bindings; ``*`` and names are ignored.
-        allowlist: numeric ids of admitted people or chats from the configuration.
-        paired: numeric ids of people or chats that the operator approved.
+    the groups) that a binding, the allow-list or a pairing names. Only numeric ids count.
     """
     if message.channel not in GUARDED:
         return Admission(AdmissionDecision.ADMIT, operator=message.channel not in FORWARDING)

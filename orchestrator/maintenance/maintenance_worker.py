@@ -25,21 +25,13 @@ from orchestrator.processes.supervisor import Supervisor
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.wakeup import Wakeup
-from thinker.protocol.background import (
-    FACTS_EXTRACT,
-    SESSION_COMPACT,
-    Compact,
-    Compacted,
-    Extract,
-    Extracted,
-    MeteredResult,
-)
+from thinker.protocol import background
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
 
 AT_ONCE = 2  # jobs at a time, of all agents together, so that answers are not slowed down
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
-Answer = TypeVar("Answer", bound=MeteredResult)
+Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
 
 
@@ -176,9 +168,11 @@ class MaintenanceWorker:
         part = await store.transact(compaction.older, job.session_id, keep)
         if part is None:
             return
-        request = Compact(messages=part.messages, summary=part.summary)
+        request = background.Compact(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.tokens, part.messages)) + len(part.summary or "") // 4
-        answer = await self._ask(job, size, SESSION_COMPACT, request, Compacted)
+        answer = await self._ask(
+            job, size, background.SESSION_COMPACT, request, background.Compacted
+        )
         if answer is None:
             return
 
@@ -196,9 +190,9 @@ class MaintenanceWorker:
         part = await store.transact(compaction.unseen, job.session_id, max_turns)
         if part is None:
             return
-        request = Extract(messages=part.messages, known=part.known)
+        request = background.Extract(messages=part.messages, known=part.known)
         size = sum(map(sessions.tokens, part.messages)) + len("".join(part.known)) // 4
-        answer = await self._ask(job, size, FACTS_EXTRACT, request, Extracted)
+        answer = await self._ask(job, size, background.FACTS_EXTRACT, request, background.Extracted)
         if answer is None:
             await store.transact(compaction.postpone, job.session_id, now)
             return
@@ -226,5 +220,5 @@ class MaintenanceWorker:
         return answer
 
 
-def _result(answer: MeteredResult) -> dict[str, object]:
+def _result(answer: background.MeteredResult) -> dict[str, object]:
     return {"model": answer.model, "tokens": answer.usage.total, "problem": answer.problem}

@@ -5,12 +5,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-import anyio
 from anyio.abc import SocketStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.selftest.ledger import Ledger
-from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, request, response
+from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, response
 from orchestrator.selftest.scenario import Scenario, Script
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
@@ -29,17 +27,8 @@ class ScriptedModel(LoopbackServer):
     on_request: Callable[[str], None]
     pause: Callable[[Script], Awaitable[None]]
 
-    async def _serve(self, stream: SocketStream) -> None:
-        received = BufferedByteReceiveStream(stream)
-        try:
-            async with stream:
-                while True:
-                    _, body = await request(received)
-                    await self._answer(stream, body)
-        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
-            return  # the worker that made the request is dead
-
-    async def _answer(self, stream: SocketStream, body: ForeignJson) -> None:
+    async def _respond(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
+        del path  # clients use one
         messages: list[ForeignJson] = body["messages"]
         for problem in malformed(messages):
             self.ledger.append("broken", problem)

@@ -2,12 +2,10 @@
 
 import json
 
-import anyio
 from anyio.abc import SocketStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator.selftest.bot_world import BotWorld, RefusedError
-from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, request, response
+from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, response
 
 PREVIEW_MARK = "…"  # a text that ends with it counts as a preview of a longer one
 
@@ -19,15 +17,8 @@ class BotApiServer(BotWorld, LoopbackServer):
         super().__init__(token, username)
         self.token = token
 
-    async def _serve(self, stream: SocketStream) -> None:
-        received = BufferedByteReceiveStream(stream)
-        try:
-            async with stream:
-                while True:
-                    status, answer = await self._answer(*await request(received))
-                    await stream.send(response(status, answer))
-        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
-            return
+    async def _respond(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
+        await stream.send(response(*await self._answer(path, body)))
 
     async def _answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
         """Return status and body; raise `EndOfStream` to end the connection instead."""

@@ -1,9 +1,8 @@
 """Base of the fake servers: a listener on loopback and minimal HTTP/1.1 with JSON bodies."""
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Self, TypeAlias
 
 import anyio
@@ -15,14 +14,22 @@ MAX_HEAD = 65_536  # bytes of a request's head
 ForeignJson: TypeAlias = dict[str, Any]  # JSON of a client, which a fake does not validate
 
 
-class LoopbackServer(AsyncContextManagerMixin, ABC):
+class LoopbackServer(AsyncContextManagerMixin):
     """``async with`` serves on a free port at ``url``; leaving it drops open connections."""
 
     url = ""
 
-    @abstractmethod
     async def _serve(self, stream: SocketStream) -> None:
-        """Serve one connection."""
+        """Serve one connection until either side ends it."""
+        received = BufferedByteReceiveStream(stream)
+        with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+            async with stream:
+                while True:
+                    await self._respond(stream, *await request(received))
+
+    async def _respond(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
+        """Answer one request; servers with a `_serve` of their own need none."""
+        raise NotImplementedError
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
