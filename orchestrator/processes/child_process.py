@@ -120,11 +120,7 @@ class ChildProcess:
 
 
 async def execute(program: Program) -> Spawned:
-    """Start a program as a child of this process.
-
-    Raises:
-        WorkerError: the program cannot be started.
-    """
+    """Start a program as a child of this process; raise `WorkerError` if it cannot be started."""
     try:
         ours, theirs = socket.socketpair()
     except OSError as error:

@@ -77,7 +77,7 @@ def build_launch_spec(
     """Return the launch spec of an agent. The only side effect is checking for user templates."""
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
-    prompt = definition.system_prompt or None
+    prompt, embeddings = definition.system_prompt or None, definition.embeddings or ()
     thinker = ThinkerSettings.model_validate(
         {
             **definition.model_dump(include=SHARED),
@@ -104,11 +104,7 @@ def build_launch_spec(
             "user_timezone": definition.timezone or host_timezone(environ),
             "log_level": settings.log_level,
             **_cost(definition.cost_controls),
-            **{
-                f"embeddings_{name}": value
-                for name, value in definition.embeddings or ()
-                if value is not None
-            },
+            **{f"embeddings_{name}": value for name, value in embeddings if value is not None},
         }
     )
     others = (thinker.embeddings_provider, thinker.small_model, *thinker.fallback_models)

@@ -80,11 +80,7 @@ class Supervisor:
             slot.wake()
 
     def resume(self, agent_id: str) -> None:
-        """Give a quarantined agent a fresh start.
-
-        Raises:
-            UnknownAgentError: there is no such agent.
-        """
+        """Give a quarantined agent a fresh start; raise `UnknownAgentError` if there is none."""
         slot = self._slot(agent_id)
         slot.history = restarts.forgiven(slot.history)
         slot.wake()
@@ -118,11 +114,7 @@ class Supervisor:
                 slot.wake()  # its end waits for its last user
 
     async def available(self, agent_id: str) -> None:
-        """Wait until a quarantined agent may be tried again.
-
-        Raises:
-            UnknownAgentError: the agent was removed.
-        """
+        """Wait until a quarantined agent may be tried; raise `UnknownAgentError` if it is gone."""
         while True:
             slot = self._slot(agent_id)
             delay = restarts.wait(slot.history, self.clock())

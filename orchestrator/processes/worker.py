@@ -10,13 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.errors import WorkerError, WorkerLostError
 from orchestrator.failpoints import failpoint
-from orchestrator.processes.child_process import (
-    ChildProcess,
-    Program,
-    Spawn,
-    execute,
-    running_child,
-)
+from orchestrator.processes import child_process
 from orchestrator.processes.launch import LaunchSpec
 from thinker.protocol import methods
 from thinker.protocol.background import ASK_SECONDS
@@ -46,7 +40,7 @@ class WorkerHost(Protocol):
 
 
 @dataclass
-class Worker(ChildProcess):
+class Worker(child_process.ChildProcess):
     """A running worker. Its requests about turns that it does not run are refused."""
 
     spec: LaunchSpec = field(kw_only=True)
@@ -157,9 +151,11 @@ class Worker(ChildProcess):
         self.peer.notifications |= {methods.TURN_DELTA: self._delta}
 
 
-def running_worker(spec: LaunchSpec, spawn: Spawn = execute) -> AbstractAsyncContextManager[Worker]:
+def running_worker(
+    spec: LaunchSpec, spawn: child_process.Spawn = child_process.execute
+) -> AbstractAsyncContextManager[Worker]:
     """Start a worker and end it when the block ends; see `running_child`."""
-    program = Program(
+    program = child_process.Program(
         f"agent {spec.agent_id!r}", spec.argv, spec.env, spec.cwd, fd_variable="THINKER_PEER_FD"
     )
-    return running_child(program, partial(Worker, spec=spec), spawn)
+    return child_process.running_child(program, partial(Worker, spec=spec), spawn)

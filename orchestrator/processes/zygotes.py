@@ -1,15 +1,10 @@
 """Fork workers from a warm process: they are ready in milliseconds and share most memory.
 
-- `Zygotes` keeps one zygote process running, replaces it when its code changes, it grows or hangs,
-  and spawns workers: forked from the zygote, or executed where a fork is impossible.
-- `ZygoteClient` is the supervisor's side of one zygote process (`thinker.zygote`): it requests
-  forks and the exit codes of forked workers.
-- `SourceFiles` detects changed code.
-
-Forked workers are the zygote's children: the supervisor watches and signals them through pidfds,
-and the zygote reaps them on request. The zygote never sees a key: a worker reads its environment
-from a file descriptor that only passes through. When a zygote dies, its workers die too, and
-their turns continue in new workers.
+A zygote (`thinker.zygote`) is replaced when its code changes, it grows or it hangs. Forked workers
+are the zygote's children: the supervisor watches and signals them through pidfds, and the zygote
+reaps them on request. The zygote never sees a key: a worker reads its environment from a file
+descriptor that only passes through. When a zygote dies, its workers die too, and their turns
+continue in new workers.
 """
 
 import os
@@ -156,11 +151,7 @@ class Zygotes:
         self._changes = Wakeup()
 
     async def spawn(self, program: Program) -> Spawned:
-        """Start a worker: fork it if possible, otherwise execute it.
-
-        Raises:
-            WorkerError: the worker cannot be started.
-        """
+        """Start a worker: fork it if possible, otherwise `execute` it."""
         zygote = await self.ready() if self._can_fork(program) else None
         if zygote is not None:
             try:

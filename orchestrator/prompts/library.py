@@ -204,7 +204,7 @@ def _stored(path: Path) -> dict[str, PromptDefinition]:
     try:
         return _STORED.validate_json(path.read_bytes())
     except FileNotFoundError:
-        return {}
+        pass
     except (OSError, ValidationError) as error:
         log.warning("last_good_prompts_not_read", problem=str(error))
-        return {}
+    return {}

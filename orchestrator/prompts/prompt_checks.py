@@ -6,7 +6,6 @@ A definition that cannot be used is replaced by its last usable version.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Literal
 
 from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.agentsfile.problems import suggestion
@@ -78,14 +77,13 @@ def file_problems(
 ) -> Iterator[Problem]:
     """Yield the findings as problems of their files."""
     for name, found in sorted(findings.items()):
-        file = files[name]
+        path = str(files[name].path)
         for finding in found:
-            severity: Literal["error", "warning"]
-            severity = "warning" if finding.rule in WARNINGS else "error"
+            warning = finding.rule in WARNINGS
             message = f"prompt '{name}': {finding}"
-            if severity == "error" and name in in_force:
+            if not warning and name in in_force:
                 message += "; its last good version is in force"
-            yield Problem(severity, str(file.path), 0, None, finding.field, message)
+            yield Problem("warning" if warning else "error", path, 0, None, finding.field, message)
 
 
 def agent_problems(

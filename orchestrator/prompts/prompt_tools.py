@@ -80,7 +80,6 @@ class EntrySettings:
 def registry(
     definitions: Mapping[str, PromptDefinition], agents: AgentsFile, hooks: frozenset[str]
 ) -> Registry:
-    """Return the registry of all names that a definition may use."""
     return Registry(
         prompts={name: found.prompt for name, found in definitions.items()},
         models=frozenset(agents.models),

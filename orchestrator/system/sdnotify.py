@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 
 import anyio
 
@@ -21,12 +22,9 @@ class Notifier:
         """Send ``READY=1``, ``STATUS=…`` and the like; failures are ignored."""
         if not self._address:
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock, suppress(OSError):
             sock.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
-            try:
-                sock.sendto("\n".join(lines).encode(), self._address)
-            except OSError:
-                return
+            sock.sendto("\n".join(lines).encode(), self._address)
 
     async def run(self) -> None:
         """Feed the watchdog from the event loop twice per period, until canceled."""

@@ -84,9 +84,8 @@ class CallAuthorizer:
     ) -> ToolResult | Approval | StartedCall | None:
         """Begin a call (T4); also end it (T5) if its effect is in the journal.
 
-        Returns:
-            The result, the approval that the call waits for, the started call, or None while a
-            subagent works on it.
+        Return the result, the approval that the call waits for, the started call, or None while a
+        subagent works on it.
         """
         call = _load(db, caller, seq)
         return self._decide(db, caller, call) if call.result is None else call.result
@@ -167,7 +166,7 @@ class CallAuthorizer:
 
     def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""
-        return steps.finish(db, call, failed_result(call, reason), self.clock())
+        return steps.finish(db, call, failed(call, reason), self.clock())
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.clock())
@@ -189,11 +188,11 @@ def _effect(
         try:
             text = tool.effect(db, context, call.arguments)
         except ToolFailure as failure:
-            return failed_result(call, str(failure))
+            return failed(call, str(failure))
         return ToolResult(call_id=call.call_id, name=call.name, content=text)
 
     return run
 
 
-def failed_result(call: Call, text: str) -> ToolResult:
+def failed(call: Call, text: str) -> ToolResult:
     return ToolResult(call_id=call.call_id, name=call.name, content=text, is_error=True)

@@ -21,12 +21,7 @@ from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.toolcalls.approvals import ApprovalQueue
-from orchestrator.toolcalls.authorization import (
-    CallAuthorizer,
-    CallContext,
-    StartedCall,
-    failed_result,
-)
+from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext, StartedCall, failed
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
@@ -181,15 +176,14 @@ class ToolExecutor:
             return await self.store.transact(self.authorizer.refuse, call, reason)
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
-        result = (
-            await self.servers.result(tool, call)
-            if isinstance(tool, McpTool)
-            else await _run_plain_tool(tool, call, caller.context)
-        )
+        if isinstance(tool, McpTool):
+            result = await self.servers.result(tool, call)
+        else:
+            result = await _run_plain_tool(tool, call, caller.context)
         failpoint("effect:after")
         if result is not None:
             return await self.store.transact(steps.finish, call, result, self.clock())
-        unknown = failed_result(call, steps.UNKNOWN_OUTCOME)
+        unknown = failed(call, steps.UNKNOWN_OUTCOME)
         return await self.store.transact(steps.finish, call, unknown, self.clock(), "unknown")
 
 
@@ -198,9 +192,9 @@ async def _run_plain_tool(tool: PlainTool, call: Call, context: ToolContext) -> 
         with anyio.fail_after(TOOL_TIMEOUT):
             text = await tool.run(context, call.arguments)
     except ToolFailure as failure:
-        return failed_result(call, str(failure))
+        return failed(call, str(failure))
     except TimeoutError:
-        return failed_result(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
+        return failed(call, f"the tool did not finish in {TOOL_TIMEOUT:.0f} seconds")
     except OSError as error:
-        return failed_result(call, f"the tool failed: {error}")
+        return failed(call, f"the tool failed: {error}")
     return ToolResult(call_id=call.call_id, name=call.name, content=text)

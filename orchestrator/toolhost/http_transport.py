@@ -18,12 +18,10 @@ READ = 930.0  # seconds of silence; more than the longest timeout of a call
 @asynccontextmanager
 async def http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
     """Connect to the server. The SDK follows no redirects to another origin."""
+    headers = {"Accept-Encoding": "identity", **spec.headers}
+    timeout = httpx2.Timeout(READ, connect=CONNECT)
     async with (
-        httpx2.AsyncClient(
-            headers={"Accept-Encoding": "identity", **spec.headers},
-            timeout=httpx2.Timeout(READ, connect=CONNECT),
-            transport=_Capped(),
-        ) as client,
+        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=_Capped()) as client,
         streamable_http_client(
             spec.url, http_client=client, max_sse_event_size=MAX_MESSAGE
         ) as streams,

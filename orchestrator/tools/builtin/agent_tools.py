@@ -15,6 +15,7 @@ from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
+    STRINGS,
     DelegatingTool,
     ToolContext,
     ToolFailure,
@@ -35,8 +36,7 @@ from thinker.formats.prompts.tooluse import (
 from thinker.protocol.messages import JsonObject
 
 INITIATED = "Subagent {name!r} is at work; its result will come as a message. Reference: {id}"
-PATHS: JsonObject = {"type": "array", "items": {"type": "string"}}
-ATTACHMENTS: JsonObject = PATHS | {"description": "Paths of files; [] for none."}
+ATTACHMENTS: JsonObject = STRINGS | {"description": "Paths of files; [] for none."}
 
 
 @dataclass(frozen=True)

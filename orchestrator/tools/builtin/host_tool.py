@@ -57,6 +57,7 @@ class ToolContext:
         return f"turn {self.turn_id}"
 
 
+STRINGS: JsonObject = {"type": "array", "items": {"type": "string"}}
 Effect: TypeAlias = Callable[[apsw.Connection, ToolContext, JsonObject], str]
 Reading: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[str]]
 
@@ -79,11 +80,7 @@ class PlainTool:
 
 
 def subagent_result(_db: apsw.Connection, run: SubagentRun) -> str | None:
-    """Return the result of a subagent; None while it works.
-
-    Raises:
-        ToolFailure: the subagent failed.
-    """
+    """Return the result of a subagent, None while it works; raise `ToolFailure` if it failed."""
     if not run.ended:
         return None
     if run.state == "done" and not run.failed:
@@ -126,8 +123,7 @@ def journal_tool(
     """Make a tool of a function, whose name becomes the tool's. Parameters as in `spec`."""
 
     def decorate(effect: Effect) -> JournalTool:
-        name = effect.__name__
-        about = spec(name, description, properties, required, side_effect, always=always)
+        about = spec(effect.__name__, description, properties, required, side_effect, always=always)
         return JournalTool(about, effect, aliases)
 
     return decorate
@@ -200,11 +196,7 @@ def text(arguments: JsonObject, key: str, default: str = "") -> str:
 
 
 def number(arguments: JsonObject, key: str, default: float, low: float, high: float) -> float:
-    """Return a number argument between two bounds.
-
-    Raises:
-        ToolFailure: the argument is not a number or is out of bounds.
-    """
+    """Return a number argument; raise `ToolFailure` if it is no number or out of bounds."""
     value = arguments.get(key)
     if value is None:
         return default

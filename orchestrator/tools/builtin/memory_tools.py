@@ -133,14 +133,12 @@ def search_conversations(db: apsw.Connection, context: ToolContext, arguments: J
     limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
     found = message_search.search(db, context.agent_id, text(arguments, "query"), limit)
     zone = ZoneInfo(context.timezone)
-    return (
-        "\n".join(
-            f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
-            f" {hit.role}: {_excerpt(hit.text)}"
-            for hit in found
-        )
-        or "No messages match."
+    lines = (
+        f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
+        f" {hit.role}: {_excerpt(hit.text)}"
+        for hit in found
     )
+    return "\n".join(lines) or "No messages match."
 
 
 def _fact(arguments: JsonObject, default: str) -> str:

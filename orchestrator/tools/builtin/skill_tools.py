@@ -23,6 +23,7 @@ from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.tools.builtin.bundled_files import bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
+    STRINGS,
     ToolContext,
     ToolFailure,
     journal_tool,
@@ -40,17 +41,10 @@ FIELDS: dict[str, str | JsonObject] = {
     "name": NAME,
     "description": "What it does and when to use it, in one sentence.",
     "instructions": "The steps to follow, as numbered lines.",
-    "keywords": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Words in a message that activate it; without any it is only listed.",
-    },
+    "keywords": STRINGS
+    | {"description": "Words in a message that activate it; without any it is only listed."},
     "priority": {"type": "number", "description": "Higher comes first when several match."},
-    "required_tools": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Names of tools that it needs.",
-    },
+    "required_tools": STRINGS | {"description": "Names of tools that it needs."},
 }
 
 

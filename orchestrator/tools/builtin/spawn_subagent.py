@@ -8,6 +8,7 @@ from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
+    STRINGS,
     DelegatingTool,
     ToolContext,
     ToolFailure,
@@ -15,8 +16,6 @@ from orchestrator.tools.builtin.host_tool import (
     text,
 )
 from thinker.protocol.messages import JsonObject
-
-GLOBS: JsonObject = {"type": "array", "items": {"type": "string"}}
 
 
 def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
@@ -34,11 +33,7 @@ def _spawn(db: apsw.Connection, context: ToolContext, call: Call) -> str | None:
 
 
 def require_capacity(db: apsw.Connection, agent_id: str) -> None:
-    """Check that an agent may start one more subagent.
-
-    Raises:
-        ToolFailure: it has the most that may run at the same time.
-    """
+    """Raise `ToolFailure` if as many subagents of the agent run as may run at the same time."""
     running = subagents.open_count(db, agent_id)
     if running >= subagents.MOST:
         raise ToolFailure(
@@ -72,9 +67,9 @@ SPAWN_SUBAGENT = DelegatingTool(
         " cannot start subagents.",
         {
             "task": "What to do and what to answer, complete.",
-            "allowedTools": GLOBS
+            "allowedTools": STRINGS
             | {"description": 'The only tools it needs, such as ["search_*"]; all if omitted.'},
-            "deniedTools": GLOBS | {"description": "Tools that it must not use."},
+            "deniedTools": STRINGS | {"description": "Tools that it must not use."},
             "timeoutMinutes": {
                 "type": "number",
                 "minimum": 1,
