@@ -26,14 +26,10 @@ class FailpointInjector:
         points = environ.get("ORCHESTRATOR_CRASH_AT", "").split(",")
         self._victims = {place: victim for victim, _, place in (p.partition("@") for p in points)}
         log = environ.get("ORCHESTRATOR_CRASH_LOG")
-        self._log = Path(log) if log else None
+        self.log = Path(log) if log else None
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.workers: Callable[[], list[int]] = list
-
-    @property
-    def armed(self) -> bool:
-        return self._log is not None
 
     def reach(self, name: str) -> None:
         """Pass a failpoint; called from the event loop and from the journal's thread."""
@@ -44,8 +40,8 @@ class FailpointInjector:
             victim = self._victims.get(place)
             this_process = [os.getpid()] if victim not in {None, WORKER} else []
             killed = [pid for pid in workers if _kill(pid)] if victim == WORKER else this_process
-            if self._log is not None:
-                with self._log.open("a", encoding="utf-8") as file:
+            if self.log is not None:
+                with self.log.open("a", encoding="utf-8") as file:
                     file.write(" ".join([place, str(len(workers)), *map(str, killed)]) + "\n")
             for pid in this_process:
                 _kill(pid)
@@ -61,7 +57,7 @@ def _kill(pid: int) -> bool:
 
 
 _injector = FailpointInjector(os.environ)
-ARMED = _injector.armed
+ARMED = _injector.log is not None
 
 
 def failpoint(name: str) -> None:

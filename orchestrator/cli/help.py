@@ -26,7 +26,8 @@ def show(
 
     Agents read the same pages with read_skill, as files of the skill orchestrator-guide.
     """
-    pages = _pages(bundled("skills") / MANUAL)
+    folder = bundled("skills") / MANUAL
+    pages = {path.stem: path for path in sorted(folder.glob("*.md"))}
     if topic is None:
         width = max((len(name) for name in pages), default=0)
         for name, path in pages.items():
@@ -48,7 +49,3 @@ def first_sentence(text: str) -> str:
         if line and not line.startswith(("#", "<!--")):
             return SENTENCE.split(line, maxsplit=1)[0]
     return ""
-
-
-def _pages(folder: Path) -> dict[str, Path]:
-    return {path.stem: path for path in sorted(folder.glob("*.md"))}

@@ -57,7 +57,7 @@ class _Report:
 
     @property
     def histories(self) -> int:
-        return sum(len(tally.results) for tally in self.tallies.values())
+        return sum(tally.histories for tally in self.tallies.values())
 
     @property
     def recoveries(self) -> int:
@@ -141,7 +141,7 @@ async def _run(report: _Report, bench: Bench, single: Plan | None, size: tuple[i
 
         def record(plan: Plan, result: Result) -> None:
             progress.advance(bar)
-            report.tallies[plan.phase].results.append(result)
+            report.tallies[plan.phase].add(result)
             if result.violations:
                 report.failures.append((f"--history '{plan}'", result))
 
@@ -167,7 +167,7 @@ def _row(tally: Tally) -> tuple[object, ...]:
     promises = [tally.broken(name) for name in PROMISES]
     return (
         tally.phase,
-        len(tally.results),
+        tally.histories,
         tally.boundaries,
         tally.verified,
         len(tally.unreached),

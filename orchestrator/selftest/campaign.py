@@ -6,7 +6,7 @@ pairs (the restart is killed, too) and random histories of two to five kills.
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import anyio
 from orchestrator.errors import ConfigError, OrchestratorError
 from orchestrator.failpoints import SUPERVISOR, WORKER
 from orchestrator.selftest.histories import History, Kill, Life, parse, spell
-from orchestrator.selftest.runner import Reached, Result, run_history
+from orchestrator.selftest.runner import Outcomes, Reached, Result, run_history
 from orchestrator.selftest.scenario import SCENARIOS
 
 BOUNDARIES = "every boundary"
@@ -84,49 +84,26 @@ class Bench:
         return result
 
 
-@dataclass
-class Tally:
-    """The results of a phase and their sums."""
+@dataclass(kw_only=True)
+class Tally(Outcomes):
+    """The sums of the results of a phase."""
 
     phase: str
-    results: list[Result] = field(default_factory=list)
+    histories: int = 0
+
+    def add(self, result: Result) -> None:
+        self.histories += 1
+        for item in fields(Outcomes):
+            setattr(self, item.name, getattr(self, item.name) + getattr(result, item.name))
 
     @property
     def boundaries(self) -> int:
-        places = {item.place for result in self.results for item in result.reached if item.killed}
-        return len(places)
-
-    @property
-    def verified(self) -> int:
-        return sum(result.verified for result in self.results)
-
-    @property
-    def unreached(self) -> list[str]:
-        return [kill for result in self.results for kill in result.unreached]
-
-    @property
-    def strays(self) -> int:
-        return sum(result.strays for result in self.results)
-
-    @property
-    def unknown(self) -> int:
-        return sum(result.unknown for result in self.results)
-
-    @property
-    def recoveries(self) -> int:
-        return sum(result.recoveries for result in self.results)
-
-    @property
-    def seconds(self) -> float:
-        return sum(result.seconds for result in self.results)
+        """How many boundaries had a kill."""
+        return len({item.place for item in self.reached if item.killed})
 
     def broken(self, check: str = "") -> int:
         """Count the violations of the checks whose names begin with ``check``."""
-        return sum(
-            violation.check.startswith(check)
-            for result in self.results
-            for violation in result.violations
-        )
+        return sum(violation.check.startswith(check) for violation in self.violations)
 
 
 def singles(reached: Iterable[Reached]) -> list[Plan]:
@@ -184,12 +161,11 @@ def plans(counted: Mapping[str, Result], histories: int, seed: int) -> list[Plan
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
     pairs = histories // 4
-    randoms = histories - pairs
     return [
         *singles(standard.reached),
         *chain.from_iterable(around(name, counted[name].reached) for name in AROUND),
         *(pair(standard.reached, rng) for _ in range(pairs)),
-        *(random_history(standard, rng) for _ in range(randoms)),
+        *(random_history(standard, rng) for _ in range(histories - pairs)),
         Plan(POISONED, DEATHS, "poison"),
     ]
 
@@ -209,7 +185,7 @@ def quick_plans(counted: Mapping[str, Result], seed: int) -> list[Plan]:
 
 
 def tallies(plans: Sequence[Plan]) -> dict[str, Tally]:
-    return {plan.phase: Tally(plan.phase) for plan in plans}
+    return {plan.phase: Tally(phase=plan.phase) for plan in plans}
 
 
 async def run_all(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.selftest import authorization_checks
-from orchestrator.selftest.evidence import OPEN_OUTBOX, TERMINAL, Evidence, MessageRow, marks_of
+from orchestrator.selftest.evidence import OPEN_OUTBOX, TERMINAL, Evidence, marks_of
 
 Check: TypeAlias = Callable[[Evidence], Iterator[str]]
 ENDED = ("done", "failed", "unknown")
@@ -32,10 +32,6 @@ def check(evidence: Evidence) -> list[Violation]:
     return [
         Violation(name, sentence) for name, test in CHECKS.items() for sentence in test(evidence)
     ]
-
-
-def _script_of(row: MessageRow) -> str:
-    return row.text.strip()
 
 
 def _lost(evidence: Evidence) -> Iterator[str]:
@@ -173,7 +169,7 @@ def _dropped_calls(evidence: Evidence) -> Iterator[str]:
                 for step in sorted(evidence.journal.steps, key=lambda step: step.seq)
                 if step.turn_id == row.turn_id and step.kind == "tool"
             ]
-            scripted = [tool for step in evidence.scenario[_script_of(row)].steps for tool in step]
+            scripted = [tool for step in evidence.scenario[row.text.strip()].steps for tool in step]
             if tools != scripted:
                 yield f"{row.text} called {tools} and not {scripted}"
 

@@ -46,11 +46,13 @@ class Reached:
 
 
 @dataclass
-class Result:
-    """The result of one history; ``recoveries`` counts kills before the daemon was ready again."""
+class Outcomes:
+    """What one or several histories showed.
 
-    history: str
-    home: Path
+    ``verified`` counts the kills that happened where they should, ``recoveries`` those before the
+    daemon was ready again.
+    """
+
     verified: int = 0
     unreached: list[str] = field(default_factory=list)
     strays: int = 0
@@ -59,6 +61,14 @@ class Result:
     seconds: float = 0.0
     reached: list[Reached] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Result(Outcomes):
+    """The result of one history."""
+
+    history: str
+    home: Path
 
 
 @dataclass(eq=False)
@@ -79,7 +89,7 @@ class Runner:
     _worker_deaths: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._result = Result(spell(self.history), self.home)
+        self._result = Result(history=spell(self.history), home=self.home)
 
     async def run(self) -> Result:
         started = time.monotonic()

@@ -11,7 +11,7 @@ from orchestrator.selftest.histories import Kill, parse, spell
 from orchestrator.selftest.runner import Reached, Result, read_boundaries
 
 REACHED = [Reached("boot:after#1", 0, ()), Reached("plan:before#1", 2, ())]
-COUNTED = Result("", Path(), seconds=2.0, reached=REACHED)
+COUNTED = Result(history="", home=Path(), seconds=2.0, reached=REACHED)
 ALL = {"standard": COUNTED, "effects": COUNTED, "guarded": COUNTED}
 
 
