@@ -65,7 +65,7 @@ from orchestrator.wakeup import Wakeup
 from thinker.protocol import logs
 
 FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
-SETTLE = 2.0  # seconds for lanes to notice that their worker drained
+SETTLE = 2.0  # seconds for the queues of chats to notice that their worker drained
 log = structlog.get_logger()
 
 
