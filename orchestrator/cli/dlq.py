@@ -53,10 +53,9 @@ def list_letters(*, as_json: AsJson = False, home: Home = None) -> None:
 @app.command()
 def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> None:
     """Print one message that was given up."""
-    for letter in _letters(load_settings(home)):
-        if letter.id == number:
-            break
-    else:
+    letters = _letters(load_settings(home))
+    letter = next((letter for letter in letters if letter.id == number), None)
+    if letter is None:
         raise OrchestratorError(
             f"message {number} is not a dead letter; see: orchestrator dlq list"
         )

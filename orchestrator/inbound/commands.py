@@ -135,8 +135,8 @@ class Commands:
             "new": self._new,
             "handback": self._handback,
             "stop": self._stop,
-            "pause": self._pause,
-            "resume": self._resume,
+            "pause": partial(self._order, paused=True),
+            "resume": partial(self._order, paused=False),
             "tasks": self._tasks,
             "usage": self._usage,
             "approve": partial(self._decide, granted=True),
@@ -223,17 +223,15 @@ class Commands:
             return "This chat was not handed over."
         return f"Agent '{agent_id}' answers here again."
 
-    def _pause(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._named_agent(db, command)
+    def _order(self, db: apsw.Connection, command: Command, *, paused: bool) -> str:
+        agent_id = command.argument or self._agent_of(db, command)
         if agent_id is None:
-            return _unknown_agent(command)
-        self.gate.pause(db, agent_id, command.by)
-        return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
-
-    def _resume(self, db: apsw.Connection, command: Command) -> str:
-        agent_id = self._named_agent(db, command)
-        if agent_id is None:
-            return _unknown_agent(command)
+            return NO_AGENT
+        if command.argument and self.agents().agent(agent_id) is None:
+            return f"There is no agent {agent_id!r}."
+        if paused:
+            self.gate.pause(db, agent_id, command.by)
+            return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
         refused = self.gate.resume(db, agent_id, command.by)
         if refused is not None:
             return f"Agent '{agent_id}' stays paused: {refused}."
@@ -277,18 +275,8 @@ class Commands:
             return str(error)
         return f"Agents may use {command.argument} as it is now."
 
-    def _named_agent(self, db: apsw.Connection, command: Command) -> str | None:
-        """Return the agent that a command names, by default the one that answers its chat."""
-        if not command.argument:
-            return self._agent_of(db, command)
-        return command.argument if self.agents().agent(command.argument) is not None else None
-
     def _agent_of(self, db: apsw.Connection, command: Command) -> str | None:
         return answering_agent(db, self.agents(), command.message, command.chat)
-
-
-def _unknown_agent(command: Command) -> str:
-    return f"There is no agent {command.argument!r}." if command.argument else NO_AGENT
 
 
 def _listed(states: Mapping[str, str]) -> str:
