@@ -33,10 +33,6 @@ class UsageDay(CamelModel):
     usd: float
     unpriced_calls: int
 
-    @property
-    def hit_rate(self) -> str:
-        return f"{self.cached_tokens / self.prompt_tokens:.0%}" if self.prompt_tokens else ""
-
 
 class UsageReport(CamelModel):
     """What ``usage --json`` prints, the oldest day first."""
@@ -102,7 +98,7 @@ def _print(report: UsageReport) -> None:
                 item.calls,
                 f"{item.prompt_tokens:,}",
                 f"{item.cached_tokens:,}",
-                item.hit_rate,
+                f"{item.cached_tokens / item.prompt_tokens:.0%}" if item.prompt_tokens else "",
                 f"{item.completion_tokens:,}",
                 f"{item.unsettled_tokens:,}",
                 f"{item.usd:.4f}{' + unknown' if item.unpriced_calls else ''}",

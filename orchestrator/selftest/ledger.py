@@ -5,7 +5,6 @@ Tool servers are separate processes that write to the same file, so events are r
 
 import fcntl
 import json
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,11 +46,8 @@ class Ledger:
         """Append an event in one write, so that lines of several processes never mix."""
         event = LedgerEvent(kind, text, number, chat, time.time_ns() // 1_000_000)
         line = json.dumps(asdict(event)).encode() + b"\n"
-        file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        try:
-            os.write(file, line)
-        finally:
-            os.close(file)
+        with self.path.open("ab", buffering=0) as file:
+            file.write(line)
 
     def append_once(self, kind: str, text: str) -> None:
         """Append an event unless the file has it already."""

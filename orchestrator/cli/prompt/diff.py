@@ -88,11 +88,11 @@ def diff(
     Without SECOND, FIRST is an agent or a definition, compared with what its last turn used.
     """
     settings = load_settings(home, config)
-    before, after = (
-        _since_last_use(settings, first)
-        if second is None
-        else _named_sides(settings, first, second)
-    )
+    if second is None:
+        before, after = _since_last_use(settings, first)
+    else:
+        known = library(settings, load(settings.agents_file(), os.environ).file).definitions
+        before, after = _side(settings, known, first), _side(settings, known, second)
     if before.turn is not None and after.turn is not None:
         found = compare(before.turn, after.turn)
     else:
@@ -198,11 +198,6 @@ def _since_last_use(settings: Settings, name: str) -> tuple[Side, Side]:
                 "name two turns or definitions to compare"
             )
         return _turn(db, *used), _definition(known, current)
-
-
-def _named_sides(settings: Settings, first: str, second: str) -> tuple[Side, Side]:
-    known = library(settings, load(settings.agents_file(), os.environ).file).definitions
-    return _side(settings, known, first), _side(settings, known, second)
 
 
 def _side(settings: Settings, known: Definitions, name: str) -> Side:
