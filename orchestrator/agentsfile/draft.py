@@ -1,13 +1,12 @@
 """An agents.json while it is being loaded: the valid parts so far and every problem."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.positions import Document, JsonPath
-from orchestrator.agentsfile.problems import Problem, path_text
+from orchestrator.agentsfile.problems import Problem, Severity, path_text
 
 
 @dataclass
@@ -39,12 +38,6 @@ class Draft:
     def line(self, *path: str | int) -> int:
         return self.document.line(path)
 
-    def _add(
-        self,
-        severity: Literal["error", "warning"],
-        path: JsonPath,
-        message: str,
-        agent_id: str | None,
-    ) -> None:
+    def _add(self, severity: Severity, path: JsonPath, message: str, agent_id: str | None) -> None:
         line = self.document.line(path)
         self.problems.append(Problem(severity, self.name, line, agent_id, path_text(path), message))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -15,13 +15,14 @@ from orchestrator.errors import ConfigError
 
 SECRET_FIELDS = frozenset({"env", "headers", "variables"})
 MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
+Severity: TypeAlias = Literal["error", "warning"]
 
 
 @dataclass(frozen=True)
 class Problem:
     """One finding; ``line`` counts from 1, 0 when the file could not be read at all."""
 
-    severity: Literal["error", "warning"]
+    severity: Severity
     file: str
     line: int
     agent_id: str | None
