@@ -165,7 +165,7 @@ async def test_an_unbound_chat_is_refused_and_the_next_message_still_looked_at(
 async def test_messages_of_a_paused_agent_wait_and_are_answered_when_it_goes_on(
     tmp_path: Path,
 ) -> None:
-    """They stay in the inbox; the chat is told of the pause."""
+    """They stay in the inbox; the chat is sent a notice of the pause."""
     async with turn_bench(tmp_path) as bench:
         await bench.guard.order("work", "operator", paused=True)
         bench.hears("hello")
