@@ -11,6 +11,9 @@ from typing import Protocol
 
 from orchestrator.errors import OrchestratorError
 
+MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
+NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
+
 
 @dataclass(frozen=True)
 class Attachment:
@@ -29,8 +32,9 @@ class InboundMessage:
 
     ``update_id`` and ``message_id`` are the platform's; together with ``edit_date`` (seconds,
     0 for a first version) they identify an update that arrives twice. ``skip`` is the reason why
-    no agent should see it (``"no text"``, ``"not addressed"``); ``notice``, if any, is sent to
+    no agent should see it (``"no text"``, `NOT_ADDRESSED`); ``notice``, if any, is sent to
     the chat in that case. ``target`` chooses an agent without the bindings (the console does).
+    Messages with the same ``album`` were sent as one.
     """
 
     channel: str
@@ -49,17 +53,34 @@ class InboundMessage:
     skip: str | None = None
     notice: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    album: str | None = None
+
+
+@dataclass(frozen=True)
+class ReplyPart:
+    """A part of a reply: Markdown, or its plain text and its ``rendered`` form.
+
+    ``rendered`` is in the platform's own markup. A reply that was cut has it, since Markdown cannot
+    be cut anywhere.
+    """
+
+    text: str
+    rendered: str | None = None
 
 
 @dataclass(frozen=True)
 class OutboundPart:
-    """One message to send; ``text`` is Markdown when ``markdown`` is true."""
+    """One message to send; ``text`` is Markdown when ``markdown`` is true.
+
+    ``rendered``, if there is one, is sent instead of the text; see `ReplyPart`.
+    """
 
     chat_id: str
     text: str
     thread_id: str | None = None
     markdown: bool = True
     reply_to: str | None = None
+    rendered: str | None = None
 
 
 class SendOutcome(StrEnum):
@@ -72,14 +93,17 @@ class SendOutcome(StrEnum):
 
 
 class SendError(OrchestratorError):
-    """A failed platform call; ``retry_after`` is the platform's request, in seconds."""
+    """A failed platform call.
+
+    ``retry_after`` is how long the platform asks to wait, in seconds and at most `MAX_HOLD`.
+    """
 
     def __init__(
         self, message: str, outcome: SendOutcome, retry_after: float | None = None
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else min(retry_after, MAX_HOLD)
 
 
 @dataclass
@@ -103,6 +127,12 @@ class Intake(Protocol):
 
         Returns after the commit: only then may the adapter acknowledge.
         """
+
+    async def moves(self, channel: str) -> dict[str, str]:
+        """Return the first ids of the channel's chats that have a new id, by the new ids."""
+
+    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
+        """Store that a chat has a new id. Until an adapter knows it, it stores no update of it."""
 
 
 class Adapter(Protocol):
@@ -132,8 +162,14 @@ class Adapter(Protocol):
     async def run(self, intake: Intake) -> None:
         """Receive messages until cancelled, whatever fails on the platform."""
 
-    def split(self, text: str) -> tuple[str, ...]:
-        """Cut a reply into parts that the platform accepts, in order."""
+    def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
+        """Cut a reply into parts that the platform accepts, in order.
+
+        ``mark`` is plain text for the end of the first part.
+        """
+
+    async def pace(self, chat_id: str, calls: int) -> None:
+        """Wait until the platform's rate admits ``calls`` more of `send` and `edit` for a chat."""
 
     async def send(self, part: OutboundPart) -> str:
         """Send one part and return the platform's id of it.
@@ -163,4 +199,8 @@ class Adapter(Protocol):
         """Wake clients that wait in a chat: a turn has ended and its reply is in the journal."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        """Show for about five seconds that an answer is being written; ignore failures."""
+        """Show for about five seconds that an answer is being written.
+
+        Raises:
+            SendError: the call failed, which does no harm.
+        """

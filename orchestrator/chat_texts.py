@@ -27,6 +27,7 @@ TOOL_CHANGED = (
 TOOL_WITHHELD = (
     "the tool {tool!r} has changed; it can be used when my operator has approved it again"
 )
+TOOL_WAITS = "⏳ Waiting for the tool server {server!r} to start"
 QUARANTINE = "I cannot answer right now: the agent keeps failing. Your message is kept."
 NO_START = (
     "I cannot answer: this agent cannot start with its configuration; an API key may be missing."

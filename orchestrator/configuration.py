@@ -4,9 +4,10 @@ An edit with an error is refused as a whole and reported; the configuration in f
 a broken file is replaced by the last good copy, so that a bad edit cannot stop the daemon.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 
 import anyio
@@ -15,9 +16,10 @@ from anyio.abc import TaskGroup
 from watchfiles import awatch
 
 from orchestrator import agentsfile
-from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem
-from orchestrator.errors import ConfigError
-from orchestrator.files import write_private
+from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, Problem
+from orchestrator.agentsfile.problems import MAX_PROBLEMS
+from orchestrator.files import OffLoop, off_loop, write_private
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import Endpoint, build_launch_spec, resolve_endpoint
 from orchestrator.processes.local_models import local_servers
 from orchestrator.processes.supervisor import Supervisor
@@ -25,15 +27,16 @@ from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.wakeup import Wakeup
+from orchestrator.watching import FileWatch, Watch, edits
+from thinker.formats.regular_file import FileError, Folder, identity
 from thinker.formats.skill_file import scan
 from thinker.protocol.providers import PROVIDERS
 
-DEBOUNCE = 400  # longest delay of a reported edit, in milliseconds
-STEP = 100  # milliseconds without a change that end an edit: editors write a file in several steps
+MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
 log = structlog.get_logger()
 
 
-class Configuration:
+class Configuration(LoopOwned):
     """The configuration in force, and the problems of the file on disk."""
 
     def __init__(
@@ -41,56 +44,60 @@ class Configuration:
         settings: Settings,
         environ: Mapping[str, str],
         local: Callable[[], Awaitable[tuple[Endpoint, ...]]] = local_servers,
+        watch: FileWatch = awatch,
+        moved: Callable[[], Mapping[str, str]] = dict,
+        off_loop: OffLoop = off_loop,
     ) -> None:
+        """Name the file; ``moved`` returns the first ids of moved Telegram chats by the new ids."""
         self._settings = settings
+        self._off_loop = off_loop
         self._environ = environ
         self._local = local
+        self._watch_paths = watch
+        self._moved = moved
         self.path = settings.agents_file()
         self.file = AgentsFile.model_construct(agents=())
         self.prompts = PromptLibrary(settings)
         self.problems: tuple[Problem, ...] = ()
         self.skill_problems: tuple[str, ...] = ()
         self.fallen_back = False
-        self._version: tuple[int, ...] = ()
+        self._version: tuple[object, ...] = ()
         self._applied = Wakeup()
 
-    def boot(self) -> None:
+    async def boot(self) -> None:
         """Read the file, or its last good copy.
 
         Raises:
             ConfigError: neither can be used.
         """
-        self._version = _version(self.path)
         try:
-            loaded = agentsfile.load(self.path, self._environ)
-        except ConfigError as error:
-            if not self._settings.paths.last_good.exists():
-                raise
+            loaded = await self._load(self.path)
+        except AgentsFileError as error:
+            try:
+                self.file = (await self._load(self._settings.paths.last_good)).file
+            except AgentsFileError:
+                raise error from None
             log.error("config_broken_using_last_good", problem=str(error))
-            self.problems = error.problems if isinstance(error, AgentsFileError) else ()
-            self.file = agentsfile.load(self._settings.paths.last_good, self._environ).file
+            self.problems = error.problems
             self.fallen_back = True
-            self._read_prompts()
-            return
-        self._report(loaded.problems)
-        self.file = loaded.file
-        if not loaded.errors:
-            self._keep()
-        self._read_prompts()
+        else:
+            self._report(loaded.problems)
+            self.file = loaded.file
+            if not loaded.errors:
+                await self._keep(loaded.data)
+        await self._read_prompts()
 
-    def read(self) -> bool:
+    async def read(self) -> bool:
         """Read the file and the prompts again; return whether the file is valid and in force."""
-        good = self._read_file()
-        self._read_prompts()
+        good = await self._read_file()
+        await self._read_prompts()
         return good
 
-    def _read_file(self) -> bool:
-        self._version = _version(self.path)
+    async def _read_file(self) -> bool:
         try:
-            loaded = agentsfile.load(self.path, self._environ)
-        except ConfigError as error:
-            problems = error.problems if isinstance(error, AgentsFileError) else ()
-            self._report(problems)
+            loaded = await self._load(self.path)
+        except AgentsFileError as error:
+            self._report(error.problems)
             log.error("config_refused", problem=str(error))
             return False
         self._report(loaded.problems)
@@ -99,8 +106,22 @@ class Configuration:
             return False
         self.file = loaded.file
         self.fallen_back = False
-        self._keep()
+        await self._keep(loaded.data)
         return True
+
+    async def _load(self, path: Path) -> LoadedConfig:
+        """Load a file; the version of agents.json is noted before.
+
+        Raises:
+            AgentsFileError: it cannot be used, or its file system does not answer.
+        """
+        try:
+            if path == self.path:
+                self._version = await self._off_loop(self._stamps)
+            return await self._off_loop(agentsfile.load, path, self._environ, self._moved())
+        except TimeoutError as error:
+            problem = Problem("error", str(path), 0, None, "", f"cannot be read: {error}")
+            raise AgentsFileError([problem]) from error
 
     async def apply(self, supervisor: Supervisor, servers: McpServers) -> None:
         """Apply the configuration to agents and MCP servers; unchanged ones keep their process."""
@@ -115,7 +136,9 @@ class Configuration:
             if definition.agent_id in usable:
                 with_model = self.prompts.with_model(definition, self.file)
                 endpoint = resolve_endpoint(with_model, self._environ, local)
-                spec = build_launch_spec(with_model, self._settings, endpoint, self._environ)
+                spec = build_launch_spec(
+                    with_model, self._settings, endpoint, self._environ, self.prompts.templates
+                )
                 supervisor.define(spec, definition.idle_timeout_minutes)
 
     async def changed(self) -> None:
@@ -129,99 +152,110 @@ class Configuration:
 
         Problems of edited skills are logged.
         """
-        self._scan_skills()
         stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_set_when_canceled, stopped)
-            tasks.start_soon(self._watch_file, on_change, stopped, tasks)
-            tasks.start_soon(self._watch_skills, on_skill, stopped)
+            tasks.start_soon(self._watch_files, on_change, stopped, tasks)
+            tasks.start_soon(self._watch_skills, on_skill, stopped, tasks)
 
     async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[object]]) -> None:
-        """Report an edit between the last read of the file and the start of the watch."""
-        if _version(self.path) != self._version:
-            await on_change()
+        """Report an edit between the last read of the files and the start of the watch."""
+        with suppress(TimeoutError):
+            if await self._off_loop(self._stamps) != self._version:
+                await on_change()
 
-    async def _watch_file(
+    async def _watch_files(
         self, on_change: Callable[[], Awaitable[object]], stopped: anyio.Event, tasks: TaskGroup
     ) -> None:
+        find = partial(Watch.of, (self.path,), (self._settings.paths.prompts,))
+        async for _ in edits(
+            find,
+            lambda: tasks.start_soon(self._notice_earlier_edit, on_change),
+            stopped,
+            self._off_loop,
+            self._watch_paths,
+        ):
+            await on_change()
+
+    async def _watch_skills(
+        self, on_skill: Callable[[], None], stopped: anyio.Event, tasks: TaskGroup
+    ) -> None:
+        async for _ in edits(
+            self._skill_folders,
+            lambda: tasks.start_soon(self._scan_skills, on_skill),
+            stopped,
+            self._off_loop,
+            self._watch_paths,
+        ):
+            pass  # the scan follows as the watch begins anew
+
+    def _skill_folders(self) -> Watch:
+        """Return the folders in which a SKILL.md may be written, or a folder for one."""
+        paths = self._settings.paths
+        personas = _folders_in(paths.personas)
+        own = [persona / "skills" for persona in personas]
+        parents = (paths.skills, *own)
+        found = chain((paths.personas,), personas, parents, *map(_folders_in, parents))
+        return Watch.of((), islice(found, MAX_WATCHED))
+
+    def _stamps(self) -> tuple[object, ...]:
+        """Return a value that changes with every edit of agents.json or a prompt."""
         prompts = self._settings.paths.prompts
-        changed = True
-        while changed:  # another file may have replaced it, which is not watched yet
-            changed = False
-            files = {self.path, self.path.resolve()}  # either end of a symbolic link may change
-            # Tasks start in order, and the watcher below watches before it first waits.
-            tasks.start_soon(self._notice_earlier_edit, on_change)
-            edits = _edits(partial(_places, prompts, files), stopped, recursive=False)
-            async with aclosing(edits):
-                async for paths in edits:
-                    if any(path in files or path.parent == prompts for path in paths):
-                        await on_change()
-                    changed = not files.isdisjoint(paths)
-                    if changed:
-                        break
+        try:
+            files = [prompts / name for name in Folder(prompts).names()]
+        except FileError as error:
+            return identity(self.path), str(error)
+        return tuple((path, identity(path)) for path in (self.path, *files))
 
-    async def _watch_skills(self, on_skill: Callable[[], None], stopped: anyio.Event) -> None:
-        folders = {self._settings.paths.skills, self._settings.paths.personas}
-        # React to any path: a file in a new folder may be written before the folder is watched.
-        async for _ in _edits(lambda: folders, stopped, recursive=True):
-            self._scan_skills()
-            on_skill()
-
-    def _scan_skills(self) -> None:
-        _, problems = scan((bundled("skills"), self._settings.paths.skills))
+    async def _scan_skills(self, on_skill: Callable[[], None]) -> None:
+        directories = bundled("skills"), self._settings.paths.skills
+        try:
+            _, problems = await self._off_loop(scan, directories)
+        except TimeoutError as error:
+            problems = (f"{directories[-1]}: {error}",)
         if problems != self.skill_problems:
             for problem in problems:
                 log.warning("skill_problem", problem=problem)
         self.skill_problems = problems
+        on_skill()
 
     def _needs_local(self) -> bool:
         keys = [provider.key_var for provider in PROVIDERS.values() if provider.key_var]
         automatic = any(definition.llm_provider == "auto" for definition in self.file.agents)
         return automatic and not any(self._environ.get(key) for key in keys)
 
-    def _read_prompts(self) -> None:
+    async def _read_prompts(self) -> None:
         before = self.prompts.problems
-        self.prompts.read(self.file)
-        self.prompts.store_last_good()
+        try:
+            self.prompts.adopt(await self._off_loop(self.prompts.examine, self.file))
+            await self._off_loop(self.prompts.store_last_good)
+        except TimeoutError as error:
+            self.prompts.not_read(str(error))
         for problem in self.prompts.problems:
             if problem not in before:
                 log.warning("prompt_problem", problem=str(problem))
 
     def _report(self, problems: tuple[Problem, ...]) -> None:
+        problems = problems[:MAX_PROBLEMS]
         for problem in problems:
             emit = log.error if problem.severity == "error" else log.warning
             emit("config_problem", problem=str(problem))
         self.problems = problems
 
-    def _keep(self) -> None:
+    async def _keep(self, data: bytes) -> None:
         if self.path.parent == bundled("config"):
             return  # the bundled file cannot get lost, and each version has its own
         try:
-            write_private(self._settings.paths.last_good, self.path.read_bytes())
+            await self._off_loop(write_private, self._settings.paths.last_good, data)
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
 
 
-def _places(prompts: Path, files: set[Path]) -> set[Path]:
-    return {prompts, *map(_watched, files)}
-
-
-def _watched(file: Path) -> Path:
-    """Return the path to watch for a file's edits.
-
-    It is the file itself where possible: its folder may hold the journal, and the kernel would
-    report each of the journal's writes, dozens for a message.
-    """
-    return file if file.is_file() and not file.is_symlink() else file.parent
-
-
-def _version(path: Path) -> tuple[int, ...]:
-    """Return a value that changes with every edit of a file; empty if there is no file."""
+def _folders_in(folder: Path) -> list[Path]:
     try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+        return [path for name in Folder(folder).names() if (path := folder / name).is_dir()]
+    except (FileError, OSError):  # reported by the scan
+        return []
 
 
 async def _set_when_canceled(stopped: anyio.Event) -> None:
@@ -230,28 +264,3 @@ async def _set_when_canceled(stopped: anyio.Event) -> None:
         await anyio.sleep_forever()
     finally:
         stopped.set()
-
-
-async def _edits(
-    find: Callable[[], set[Path]], stopped: anyio.Event, *, recursive: bool
-) -> AsyncGenerator[set[Path]]:
-    """Yield the paths that each edit changed."""
-    while True:
-        places = find()
-        edits = awatch(
-            *places, debounce=DEBOUNCE, step=STEP, recursive=recursive, stop_event=stopped
-        )
-        try:
-            async with aclosing(edits):
-                async for changes in edits:
-                    yield {Path(path) for _, path in changes}
-        except OSError as error:  # a path is gone, or the kernel's limit of watches is reached
-            await anyio.sleep(STEP / 1000)  # an editor may be replacing the file right now
-            if not isinstance(error, FileNotFoundError) or not all(map(Path.exists, find())):
-                log.error(
-                    "edits_not_noticed", problem=f"{error}; run 'orchestrator reload' after an edit"
-                )
-                return
-            yield places
-        else:  # the daemon stops
-            return

@@ -6,12 +6,10 @@ in the outbox, journal, lock.
 """
 
 import os
-import signal
 import socket
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 
 import anyio
@@ -22,11 +20,11 @@ from orchestrator import __version__, failpoints
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
-from orchestrator.control import control_server, status
+from orchestrator.control import status
 from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, only_cause
 from orchestrator.http_api.agent_ports import AgentPorts
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.api_service import ApiService
@@ -34,21 +32,22 @@ from orchestrator.inbound.commands import Commands
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import turns
+from orchestrator.journal.turns import chat_moves, turns
+from orchestrator.machine import Machine
 from orchestrator.maintenance.downtime import DowntimeMonitor
 from orchestrator.maintenance.embedding_index import EmbeddingIndex
+from orchestrator.maintenance.journal_check import JournalCheck
 from orchestrator.maintenance.maintenance_worker import MaintenanceWorker
 from orchestrator.maintenance.retention import RetentionJob
 from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery
-from orchestrator.processes import child_process, reaper
-from orchestrator.processes.child_process import Spawn
+from orchestrator.processes import reaper, restarts
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.system.homelock import locked
+from orchestrator.system.lifetime import Lifetime
 from orchestrator.system.sdnotify import Notifier
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
@@ -87,11 +86,10 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
     with locked(settings):
         store = Store(settings.paths.journal)
         try:
-            anyio.run(Daemon(settings, dict(environ), store).run)
-        except ExceptionGroup:
-            if store.failure is None:
-                raise
-            raise store.failure from None
+            machine = Machine(settings, environ)
+            anyio.run(Daemon(settings, dict(environ), store, machine).run)
+        except ExceptionGroup as group:
+            raise store.failure or only_cause(group) from None
         finally:
             reaper.end_orphans()
             store.close()
@@ -101,39 +99,47 @@ def run(settings: Settings, environ: Mapping[str, str]) -> int:
 class Daemon:
     """Every part, made once."""
 
-    def __init__(self, settings: Settings, environ: dict[str, str], store: Store) -> None:
+    def __init__(
+        self, settings: Settings, environ: dict[str, str], store: Store, machine: Machine
+    ) -> None:
         self._settings = settings
         self._environ = environ
         self._store = store
+        self._machine = machine
+        self._clock = machine.clock
         self._notifier = Notifier(environ)
-        self._configuration = Configuration(settings, environ)
+        moved = partial(store.read, chat_moves.every, "telegram")
+        self._configuration = Configuration(
+            settings, environ, machine.model_servers, machine.watch, moved, machine.off_loop
+        )
         self._console = Console(store)
         self._api_channel = ApiChannel(store)
         self._adapters: dict[str, Adapter] = {self._api_channel.name: self._api_channel}
-        self._downtime = DowntimeMonitor(store, _now)
+        self._downtime = DowntimeMonitor(store, self._clock)
         self._turn_ended = Wakeup()
 
     async def run(self) -> None:
-        async with AsyncExitStack() as stack:
+        async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
             # From the beginning, so that a signal during the start is an orderly stop as well.
-            handled = stack.enter_context(ExitStack())
-            signals = handled.enter_context(
-                anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-            )
-            self._configuration.boot()
-            epoch = await self._store.attempt(turns.boot, _now())
-            await self._open_channels(stack)
-            listener = stack.enter_context(control_server.listen(self._settings))
-            async with anyio.create_task_group() as tasks:
+            life = Lifetime()
+            reload = lambda: self._operations.reload()  # noqa: E731, PLW0108 - made below
+            tasks.start_soon(life.follow, self._machine.stop_signals, reload)
+            with life.starting:
+                await self._configuration.boot()
+                epoch = await self._store.attempt(turns.boot, self._clock())
+                await self._open_channels(stack)
+                listener = stack.enter_context(self._machine.listen())
                 self._make_processes(tasks)
                 await self._configuration.apply(self._supervisor, self._servers)
                 self._make_turns(tasks, epoch)
                 self._make_inbound()
                 self._make_operations()
                 self._start(tasks, listener)
-                await self._serve(partial(self._stopped, signals, handled))
+                life.ready.set()
+            if life.ready.is_set():
+                await self._serve(life.stopping)
                 await self._stop()
-                tasks.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
 
     # --- the parts, each after those that it needs -----------------------------------------------
 
@@ -148,38 +154,65 @@ class Daemon:
             from orchestrator.channels.telegram.adapter import Telegram  # noqa: PLC0415 - see above
             from orchestrator.channels.telegram.bot_api import BotApi  # noqa: PLC0415 - see above
 
-            api = BotApi(token.get_secret_value(), settings.telegram_api_url)
-            self._adapters["telegram"] = Telegram(await stack.enter_async_context(api))
+            machine, secret = self._machine, token.get_secret_value()
+            api = BotApi(secret, settings.telegram_api_url, transport=machine.bot_transport)
+            self._adapters["telegram"] = Telegram(
+                await stack.enter_async_context(api),
+                clock=lambda: machine.clock() / 1000,
+                chance=machine.chance,
+            )
 
     def _make_processes(self, tasks: TaskGroup) -> None:
         """Make what workers, tool servers and channels are reached through."""
-        self._supervisor = Supervisor(tasks, spawn=self._spawn(tasks))
+        machine = self._machine
+        tasks.start_soon(machine.run)
+        self._supervisor = Supervisor(
+            tasks, machine.monotonic, self._jitter, spawn=machine.spawn_worker
+        )
         failpoints.watch_workers(self._supervisor.pids)
-        self._delivery = Delivery(self._store, self._adapters, tasks, _now)
-        pins = ToolPins(self._store, self._agents, _now, self._delivery.wake)
-        self._servers = McpServers(self._settings, self._environ, TOOLS, pins)
+        self._delivery = Delivery(self._store, self._adapters, tasks, self._clock)
+        pins = ToolPins(self._store, self._agents, self._clock, self._delivery.wake)
+        self._servers = McpServers(
+            self._settings,
+            self._environ,
+            TOOLS,
+            pins,
+            machine.monotonic,
+            self._jitter,
+            machine.spawn_tool_host,
+        )
 
     def _make_turns(self, tasks: TaskGroup, epoch: int) -> None:
         store, supervisor, delivery = self._store, self._supervisor, self._delivery
-        prompts = self._configuration.prompts
-        approvals = self._approvals = ApprovalQueue(store, _now)
-        guard = self._guard = SpendingGuard(store, self._agents, self._environ, _now)
+        prompts, clock = self._configuration.prompts, self._clock
+        monotonic, random_bytes = self._machine.monotonic, self._machine.random_bytes
+        approvals = self._approvals = ApprovalQueue(store, clock, lambda: random_bytes(4).hex())
+        guard = self._guard = SpendingGuard(store, self._agents, self._environ, clock)
         tools = ToolExecutor(
-            store, self._servers, prompts, tasks, approvals, epoch, _now, self._journal_changed
+            store, self._servers, prompts, tasks, approvals, epoch, clock, self._journal_changed
         )
         calls = MeteredCalls(store, supervisor, guard)
-        embeddings = self._embeddings = EmbeddingIndex(calls, time.monotonic)
+        embeddings = self._embeddings = EmbeddingIndex(calls, monotonic)
         self._maintenance = MaintenanceWorker(
-            store, supervisor, guard, embeddings, self._agents, _now
+            store, supervisor, guard, embeddings, self._agents, clock
         )
         self._scheduler = Scheduler(
-            store, self._agents, self._settings, self._environ, self._arrived, _now
+            store,
+            self._agents,
+            self._settings,
+            self._environ,
+            self._arrived,
+            clock,
+            monotonic,
+            self._machine.off_loop,
         )
-        pictures = Pictures(store, self._adapters, _now)
-        inputs = InputLoader(store, self._agents, prompts, tools, guard, pictures, embeddings, _now)
-        completion = TurnCompletion(store, delivery, self._maintenance.wake, _now)
+        pictures = Pictures(store, self._adapters, clock)
+        inputs = InputLoader(
+            store, self._agents, prompts, tools, guard, pictures, embeddings, clock
+        )
+        completion = TurnCompletion(store, delivery, self._maintenance.wake, clock)
         suspension = TurnSuspension(
-            store, supervisor, delivery, approvals, guard, self._turn_ended, _now
+            store, supervisor, delivery, approvals, guard, self._turn_ended, clock
         )
         services = TurnServices(
             store,
@@ -191,18 +224,22 @@ class Daemon:
             completion,
             suspension,
             task_ended=self._scheduler.wake,
+            off_loop=self._machine.off_loop,
         )
-        self._dispatcher = Dispatcher(services, TurnOpener(inputs, epoch), tasks)
+        self._dispatcher = Dispatcher(
+            services, TurnOpener(inputs, epoch, partial(turns.new_id, random=random_bytes)), tasks
+        )
 
     def _make_inbound(self) -> None:
         snapshot = partial(
-            status.glance, self._supervisor, self._servers, self._adapters.values(), _now()
+            status.glance, self._supervisor, self._servers, self._adapters.values(), self._clock()
         )
-        commands = Commands(
-            self._agents, self._guard, self._environ, snapshot, self._commanded, _now
-        )
+        commands = Commands(self._guard, snapshot, self._commanded)
         self._intake = JournalIntake(
-            self._store, self._agents, self._adapters, self._dispatcher, self._arrived, commands
+            *(self._store, self._agents, self._adapters, self._dispatcher, self._arrived, commands),
+            clock=self._clock,
+            random=self._machine.random_bytes,
+            on_move=lambda: self._operations.reload(),  # noqa: PLW0108 - it is made later
         )
 
     def _make_operations(self) -> None:
@@ -217,12 +254,13 @@ class Daemon:
             dispatcher=self._dispatcher,
             scheduler=self._scheduler,
             guard=self._guard,
+            flood=self._delivery.flood,
             downtime=self._downtime,
             notifier=self._notifier,
             session_grew=self._maintenance.wake,
-            clock=_now,
+            clock=self._clock,
         )
-        self._api = ApiService(self._operations, self._api_channel)
+        self._api = ApiService(self._operations, self._api_channel, self._machine.off_loop)
         self._control = ControlServer(
             self._operations,
             self._console,
@@ -254,38 +292,31 @@ class Daemon:
 
     def _start(self, tasks: TaskGroup, listener: socket.socket) -> None:
         """Start everything that runs for as long as the daemon does, except channels."""
-        tasks.start_soon(partial(reaper.reap_orphans, child_process.is_watched, end=True))
         tasks.start_soon(self._fail_with_disk)
         tasks.start_soon(self._control.run, listener)
-        retention = RetentionJob(self._store, self._agents, _now)
+        retention = RetentionJob(self._store, self._agents, self._clock)
         for part in (
             *(self._servers, self._notifier, self._downtime, self._api, self._dispatcher),
             *(self._guard, self._scheduler, self._maintenance, self._embeddings, retention),
+            JournalCheck(self._store, in_thread=self._machine.in_thread),
         ):
             tasks.start_soon(part.run)
-        tasks.start_soon(
-            self._configuration.watch,
-            self._operations.reload,
-            self._scheduler.skills_changed,
-        )
+        watch, reload = self._configuration.watch, self._operations.reload
+        tasks.start_soon(watch, reload, self._scheduler.skills_changed)
         for name in self._adapters:
             tasks.start_soon(self._delivery.run, name)
 
-    async def _serve(self, stopped: Callable[[], Awaitable[None]]) -> None:
+    async def _serve(self, stopping: anyio.Event) -> None:
         async with anyio.create_task_group() as channels:
             for adapter in self._adapters.values():
                 channels.start_soon(adapter.run, self._intake)
             self._announce()
             failpoints.failpoint("ready")
-            await stopped()
+            await stopping.wait()
             channels.cancel_scope.cancel()
 
-    def _spawn(self, tasks: TaskGroup) -> Spawn:
-        if self._settings.spawn == "exec":
-            return child_process.execute
-        zygotes = Zygotes(self._settings, self._environ)
-        tasks.start_soon(zygotes.run)
-        return zygotes.spawn
+    def _jitter(self) -> float:
+        return restarts.jitter(self._machine.chance())
 
     def _agents(self) -> AgentsFile:
         return self._configuration.file
@@ -307,15 +338,6 @@ class Daemon:
             log.info("hint", text=hint)
         self._notifier.tell("READY=1", f"STATUS={len(self._supervisor.slots)} agents")
 
-    async def _stopped(self, signals: AsyncIterator[signal.Signals], handled: ExitStack) -> None:
-        """Wait for a signal to stop; the next one ends the process at once."""
-        async for number in signals:
-            if number is not signal.SIGHUP:
-                log.info("stopping", signal=number.name)
-                handled.close()
-                return
-            await self._operations.reload()
-
     async def _stop(self) -> None:
         """Let turns reach a step boundary, and replies that are ready go out."""
         self._notifier.tell("STOPPING=1")
@@ -330,7 +352,3 @@ class Daemon:
         for flushed in (self._delivery.wait_idle, self._api.stop):
             with anyio.move_on_after(FLUSH):
                 await flushed()
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

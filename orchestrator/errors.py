@@ -80,3 +80,10 @@ class UnknownAgentError(OrchestratorError):
     """A name is not in agents.json."""
 
     exit_code = ExitCode.USAGE
+
+
+def only_cause(error: Exception) -> Exception:
+    """Return the only exception within the groups of task groups, otherwise the group."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -14,9 +14,24 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 SUPERVISOR = "supervisor"
 WORKER = "worker"
+
+
+class FailpointObserver(Protocol):
+    """Sees each failpoint while it is ``armed``."""
+
+    @property
+    def armed(self) -> bool:
+        """Whether failpoints are looked at."""
+
+    def reach(self, name: str) -> None:
+        """Pass a failpoint."""
+
+    def watch(self, workers: Callable[[], list[int]]) -> None:
+        """Take what returns the ids of the running workers."""
 
 
 class FailpointInjector:
@@ -30,6 +45,13 @@ class FailpointInjector:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.workers: Callable[[], list[int]] = list
+
+    @property
+    def armed(self) -> bool:
+        return self.log is not None
+
+    def watch(self, workers: Callable[[], list[int]]) -> None:
+        self.workers = workers
 
     def reach(self, name: str) -> None:
         """Pass a failpoint; called from the event loop and from the journal's thread."""
@@ -56,15 +78,19 @@ def _kill(pid: int) -> bool:
     return True
 
 
-_injector = FailpointInjector(os.environ)
-ARMED = _injector.log is not None
+_observers: list[FailpointObserver] = [FailpointInjector(os.environ)]
+
+
+def observe(observer: FailpointObserver) -> None:
+    """Let an observer take the place of the present one."""
+    _observers[0] = observer
 
 
 def failpoint(name: str) -> None:
     """Pass the failpoint ``name``, where a self-test may kill this process."""
-    if ARMED:
-        _injector.reach(name)
+    if _observers[0].armed:
+        _observers[0].reach(name)
 
 
 def watch_workers(pids: Callable[[], list[int]]) -> None:
-    _injector.workers = pids
+    _observers[0].watch(pids)

@@ -1,16 +1,51 @@
-"""Write files that only this user can read."""
+"""Write files that only this user can read, and keep work with files off the event loop."""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeVar, TypeVarTuple
 from uuid import uuid4
+
+import anyio
+from anyio import to_thread
+
+PATIENCE = 10.0  # seconds for a file system to answer; a disk takes milliseconds
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+class OffLoop(Protocol):
+    """Does blocking work with files and returns its result; see `off_loop`."""
+
+    async def __call__(self, function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
+        """Return what the function returns.
+
+        Raises:
+            TimeoutError: the file system does not answer; the message says what to do.
+        """
+
+
+async def off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Do blocking work with files in a thread, so that no file system can stop the event loop.
+
+    The thread is abandoned when the caller is canceled, or after `PATIENCE` seconds. So the
+    function must change nothing that others see.
+
+    Raises:
+        TimeoutError: the file system does not answer; the message says what to do.
+    """
+    with anyio.move_on_after(PATIENCE):
+        return await to_thread.run_sync(partial(function, *arguments), abandon_on_cancel=True)
+    raise TimeoutError(f"no answer in {PATIENCE:.0f} seconds; check its file system")
 
 
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file atomically: readers see the old or the new data; only this user may read."""
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        fresh.touch(mode=0o600, exist_ok=False)
-        with fresh.open("wb") as file:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -4,6 +4,7 @@
 daemon with one.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "ORCHESTRATOR_"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
@@ -99,7 +102,8 @@ class Settings(BaseSettings):
         A home that ever had a file never uses the bundled one, even if its file was lost.
         """
         in_home = self.home / "agents.json"
-        used = in_home.exists() or self.paths.last_good.exists()
+        # Also if it is a link to nothing, which must be told.
+        used = os.path.lexists(in_home) or os.path.lexists(self.paths.last_good)
         return self.config or (in_home if used else bundled("config") / "agents.json")
 
 
@@ -194,10 +198,10 @@ def _credential(environ: Mapping[str, str]) -> str | None:
         return None
     path = Path(directory) / CREDENTIAL
     try:
-        return path.read_text("utf-8").strip()
-    except FileNotFoundError:
+        return regular_file.read_text(path, regular_file.TOKEN).strip()
+    except FileMissingError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except FileError as error:
         raise ConfigError(f"the credential {CREDENTIAL} cannot be read: {error}") from None
 
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from orchestrator.loop_owned import LoopOwned
+
 
 @dataclass(eq=False)
-class Wakeup:
+class Wakeup(LoopOwned):
     """Writers call `wake()`; waiters re-check their condition after every wake.
 
     Every wake sets ``changed`` and replaces it. Take it before checking the condition and wait for

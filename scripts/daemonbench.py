@@ -58,27 +58,34 @@ async def stub_model(bench: str = "bench_turn") -> AsyncIterator[str]:
             stub.kill()
 
 
-@asynccontextmanager
-async def daemon(
-    home: Path, url: str, agents: Sequence[str], **fields: object
-) -> AsyncIterator[Running]:
-    """Start a daemon in ``home``; each agent calls the model of its own name at ``url``.
+def configure(
+    home: Path, url: str, agents: Sequence[str], fields: dict[str, object], **top: object
+) -> dict[str, str]:
+    """Write agents.json and return the environment of the home's daemon.
 
-    ``fields`` are settings of all agents. The log is in the home.
+    Each agent calls the model of its own name at ``url``. ``fields`` are settings of all agents,
+    ``top`` are those of the whole file.
     """
     common: dict[str, object] = {"llmProvider": "openai", "baseUrl": url, "maxSteps": 12}
     common |= {"limits": {"maxConcurrentTurns": 64}}
     common |= {"compaction": {"enabled": False}, "factExtraction": {"enabled": False}}
-    config = {"agents": [{"agentId": name, "model": name, **common, **fields} for name in agents]}
-    (home / "agents.json").write_text(json.dumps(config), "utf-8")
-    notify = home / "notify"
-    env = {
+    defined = [{"agentId": name, "model": name, **common, **fields} for name in agents]
+    (home / "agents.json").write_text(json.dumps({"agents": defined, **top}), "utf-8")
+    return {
         **os.environ,
         "HOME": str(home),
         "ORCHESTRATOR_HOME": str(home),
         "OPENAI_API_KEY": "none",
-        "NOTIFY_SOCKET": str(notify),
     }
+
+
+@asynccontextmanager
+async def daemon(
+    home: Path, url: str, agents: Sequence[str], **fields: object
+) -> AsyncIterator[Running]:
+    """Start a daemon in ``home``, with the parameters of `configure`. The log is in the home."""
+    notify = home / "notify"
+    env = {**configure(home, url, agents, fields), "NOTIFY_SOCKET": str(notify)}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         notify.unlink(missing_ok=True)  # an earlier daemon may have left it
         notices.bind(str(notify))

@@ -17,7 +17,7 @@ ROLES = ("coordinator", "planner", "executor", "specialist")
 @pytest.mark.parametrize("role", ROLES)
 def test_role_is_a_valid_layered_definition(role: str) -> None:
     """It names only bundled prompts."""
-    files = scan((FOLDER,))
+    files, _ = scan((FOLDER,))
     definition = files[role].definition
     assert definition is not None
     sources = {name: file.definition.prompt for name, file in files.items() if file.definition}
@@ -28,7 +28,7 @@ def test_role_is_a_valid_layered_definition(role: str) -> None:
 
 def test_coordinator_has_the_other_three_as_tools() -> None:
     """Each gets the argument that it requires."""
-    files = scan((FOLDER,))
+    files, _ = scan((FOLDER,))
     coordinator = files["coordinator"].definition
     assert coordinator is not None
     for entry in coordinator.tools or ():

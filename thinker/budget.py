@@ -30,15 +30,20 @@ class Spent:
         return Spent(self.steps + 1, self.usage + usage)
 
 
+def estimated(characters: int) -> int:
+    """Estimate tokens: four characters each, rounded up."""
+    return -(-characters // 4)
+
+
 def charged(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
     """Return the usage that a call counts as: the provider's, or an estimate if it reports none.
 
-    ``sizes`` returns the characters sent and received; four make a token, rounded up.
+    ``sizes`` returns the characters sent and received.
     """
     if usage.prompt > 0 and usage.completion >= 0:
         return usage
     sent, received = sizes()
-    return Usage(prompt=-(-sent // 4), completion=-(-received // 4))
+    return Usage(prompt=estimated(sent), completion=estimated(received))
 
 
 def exceeded(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:

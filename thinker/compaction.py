@@ -5,11 +5,12 @@ from pathlib import Path
 
 import orjson
 
-from thinker import summarizing
+from thinker import budget, summarizing
 from thinker.models.base import Model
 from thinker.protocol.background import Compact, Compacted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 
+SUMMARY_TOKENS = 2000  # estimated, of a summary, which every turn sends; 300 words have about 500
 RESULT_LIMIT = 500  # characters of a tool call's arguments or result in the request
 NONE = "(none)"
 TEMPLATE = """\
@@ -23,20 +24,46 @@ Summary of what came before:
 
 Conversation:
 {{CONVERSATION}}"""
+TOO_LONG = """\
+Your summary has about {tokens} tokens; at most {limit} are allowed. Answer with a shorter one that
+keeps what matters most, and nothing else."""
+CUT = "[The rest of this summary was cut, because it was too long.]"
 
 
 async def compact(model: Model, path: Path | None, request: Compact) -> Compacted:
-    """Ask the model for a new summary; ``path`` is the template's file."""
+    """Ask the model for a new summary; ``path`` is the template's file.
+
+    A summary that is too long is asked for once more with the limit, and then cut at a paragraph.
+    """
     template = summarizing.template(path, TEMPLATE)
     values = {
         "SUMMARY": (request.summary or "").strip() or NONE,
         "CONVERSATION": "\n\n".join(part for said in request.messages for part in _parts(said)),
     }
-    text, metered = await summarizing.ask(model, summarizing.fill(template, values))
+    prompt = summarizing.fill(template, values)
+    text, metered = await summarizing.ask(model, prompt)
+    if not metered.problem and (tokens := budget.estimated(len(text))) > SUMMARY_TOKENS:
+        shorter = TOO_LONG.format(tokens=tokens, limit=SUMMARY_TOKENS)
+        said = (AssistantMessage(content=text), UserMessage(content=shorter))
+        again, second = await summarizing.ask(model, prompt, *said)
+        text = text if second.problem else again.strip() or text
+        metered = metered.model_copy(update={"usage": metered.usage + second.usage})
     if not text.strip() and not metered.problem:
         metered = metered.model_copy(update={"problem": "the summary is empty"})
-    summary = "" if metered.problem else text.strip()
+    summary = "" if metered.problem else within(text.strip(), SUMMARY_TOKENS)
     return Compacted(summary=summary, **metered.model_dump())
+
+
+def within(text: str, tokens: int) -> str:
+    """Return the whole paragraphs, or else lines or words, that fit, and a note if some do not."""
+    if budget.estimated(len(text)) <= tokens:
+        return text
+    head = text[: 4 * tokens - len(CUT) - 2]
+    for end in ("\n\n", "\n", " "):
+        if (kept := head.rpartition(end)[0].rstrip()) and 2 * len(kept) > len(head):
+            head = kept
+            break
+    return f"{head}\n\n{CUT}"
 
 
 def _parts(message: Message) -> Iterator[str]:

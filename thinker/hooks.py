@@ -24,11 +24,11 @@ messages never change, so no point concerns that.
 """
 
 import inspect
+import linecache
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from runpy import run_path
 from typing import Any, TypeVar
 
 import anyio
@@ -37,6 +37,8 @@ from anyio import to_thread
 from pydantic import TypeAdapter
 
 from thinker import history
+from thinker.formats import regular_file
+from thinker.formats.regular_file import Identity, identity
 from thinker.loop import LoopHost
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.protocol import methods
@@ -49,7 +51,6 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.methods import ChatRef, PlannedCall, RecordedStep, TurnRun
 from thinker.protocol.prompt_record import PromptRecord
-from thinker.skills import Identity, identity
 from thinker.worker_errors import FatalModelError
 
 GROUP = "orchestrator.hooks"
@@ -81,7 +82,7 @@ class HookFiles:
         seen = identity(path)
         if hook not in self._loaded or self._loaded[hook][0] != seen:
             try:
-                functions = run_path(str(path)) if seen else _load_entry_point(hook)
+                functions = _run_file(path) if seen else _load_entry_point(hook)
             except Exception as error:  # noqa: BLE001 - a hook is foreign code
                 log.error("hook_not_loaded", hook=hook, problem=repr(error))
                 functions = {}
@@ -242,6 +243,17 @@ async def _call_hook(function: Callable[..., Any], *arguments: object) -> Any:  
         if inspect.iscoroutinefunction(function):
             return await function(*arguments)
         return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
+
+
+def _run_file(path: Path) -> Mapping[str, Any]:
+    """Return the names that a hook's file defines."""
+    source = regular_file.read_bytes(path, regular_file.HOOK)
+    names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    exec(compile(source, path, "exec"), names)  # noqa: S102 - the operator's own code
+    # Else a traceback would open the file again, which may be a named pipe by then.
+    lines = source.decode("utf-8", "replace").splitlines(keepends=True)
+    linecache.cache[str(path)] = (len(source), None, lines, str(path))
+    return names
 
 
 def _load_entry_point(hook: str) -> Mapping[str, Any]:

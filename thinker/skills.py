@@ -1,27 +1,14 @@
 """The skills of an agent, read again when a file changes, so edits apply from the next turn."""
 
-import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
+from thinker.formats.regular_file import FileError, Folder, Identity, identity
 from thinker.formats.skill_file import FILE_NAME, SkillFile, scan
 
-Identity = tuple[int, ...]
 FileStamps = tuple[tuple[str, Identity | None], ...]  # of a directory and its skill files, by path
-
-
-def identity(path: str | Path) -> Identity | None:
-    """Return what changes with a file: device, inode, times of writing and of any change, size.
-
-    None if the file does not exist or is unreachable.
-    """
-    try:
-        found = os.stat(path)  # noqa: PTH116 - takes half the time of Path.stat
-    except (OSError, ValueError):  # ValueError: a name with a NUL byte
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 class SkillCatalog:
@@ -72,8 +59,7 @@ def _stamps(directory: Path) -> FileStamps:
     if itself[1] is None:
         return (itself,)
     try:
-        with os.scandir(directory) as entries:
-            paths = sorted(f"{entry.path}/{FILE_NAME}" for entry in entries)
-    except OSError:  # reported by scan
+        paths = [f"{directory}/{name}/{FILE_NAME}" for name in Folder(directory).names()]
+    except FileError:  # reported by scan
         return (itself,)
     return itself, *((path, seen) for path in paths if (seen := identity(path)) is not None)

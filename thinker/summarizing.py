@@ -8,6 +8,8 @@ import anyio
 import structlog
 
 from thinker import budget
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
 from thinker.protocol.background import ASK_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
@@ -38,8 +40,8 @@ def template(path: Path | None, fallback: str) -> str:
     if path is None:
         return fallback
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, ValueError) as error:
+        text = regular_file.read_text(path, regular_file.BASE_PROMPT)
+    except FileError as error:
         log.warning("template_unreadable", problem=f"{path}: {error}; the built-in text is used")
         return fallback
     if "{{CONVERSATION}}" not in text:
@@ -54,17 +56,20 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
 
 
-async def ask(model: Model, prompt: str) -> tuple[str, MeteredResult]:
+async def ask(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
     """Return the answer to one user message, without system prompt or tools, and its usage.
+
+    ``said`` is what followed the message, up to what is answered now.
 
     Raises:
         ModelError: the model did not answer.
     """
-    request = ModelRequest(system="", messages=(UserMessage(content=prompt),), temperature=0.0)
+    messages = (UserMessage(content=prompt), *said)
+    request = ModelRequest(system="", messages=messages, temperature=0.0)
     with anyio.move_on_after(ASK_SECONDS):
         response = await model.complete(request)
         text = response.message.content
-        usage = budget.charged(response.usage, lambda: (len(prompt), len(text)))
+        usage = budget.charged(response.usage, lambda: (request.characters, len(text)))
         problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
         return text, MeteredResult(model=response.model or model.name, usage=usage, problem=problem)
     raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")

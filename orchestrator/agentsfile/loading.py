@@ -4,12 +4,12 @@ An agent, binding or MCP server with an error is left out; a channel with an err
 Only a file without a single valid agent is refused as a whole.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -21,6 +21,7 @@ from orchestrator.agentsfile.checks import check
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.field_types import ENTRY_NAME, MODEL_NAME, PATTERN_WORDS
+from orchestrator.agentsfile.moved_chats import use_first_ids
 from orchestrator.agentsfile.positions import Document, JsonPath, JsonSyntaxError, read
 from orchestrator.agentsfile.problems import (
     AgentsFileError,
@@ -29,9 +30,9 @@ from orchestrator.agentsfile.problems import (
     sentence,
     suggestion,
 )
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.messages import JsonObject
-
-MAX_BYTES = 4 * 1024 * 1024  # enough for a thousand agents with long prompts
 
 M = TypeVar("M", bound=BaseModel)
 C = TypeVar("C", agents_file.TelegramChannel, agents_file.LocalChannel, agents_file.ApiSettings)
@@ -40,11 +41,11 @@ ENTRY_NOUNS = {"mcpServers": "server", "models": "model", "prices": "price"}
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A usable agents.json: its valid parts, its problems and the SHA-256 of its bytes."""
+    """A usable agents.json: its valid parts, its problems and its bytes."""
 
     file: AgentsFile
     problems: tuple[Problem, ...]
-    digest: str
+    data: bytes
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -52,25 +53,35 @@ class LoadedConfig:
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
-def load(path: Path, environ: Mapping[str, str] | None = None) -> LoadedConfig:
+def load(
+    path: Path,
+    environ: Mapping[str, str] | None = None,
+    moved: Mapping[str, str] = MappingProxyType({}),
+) -> LoadedConfig:
     """Read the file at ``path``; ``environ`` is where provider keys are looked up.
+
+    ``moved`` are the first ids of Telegram chats that have new ones, by the new ids.
 
     Raises:
         AgentsFileError: the file cannot be read, is not JSON or has no valid agent.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        reason = f"cannot be read ({error.strerror}); check the path or run: orchestrator init"
+        data = regular_file.read_bytes(path, regular_file.AGENTS_FILE)
+    except FileError as error:
+        missing = isinstance(error, FileMissingError)
+        advice = "; check the path or run: orchestrator init" if missing else ""
+        reason = f"cannot be read: {error}{advice}"
         raise AgentsFileError([Problem("error", str(path), 0, None, "", reason)]) from error
-    return parse(data, path.name, environ)
+    return parse(data, path.name, environ, moved)
 
 
 def parse(
-    data: bytes, name: str = "agents.json", environ: Mapping[str, str] | None = None
+    data: bytes,
+    name: str = "agents.json",
+    environ: Mapping[str, str] | None = None,
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> LoadedConfig:
-    """Parse the bytes of a file; messages call it ``name``.
+    """Parse the bytes of a file as `load` does; messages call it ``name``.
 
     Raises:
         AgentsFileError: the bytes are not JSON or have no valid agent.
@@ -92,19 +103,17 @@ def parse(
     draft.retention = kept or draft.retention
     _simple(draft, value)
     check(draft, environ)
+    use_first_ids(draft, moved)
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
     if not draft.agents:
         raise AgentsFileError(problems)
-    return LoadedConfig(_file(draft), problems, hashlib.sha256(data).hexdigest())
+    return LoadedConfig(_file(draft), problems, data)
 
 
 def _document(data: bytes, name: str) -> Document:
     line = 0
     try:
-        if len(data) > MAX_BYTES:
-            message = f"is larger than {MAX_BYTES // 1024**2} MiB; is it the right file?"
-        else:
-            return read(data.decode("utf-8-sig"))
+        return read(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = "is not UTF-8 text; save it with that encoding"

@@ -16,6 +16,8 @@ from pydantic import JsonValue
 from orchestrator.errors import ConfigError
 
 MAX_DEPTH = 64  # agents.json needs 5; Python's recursion limit is 1000
+MAX_VALUES = 50_000  # a thousand agents with forty fields; each takes 20 to 100 microseconds
+MAX_REPEATED = 100  # names; they are compared with every part of the file
 
 JsonPath: TypeAlias = tuple[str | int, ...]
 
@@ -84,6 +86,8 @@ class _Reader:
         char = self.peek()
         if path not in self.lines:
             self.lines[path] = self._line(self.at)
+        if len(self.lines) > MAX_VALUES:
+            self.fail(f"more than {MAX_VALUES} values; is it the right file?")
         if len(path) > MAX_DEPTH:
             self.fail(f"nested more than {MAX_DEPTH} levels deep; make it flatter")
         if char == "{":
@@ -121,6 +125,8 @@ class _Reader:
             key = str(self._scalar('"'))
             inner = (*path, key)
             if key in members:
+                if len(self.repeated) == MAX_REPEATED:
+                    self.fail(f"more than {MAX_REPEATED} names appear twice; is it the right file?")
                 self.repeated.append(inner)
             self.lines[inner] = line
             if self.peek() != ":":

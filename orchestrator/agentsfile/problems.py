@@ -14,6 +14,7 @@ from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.errors import ConfigError
 
 SECRET_FIELDS = frozenset({"env", "headers", "variables"})
+MAX_PROBLEMS = 100  # told at a time; the rest shows when these are corrected
 MAX_SHOWN = 40  # longest refused value, in characters, that a message repeats
 Severity: TypeAlias = Literal["error", "warning"]
 
@@ -39,8 +40,8 @@ class AgentsFileError(ConfigError):
     """agents.json cannot be used at all; ``problems`` are the reasons."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = tuple(problems)
+        self.problems = tuple(problems[:MAX_PROBLEMS])
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 def path_text(path: Iterable[str | int]) -> str:

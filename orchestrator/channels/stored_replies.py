@@ -9,7 +9,14 @@ from dataclasses import dataclass
 import anyio
 import apsw
 
-from orchestrator.channel_api import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import (
+    ChannelStatus,
+    Intake,
+    OutboundPart,
+    ReplyPart,
+    SendError,
+    SendOutcome,
+)
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import inbox, outbox
 from orchestrator.journal.turns.inbox import InboxRow
@@ -49,9 +56,12 @@ class JournalChannel:
         del chat_id
         return True
 
-    def split(self, text: str) -> tuple[str, ...]:
+    def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         """Return the text as one part: clients take any length."""
-        return (text,) if text.strip() else ()
+        return (ReplyPart(text + mark),) if text.strip() else ()
+
+    async def pace(self, chat_id: str, calls: int) -> None:
+        """Do not wait: these channels have no limit."""
 
     async def send(self, part: OutboundPart) -> str:
         self.replied(part.chat_id)

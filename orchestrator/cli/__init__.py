@@ -5,11 +5,14 @@ load the whole program.
 """
 
 import gc
+import os
 import sys
+import threading
+import traceback
 from importlib import import_module
 from io import TextIOWrapper
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,6 +20,7 @@ from orchestrator import __version__
 from orchestrator.cli._output import printable
 from orchestrator.errors import OrchestratorError
 
+THREAD_SECONDS = 1.0  # for a thread to end with the process
 COMMANDS = {
     "help": "Print a page of the manual, or the list of its pages.",
     "run": "Run the daemon in the foreground until SIGTERM or Ctrl-C.",
@@ -70,7 +74,26 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, TextIOWrapper):  # None if the parent process closed it
             stream.reconfigure(errors="replace")  # invalid bytes never end in a traceback
-    app(prog_name="orchestrator")
+    code: object = 1
+    try:
+        app(prog_name="orchestrator")
+    except SystemExit as ended:
+        code = 0 if ended.code is None else ended.code
+    except Exception:  # noqa: BLE001 - shown as Python itself would
+        traceback.print_exc()
+    _end(code if isinstance(code, int) else 1)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process, also when a thread reads from a file system that never answers."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(THREAD_SECONDS)
+            if thread.is_alive():  # Python would wait for it for ever
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+    sys.exit(code)
 
 
 def _print_version(*, requested: bool) -> None:

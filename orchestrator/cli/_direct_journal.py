@@ -4,20 +4,28 @@ Apart from `_client`, because most commands need no database.
 """
 
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from typing import TypeVar
 
 import apsw
 
 from orchestrator.cli._client import order
-from orchestrator.errors import NotRunningError
+from orchestrator.errors import JournalError, NotRunningError
 from orchestrator.journal.db.store import open_database, reading
+from orchestrator.journal.turns import chat_moves
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import locked
 from thinker.protocol.peer import Params
 
 S = TypeVar("S")
+
+
+def moved_chats(settings: Settings) -> Mapping[str, str]:
+    """Return the first ids of Telegram's moved chats by their new ids; none without a journal."""
+    with suppress(JournalError), reading(settings.paths.journal) as db:
+        return chat_moves.every(db, "telegram")
+    return {}
 
 
 def change(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import AgentsFileError, Problem, load
+from orchestrator.cli._direct_journal import moved_chats
 from orchestrator.cli._options import AsJson, Home, command_group, load_settings
 from orchestrator.cli._output import count, printable
 from orchestrator.cli.prompt.listing import library
@@ -42,7 +43,7 @@ def check(
     file = path or settings.agents_file()
     agents = bindings = 0
     try:
-        loaded = load(file, os.environ)
+        loaded = load(file, os.environ, moved_chats(settings))
         found = library(settings, loaded.file)
         problems: Sequence[Problem] = (*loaded.problems, *found.problems)
         agents, bindings = len(loaded.file.agents), len(loaded.file.bindings)

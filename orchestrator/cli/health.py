@@ -32,7 +32,7 @@ def health(
         typer.echo(report.model_dump_json(by_alias=True))
     else:
         typer.echo("ready" if report.ready else "alive, not ready")
-        for reason in report.reasons:
-            typer.echo(printable(reason))
+        for line in (*report.reasons, *report.notes):
+            typer.echo(printable(line))
     if ready and not report.ready:
         raise typer.Exit(ExitCode.FAILED)

@@ -7,6 +7,7 @@ import typer
 
 from orchestrator.agentsfile import load
 from orchestrator.channel_api import InboundMessage
+from orchestrator.cli._direct_journal import moved_chats
 from orchestrator.cli._options import Config, Home, command_group, load_settings
 from orchestrator.cli._output import printable
 from orchestrator.routing import explain
@@ -26,7 +27,10 @@ def explain_route(
     home: Home = None,
 ) -> None:
     """Show which binding of agents.json applies to a chat, and why."""
-    file = load(load_settings(home, config).agents_file(), os.environ).file
+    settings = load_settings(home, config)
+    moved = moved_chats(settings)
+    file = load(settings.agents_file(), os.environ, moved).file
+    chat_id = moved.get(chat_id, chat_id) if channel == "telegram" else chat_id
     message = InboundMessage(
         channel=channel, bot_id="", chat_id=chat_id, message_id="", sender_id="", thread_id=thread
     )

@@ -7,7 +7,9 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,12 +23,16 @@ from orchestrator.cli._output import printable
 from orchestrator.cli._tables import table
 from orchestrator.errors import ExitCode
 from orchestrator.selftest import campaign
-from orchestrator.selftest.campaign import AROUND, Bench, Plan, Tally
+from orchestrator.selftest.campaign import Bench, Plan, Tally
+from orchestrator.selftest.daemon_process import SPAWN, ForkServer, StartDaemon
 from orchestrator.selftest.invariants import CHECKS, ELSEWHERE
 from orchestrator.selftest.runner import Result
+from thinker.protocol import logs
 
-HISTORIES = 1000
-SPAWN = "ORCHESTRATOR_SPAWN"
+RANDOM, PAIRS = 1000, 500  # histories
+JOBS_PER_CPU = 3  # histories mostly wait
+MEMORY = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it; syncing costs nothing
+NEEDED = 1 << 30  # bytes; a home has a few megabytes, and is deleted after its history
 COLUMNS = (
     "phase",
     "histories",
@@ -72,14 +78,18 @@ class _Report:
 def crash(
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run a sample that takes two minutes.")
+        bool, typer.Option("--quick", help="Run a sample that takes one minute.")
     ] = False,
-    histories: Annotated[
-        int, typer.Option(min=1, help="Random histories with several kills.")
-    ] = HISTORIES,
+    random_histories: Annotated[
+        int, typer.Option("--random", min=0, help="Random histories of two to five kills.")
+    ] = RANDOM,
+    pairs: Annotated[
+        int, typer.Option(min=0, help="Histories in which the restart is killed, too.")
+    ] = PAIRS,
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Histories at a time (default: one per CPU).")
+        int | None,
+        typer.Option(min=1, help=f"Histories at a time (default: {JOBS_PER_CPU} for each CPU)."),
     ] = None,
     history: Annotated[
         str | None,
@@ -95,22 +105,25 @@ def crash(
     All servers are fakes on loopback; your home and your network are not touched. Kills happen
     first at every boundary of the journal and of the outside world, then at pairs of boundaries,
     then in random histories. Ctrl-C ends the test and prints the results so far.
-    ORCHESTRATOR_SPAWN chooses how agents are started.
+    ORCHESTRATOR_SPAWN chooses how agents are started. The homes are in /dev/shm if it has room;
+    TMPDIR chooses another folder.
     """
+    logs.configure("error")  # only errors belong beside the report
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     single = None if history is None else campaign.plan_of(history)
     started = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="selftest-"))
+    homes = Path(tempfile.mkdtemp(prefix="selftest-", dir=_memory()))
+    jobs = jobs or JOBS_PER_CPU * (os.cpu_count() or 1)
     environ = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
-    bench = Bench(folder, jobs or os.cpu_count() or 1, environ, keep=keep)
+    size = _Size(single=single, quick=quick, pairs=pairs, random=random_histories)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, it stops the daemons
     try:
-        anyio.run(_run, report, bench, single, (histories, quick))
+        anyio.run(_run, report, size, partial(Bench, homes, jobs, environ=environ, keep=keep))
     except KeyboardInterrupt:
         typer.echo("interrupted; results so far:", err=True)
     finally:
-        if not (keep and any(folder.iterdir())):
-            shutil.rmtree(folder)
+        if not (keep and any(homes.iterdir())):
+            shutil.rmtree(homes)
     report.seconds = time.monotonic() - started
     if as_json:
         typer.echo(json.dumps(_as_json(report), indent=2))
@@ -119,33 +132,53 @@ def crash(
     raise typer.Exit(ExitCode.FAILED if report.violations else ExitCode.OK)
 
 
-async def _run(report: _Report, bench: Bench, single: Plan | None, size: tuple[int, bool]) -> None:
-    histories, quick = size
-    if single is not None:
-        plans = [single]
-    else:
-        counted = {name: await campaign.count(bench, name) for name in ("standard", *AROUND)}
-        if quick:
-            plans = campaign.quick_plans(counted, report.seed)
-        else:
-            plans = campaign.plans(counted, histories, report.seed)
-    report.tallies = campaign.tallies(plans)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    ) as progress:
-        bar = progress.add_task(f"seed {report.seed}", total=len(plans))
+def _memory() -> Path | None:
+    """Return the folder in memory if it has room and TMPDIR names no other."""
+    if "TMPDIR" in os.environ:
+        return None
+    usable = os.access(MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(MEMORY).free >= NEEDED
+    return MEMORY if usable else None
 
-        def record(plan: Plan, result: Result) -> None:
-            progress.advance(bar)
-            report.tallies[plan.phase].add(result)
-            if result.violations:
-                report.failures.append((f"--history '{plan}'", result))
 
-        await campaign.run_all(bench, plans, record)
+@dataclass(frozen=True, kw_only=True)
+class _Size:
+    """What to run: only ``single``, a ``quick`` sample, or every boundary and so many others."""
+
+    single: Plan | None
+    quick: bool
+    pairs: int
+    random: int
+
+    async def plans(self, bench: Bench, seed: int) -> list[Plan]:
+        if self.single is not None:
+            return [self.single]
+        counted = await campaign.count_all(bench)
+        if self.quick:
+            return campaign.quick_plans(counted, seed)
+        return campaign.plans(counted, self.pairs, self.random, seed)
+
+
+async def _run(report: _Report, size: _Size, make: Callable[[StartDaemon], Bench]) -> None:
+    async with ForkServer() as server:
+        bench = make(server.start)
+        plans = await size.plans(bench, report.seed)
+        report.tallies = campaign.tallies(plans)
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        ) as progress:
+            bar = progress.add_task(f"seed {report.seed}", total=len(plans))
+
+            def record(plan: Plan, result: Result) -> None:
+                progress.advance(bar)
+                report.tallies[plan.phase].add(result)
+                if result.violations:
+                    report.failures.append((f"--history '{plan}'", result))
+
+            await campaign.run_all(bench, plans, record)
 
 
 def _show(report: _Report) -> None:

@@ -196,7 +196,9 @@ class ControlServer:
         )
         if subject.agent in self.daemon.supervisor.slots:
             raise RpcError(FAILED, f"{subject} is in agents.json; remove it there first")
-        return await self._change(erasure.forget, subject)
+        ack = await self._change(erasure.forget, subject)
+        await self.daemon.reload()  # agents.json names chats by the ids that the journal knows
+        return ack
 
     async def _refresh_api(self) -> protocol.Ack:
         self.api_changed()

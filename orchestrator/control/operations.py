@@ -19,6 +19,7 @@ from orchestrator.journal.inspect import recent
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.maintenance.downtime import DowntimeMonitor
+from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.settings import Settings
@@ -58,6 +59,7 @@ class DaemonOperations:
     dispatcher: Dispatcher
     scheduler: Scheduler
     guard: SpendingGuard
+    flood: FloodControl
     downtime: DowntimeMonitor
     notifier: Notifier
     session_grew: Callable[[], None]
@@ -92,6 +94,7 @@ class DaemonOperations:
             recent_turns=newest,
             hints=(
                 *(f"not ready: {reason}" for reason in health.reasons),
+                *health.notes,
                 *status.hints(self.configuration, self.supervisor),
                 *(
                     CHANGED.format(tool=tool, name=name)
@@ -114,13 +117,14 @@ class DaemonOperations:
             self.clock() / 1000,
             admitting=self.dispatcher.opener.admitting,
             scheduler=self.scheduler.problem(),
+            holds=self.flood.holds(anyio.current_time()),
         )
 
     async def reload(self) -> ReloadReport:
         """Read agents.json again and apply it; a file with errors changes nothing."""
         async with self._reloading:
             self.notifier.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
-            applied = self.configuration.read()
+            applied = await self.configuration.read()
             if applied:
                 await self.configuration.apply(self.supervisor, self.servers)
                 log.info("config_applied", agents=sorted(self.supervisor.slots))
@@ -140,8 +144,7 @@ def _journal(
         protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=turn.chat_key)
         for turn in recent.turns(db, RECENT)
     )
-    paused = {pause.agent_id: pause.reason for pause in pauses.every(db)}
-    return recent.counts(db), turns.open_count(db), newest, paused
+    return recent.counts(db), turns.open_count(db), newest, pauses.shown(db)
 
 
 def _agent(slot: Slot, paused: str) -> protocol.AgentReport:

@@ -118,11 +118,12 @@ class StatusReport(CamelModel):
 class HealthReport(CamelModel):
     """The answer of `orchestrator health`, which any live daemon gives.
 
-    ``reasons`` say what keeps it from being ready.
+    ``reasons`` say what keeps it from being ready, ``notes`` what else to know.
     """
 
     ready: bool
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ChatSend(CamelModel):

@@ -1,6 +1,7 @@
 """Judge whether the daemon is ready, and say what an operator should know of it."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import anyio
 
@@ -12,11 +13,14 @@ from orchestrator.control import protocol
 from orchestrator.errors import JournalError
 from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db.liveness import prove_writable
-from orchestrator.journal.db.store import StorageFailedError, Store
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.mcp.servers import McpServers
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
+BRIEF = 60.0  # seconds for which a whole bot may be silent and the daemon count as ready
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model); set"
@@ -45,10 +49,12 @@ async def health(
     *,
     admitting: bool,
     scheduler: str | None = None,
+    holds: Iterable[Hold] = (),
 ) -> protocol.HealthReport:
     """Return whether messages are received, stored (tested with a write) and answered.
 
     ``now`` is in seconds since the epoch; ``scheduler`` is the scheduler's problem, if any.
+    ``holds`` is what platforms want nothing sent to.
     """
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]
@@ -65,7 +71,20 @@ async def health(
         reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
     except (JournalError, StorageFailedError) as error:
         reasons.append(f"the journal cannot be written: {error}")
-    return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons))
+    waiting = list(holds)
+    silent = [hold for hold in waiting if hold.chat_id == BOT and hold.seconds > BRIEF]
+    reasons += [_told(hold, now) for hold in silent]
+    notes = tuple(_told(hold, now) for hold in waiting if hold not in silent)
+    return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons), notes=notes)
+
+
+def _told(hold: Hold, now: float) -> str:
+    where = "any chat" if hold.chat_id == BOT else f"chat {hold.chat_id}"
+    until = datetime.fromtimestamp(now + hold.seconds, UTC)
+    return (
+        f"channel {hold.channel} sends nothing to {where} until {until:%Y-%m-%d %H:%M:%S} UTC:"
+        " its platform had too many messages"
+    )
 
 
 def _receives(adapter: Adapter, now: float) -> bool:

@@ -17,6 +17,7 @@ from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPort
 from orchestrator.http_api.app import build_app, read_body
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.http_server import listen, served
+from thinker.formats.regular_file import FileError
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
 BODY_TIMEOUT = 10.0  # seconds for a body to arrive
@@ -33,7 +34,9 @@ class AgentPortApi:
     in time.
     """
 
-    def __init__(self, agent_id: str, token: Callable[[], str], answer: Answerer) -> None:
+    def __init__(
+        self, agent_id: str, token: Callable[[], Awaitable[str]], answer: Answerer
+    ) -> None:
         self._agent_id = agent_id
         self._token = token
         self._answer = answer
@@ -64,7 +67,7 @@ class AgentPortApi:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._requests:
-            problem = self._problem(Headers(scope=scope))
+            problem = await self._problem(Headers(scope=scope))
             app = self._app if problem is None else _refusal(problem)
             await app(scope, receive, send)
 
@@ -92,12 +95,16 @@ class AgentPortApi:
             return _json(AgentPortAnswer(success=False, error=pending), HTTPStatus.ACCEPTED)
         return _json(answer)
 
-    def _problem(self, headers: Headers) -> ApiProblem | None:
+    async def _problem(self, headers: Headers) -> ApiProblem | None:
         host = headers.get("host", "").rsplit(":", 1)[0]
         if host not in HOSTS or "origin" in headers:
             return ApiProblem(HTTPStatus.FORBIDDEN, "only programs on this machine may connect")
         authorization = headers.get("authorization", "").encode()
-        if not secrets.compare_digest(authorization, f"Bearer {self._token()}".encode()):
+        try:
+            expected = f"Bearer {await self._token()}".encode()
+        except (FileError, OSError) as error:
+            return ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, f"no token is known: {error}")
+        if not secrets.compare_digest(authorization, expected):
             return ApiProblem(
                 HTTPStatus.UNAUTHORIZED, "send the token of <home>/http-token as Bearer token"
             )

@@ -19,11 +19,13 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import InboundMessage, Intake
 from orchestrator.channels.stored_replies import Ended, JournalChannel
 from orchestrator.errors import JournalError
-from orchestrator.files import write_private
+from orchestrator.files import off_loop, write_private
 from orchestrator.http_api.agent_port_messages import AgentPortAnswer, AgentPortMessage
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, FileMissingError
 
 ANSWER_TIMEOUT = 120.0  # seconds that a client waits, as in the system whose clients these are
 log = structlog.get_logger()
@@ -85,14 +87,15 @@ class AgentPorts(JournalChannel):
         api = AgentPortApi(agent_id, self._token, partial(self._answer, agent_id, intake))
         with server.scope:
             try:
-                self._token()  # a client finds it as soon as the agent can be reached
+                await self._token()  # a client finds it as soon as the agent can be reached
                 async with api.served(port) as number:
                     self.status.state, self.status.detail = "ok", ""
                     log.info("agent_port", agent_id=agent_id, port=number)
                     await anyio.sleep_forever()
-            except OSError as error:
+            except (OSError, FileError) as error:
+                reason = getattr(error, "strerror", None) or error
                 self.status.state = "degraded"
-                self.status.detail = f"port {port} of {agent_id!r}: {error.strerror}"
+                self.status.detail = f"port {port} of {agent_id!r}: {reason}"
                 log.error("agent_port_failed", agent_id=agent_id, problem=self.status.detail)
         server.closed.set()
 
@@ -121,13 +124,27 @@ class AgentPorts(JournalChannel):
         ended = await self._ended(message.message_id, ANSWER_TIMEOUT)
         return None if ended is None else await self._store.transact(_outcome, ended)
 
-    def _token(self) -> str:
-        try:
-            return self._token_file.read_text("utf-8").strip()
-        except FileNotFoundError:
-            token = secrets.token_urlsafe(32)
-            write_private(self._token_file, token.encode())
-            return token
+    async def _token(self) -> str:
+        """Return the clients' token.
+
+        Raises:
+            FileError, OSError: its file cannot be used.
+        """
+        return await off_loop(_read_token, self._token_file)
+
+
+def _read_token(path: Path) -> str:
+    """Read the token's file; write a new one if there is none."""
+    try:
+        token = regular_file.read_text(path, regular_file.TOKEN).strip()
+    except FileMissingError:
+        token = secrets.token_urlsafe(32)
+        write_private(path, token.encode())
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+    if not token:
+        raise FileError(f"{path}: it is empty; remove it, and a new token is written")
+    return token
 
 
 def _outcome(db: apsw.Connection, ended: Ended) -> AgentPortAnswer:

@@ -6,9 +6,11 @@ import anyio
 import structlog
 
 from orchestrator.control.operations import DaemonOperations
+from orchestrator.files import OffLoop, off_loop
 from orchestrator.http_api.api_channel import ApiChannel
 from orchestrator.http_api.token import TokenFile
 from orchestrator.wakeup import Wakeup
+from thinker.formats.regular_file import FileError
 
 OFF = "off; 'orchestrator api token' opens it"
 log = structlog.get_logger()
@@ -17,10 +19,13 @@ log = structlog.get_logger()
 class ApiService(Wakeup):
     """The server of the endpoints. Wake it when the token may have changed."""
 
-    def __init__(self, daemon: DaemonOperations, channel: ApiChannel) -> None:
+    def __init__(
+        self, daemon: DaemonOperations, channel: ApiChannel, off_loop: OffLoop = off_loop
+    ) -> None:
         super().__init__()
         self._daemon = daemon
         self._channel = channel
+        self._off_loop = off_loop
         self._token = TokenFile(daemon.settings.paths.api_token)
         self._stopped = anyio.Event()
 
@@ -29,10 +34,8 @@ class ApiService(Wakeup):
             tasks.start_soon(self._watch)
             while not self._closed:
                 changed = self.changed
-                target = self._target()
-                if target is None:
-                    self._report("ok", OFF)
-                elif (listener := self._listen(target[1])) is not None:
+                target = await self._target()
+                if target is not None and (listener := self._listen(target[1])) is not None:
                     with listener:
                         await self._serve(listener, target)
                     continue
@@ -74,18 +77,24 @@ class ApiService(Wakeup):
             log.info("api_listening", address=channel.status.detail, port=port)
             while not self._closed:
                 changed = self.changed
-                if self._target() != target:
+                if await self._target() != target:
                     break
                 await changed.wait()
             channel.interrupt(closing=True)
         channel.interrupt(closing=self._closed)
         log.info("api_closed", port=port)
 
-    def _target(self) -> tuple[str, int] | None:
-        """Return the token's digest and the port; None when there is nothing to serve."""
-        digest, port = self._token.digest(), self._daemon.settings.api_port
+    async def _target(self) -> tuple[str, int] | None:
+        """Return the token's digest and the port; when there is nothing to serve, report it."""
+        port = self._daemon.settings.api_port
+        try:
+            digest = await self._off_loop(self._token.digest)
+        except (FileError, TimeoutError) as error:
+            self._report("degraded", f"{self._token.path}: {error}")
+            return None
         api = self._daemon.configuration.file.channels.api
         if digest is None or not api.enabled:
+            self._report("ok", OFF)
             return None
         return digest, api.port if port is None else port
 

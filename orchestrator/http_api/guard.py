@@ -6,6 +6,7 @@ Everything here is decided from the head of a request, before any of its body is
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from orchestrator.files import off_loop
 from orchestrator.http_api.error_response import ApiProblem
 from orchestrator.http_api.token import TokenFile
 
@@ -33,11 +35,11 @@ class Guard:
     _failures: deque[float] = field(default_factory=partial(deque, maxlen=FAILURES), init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = self._problem(scope) if scope["type"] == "http" else None
+        problem = await self._problem(scope) if scope["type"] == "http" else None
         app = self.app if problem is None else refusal(problem)
         await app(scope, receive, send)
 
-    def _problem(self, scope: Scope) -> ApiProblem | None:
+    async def _problem(self, scope: Scope) -> ApiProblem | None:
         headers = Headers(scope=scope)
         # A page whose name was rebound to this address sends that name as Host, and no Origin.
         if not _is_local(f"//{headers.get('host', '')}"):
@@ -49,8 +51,9 @@ class Guard:
         if scope["path"] in PUBLIC:
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.token.accepts(token.strip()):
-            return None
+        with suppress(TimeoutError):
+            if scheme.lower() == "bearer" and await off_loop(self.token.accepts, token.strip()):
+                return None
         now = self.clock()
         if len(self._failures) == FAILURES and now - self._failures[0] < WINDOW:
             return ApiProblem(

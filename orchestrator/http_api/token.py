@@ -3,10 +3,11 @@
 import hashlib
 import secrets
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from orchestrator.files import write_private
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "orc_"  # lets secret scanners and people recognize it
 BYTES = 32  # of randomness: 256 bits, which cannot be guessed however many are tried
@@ -29,21 +30,25 @@ class TokenFile:
         return existed
 
     def digest(self) -> str | None:
+        """Return the digest of the token; None if there is none.
+
+        Raises:
+            FileError: the file cannot be used.
+        """
         try:
-            state = self.path.stat()
-            return _read(self.path, state.st_ino, state.st_ctime_ns, state.st_size)
-        except (OSError, UnicodeDecodeError):
+            return regular_file.read_text(self.path, regular_file.TOKEN).strip() or None
+        except FileMissingError:
             return None
 
     def accepts(self, token: str) -> bool:
         """Return whether ``token`` is valid, in the same time for every token."""
-        digest = self.digest()
-        return digest is not None and secrets.compare_digest(_digest(token), digest)
-
-
-@lru_cache(maxsize=1)  # every request reads it
-def _read(path: Path, *_state: int) -> str | None:
-    return path.read_text("ascii").strip() or None
+        try:
+            digest = self.digest()
+        except FileError:  # reported by what serves the endpoints
+            return False
+        return digest is not None and secrets.compare_digest(
+            _digest(token).encode(), digest.encode()
+        )
 
 
 def _digest(token: str) -> str:

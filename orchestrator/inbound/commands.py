@@ -15,7 +15,6 @@ import apsw
 import structlog
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.access import tool_pins
@@ -32,10 +31,12 @@ from orchestrator.journal.turns import (
     usage,
 )
 from orchestrator.journal.turns.steps import unconfirmed
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.routing import answering_agent
 from orchestrator.schedules.describe import local_time
 from orchestrator.spending import budgets
 from orchestrator.spending.spending_guard import SpendingGuard
+from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import zone_or_utc
 
 MAX_ANSWER = 3_500  # characters; fits into one message on every supported platform
@@ -81,8 +82,8 @@ class Command:
     name: str
     argument: str
     message: InboundMessage
-    commands: "Commands"
     snapshot: DaemonSnapshot
+    rules: SpendingRules
     operator: bool = False
     stopped: list[str] = field(default_factory=list)
 
@@ -90,7 +91,7 @@ class Command:
         """Run the command and return its answer; a fault in it leaves the rest of T1 intact."""
         db.execute("SAVEPOINT command")
         try:
-            text = self.commands.run(db, self)
+            text = _run(db, self)
         except (apsw.FullError, apsw.IOError, apsw.CorruptError):
             raise
         except Exception:  # the message counts as answered: a retry would fail again
@@ -114,34 +115,15 @@ class Command:
 
 
 @dataclass(eq=False)
-class Commands:
-    """Reads and runs commands. ``clock`` returns milliseconds since the epoch.
+class Commands(LoopOwned):
+    """Reads commands and reports them.
 
     ``on_commit`` is called after T1 with the turns that its commands canceled.
     """
 
-    agents: Callable[[], AgentsFile]
     gate: SpendingGuard
-    environ: Mapping[str, str]
     snapshot: Callable[[], DaemonSnapshot]
     on_commit: Callable[[Sequence[str]], None]
-    clock: Callable[[], int]
-
-    def __post_init__(self) -> None:
-        self._handlers: dict[str, Callable[[apsw.Connection, Command], str]] = {
-            "help": self._help,
-            "status": self._status,
-            "agents": self._list_agents,
-            "new": self._new,
-            "handback": self._handback,
-            "stop": self._stop,
-            "pause": partial(self._order, paused=True),
-            "resume": partial(self._order, paused=False),
-            "tasks": self._tasks,
-            "usage": self._usage,
-            "approve": partial(self._decide, granted=True),
-            "deny": partial(self._decide, granted=False),
-        }
 
     def read(self, message: InboundMessage) -> Command | None:
         """Parse a message, outside of any transaction; None if it is for an agent."""
@@ -150,134 +132,165 @@ class Commands:
             return None
         name = found[1].lower()
         argument = (found[2] or "").strip()
-        return Command(ALIASES.get(name, name), argument, message, self, self.snapshot())
+        return Command(
+            ALIASES.get(name, name), argument, message, self.snapshot(), self.gate.rules()
+        )
 
     def committed(self, commands: Sequence[Command]) -> None:
         """Report commands whose transaction is on disk."""
         if commands:
             self.on_commit([turn_id for command in commands for turn_id in command.stopped])
 
-    def run(self, db: apsw.Connection, command: Command) -> str:
-        handler = self._handlers.get(command.name)
-        if handler is None:
-            return f"I don't know /{command.name}. /help lists what I understand."
-        if not command.operator and command.name not in FOR_ALL:
-            return f"Only my operator may use /{command.name}. /help lists what you can."
-        return handler(db, command)
 
-    def _help(self, db: apsw.Connection, command: Command) -> str:
-        del db
-        names = HELP if command.operator else FOR_ALL
-        return "\n".join(f"/{name} - {HELP[name]}" for name in names)
+def _run(db: apsw.Connection, command: Command) -> str:
+    handler = HANDLERS.get(command.name)
+    if handler is None:
+        return f"I don't know /{command.name}. /help lists what I understand."
+    if not command.operator and command.name not in FOR_ALL:
+        return f"Only my operator may use /{command.name}. /help lists what you can."
+    return handler(db, command)
 
-    def _status(self, db: apsw.Connection, command: Command) -> str:
-        snapshot = command.snapshot
-        counts = recent.counts(db)
-        up = timedelta(seconds=(self.clock() - snapshot.started) // 1000)
-        parts = {
-            "Agents": self._states(db, snapshot),
-            "Channels": snapshot.channels,
-            "Tool servers": snapshot.servers,
-        }
-        return "\n".join(
-            [
-                f"orchestrator {snapshot.version}, up {up}",
-                *(f"{name}: {_listed(states)}" for name, states in parts.items() if states),
-                "Messages: {claimed} in progress, {new} waiting, {dead} dead".format(**counts),
-            ]
-        )
 
-    def _states(self, db: apsw.Connection, snapshot: DaemonSnapshot) -> dict[str, str]:
-        paused = {pause.agent_id: f"PAUSED ({pause.reason})" for pause in pauses.every(db)}
-        return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
+def _help(db: apsw.Connection, command: Command) -> str:
+    del db
+    names = HELP if command.operator else FOR_ALL
+    return "\n".join(f"/{name} - {HELP[name]}" for name in names)
 
-    def _list_agents(self, db: apsw.Connection, command: Command) -> str:
-        here = self._agent_of(db, command)
-        return "\n".join(
-            f"{name}: {state}{' - answers here' if name == here else ''}"
-            for name, state in self._states(db, command.snapshot).items()
-        )
 
-    def _new(self, db: apsw.Connection, command: Command) -> str:
-        now = self.clock()
-        handoffs.take_back(db, command.chat, now)
-        agent_id = self._agent_of(db, command)
-        if agent_id is None:
-            return NO_AGENT
-        sessions.end(db, agent_id, command.chat, now)
-        subagents.dismiss(db, command.chat, now)
-        return "This is a new conversation. I still know the facts that I have stored."
-
-    def _stop(self, db: apsw.Connection, command: Command) -> str:
-        ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", self.clock())
-        if ended is None:
-            return "I am not doing anything here."
-        command.stopped += ended
-        tools = dict.fromkeys(tool for turn_id in ended for tool in unconfirmed(db, turn_id))
-        return "\n".join(["Stopped.", *(chat_texts.UNSURE.format(tool=tool) for tool in tools)])
-
-    def _handback(self, db: apsw.Connection, command: Command) -> str:
-        taken = handoffs.take_back(db, command.chat, self.clock())
-        agent_id = self._agent_of(db, command)
-        if not taken or agent_id is None:
-            return "This chat was not handed over."
-        return f"Agent '{agent_id}' answers here again."
-
-    def _order(self, db: apsw.Connection, command: Command, *, paused: bool) -> str:
-        agent_id = command.argument or self._agent_of(db, command)
-        if agent_id is None:
-            return NO_AGENT
-        if command.argument and self.agents().agent(agent_id) is None:
-            return f"There is no agent {agent_id!r}."
-        if paused:
-            self.gate.pause(db, agent_id, command.by)
-            return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
-        refused = self.gate.resume(db, agent_id, command.by)
-        if refused is not None:
-            return f"Agent '{agent_id}' stays paused: {refused}."
-        return f"Agent '{agent_id}' goes on."
-
-    def _tasks(self, db: apsw.Connection, command: Command) -> str:
-        del command
-        lines = [
-            f"{task.id} {task.name} ({task.agent_id}): "
-            + (task.state if task.next_at is None else local_time(task.next_at, task.spec.zone))
-            for task in tasks.listed(db)
+def _status(db: apsw.Connection, command: Command) -> str:
+    snapshot = command.snapshot
+    counts = recent.counts(db)
+    up = timedelta(seconds=(command.rules.clock() - snapshot.started) // 1000)
+    parts = {
+        "Agents": _states(db, snapshot),
+        "Channels": snapshot.channels,
+        "Tool servers": snapshot.servers,
+    }
+    return "\n".join(
+        [
+            f"orchestrator {snapshot.version}, up {up}",
+            *(f"{name}: {_listed(states)}" for name, states in parts.items() if states),
+            "Messages: {claimed} in progress, {new} waiting, {dead} dead".format(**counts),
         ]
-        return "\n".join(lines) or "No task is scheduled."
+    )
 
-    def _usage(self, db: apsw.Connection, command: Command) -> str:
-        del command
-        lines = []
-        for definition in self.agents().agents:
-            zone = zone_or_utc(definition.timezone, self.environ)
-            periods = []
-            for days, period in ((0, "today"), (6, "in 7 days")):
-                since = budgets.days_ago(days, self.clock(), zone)
-                spent = usage.spent(db, definition.agent_id, since)
-                periods.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {period}")
-            lines.append(f"{definition.agent_id}: {', '.join(periods)}")
-        return "\n".join(lines)
 
-    def _decide(self, db: apsw.Connection, command: Command, *, granted: bool) -> str:
-        code = command.argument
-        found = approvals.decide(db, code, command.by, self.clock(), granted=granted)
-        if found is not None:
-            return f"{'Granted' if granted else 'Denied'}: {found.tool}."
-        if granted and "/" in code:
-            return self._approve_tool(db, command)
-        return f"No call waits with the code {code!r}." if code else "Which call? Write its code."
+def _states(db: apsw.Connection, snapshot: DaemonSnapshot) -> dict[str, str]:
+    paused = {agent: f"PAUSED ({reason})" for agent, reason in pauses.shown(db).items()}
+    return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
 
-    def _approve_tool(self, db: apsw.Connection, command: Command) -> str:
-        try:
-            tool_pins.approve(db, command.argument, command.by, self.clock())
-        except OrchestratorError as error:
-            return str(error)
-        return f"Agents may use {command.argument} as it is now."
 
-    def _agent_of(self, db: apsw.Connection, command: Command) -> str | None:
-        return answering_agent(db, self.agents(), command.message, command.chat)
+def _list_agents(db: apsw.Connection, command: Command) -> str:
+    here = _agent_of(db, command)
+    return "\n".join(
+        f"{name}: {state}{' - answers here' if name == here else ''}"
+        for name, state in _states(db, command.snapshot).items()
+    )
+
+
+def _new(db: apsw.Connection, command: Command) -> str:
+    now = command.rules.clock()
+    handoffs.take_back(db, command.chat, now)
+    agent_id = _agent_of(db, command)
+    if agent_id is None:
+        return NO_AGENT
+    sessions.end(db, agent_id, command.chat, now)
+    subagents.dismiss(db, command.chat, now)
+    return "This is a new conversation. I still know the facts that I have stored."
+
+
+def _stop(db: apsw.Connection, command: Command) -> str:
+    ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", command.rules.clock())
+    if ended is None:
+        return "I am not doing anything here."
+    command.stopped += ended
+    tools = dict.fromkeys(tool for turn_id in ended for tool in unconfirmed(db, turn_id))
+    return "\n".join(["Stopped.", *(chat_texts.UNSURE.format(tool=tool) for tool in tools)])
+
+
+def _handback(db: apsw.Connection, command: Command) -> str:
+    taken = handoffs.take_back(db, command.chat, command.rules.clock())
+    agent_id = _agent_of(db, command)
+    if not taken or agent_id is None:
+        return "This chat was not handed over."
+    return f"Agent '{agent_id}' answers here again."
+
+
+def _order(db: apsw.Connection, command: Command, *, paused: bool) -> str:
+    agent_id = command.argument or _agent_of(db, command)
+    if agent_id is None:
+        return NO_AGENT
+    if command.argument and command.rules.agents.agent(agent_id) is None:
+        return f"There is no agent {agent_id!r}."
+    if paused:
+        command.rules.pause(db, agent_id, command.by)
+        return f"Agent '{agent_id}' is paused; its messages are kept. /resume {agent_id}"
+    refused = command.rules.resume(db, agent_id, command.by)
+    if refused is not None:
+        return f"Agent '{agent_id}' stays paused: {refused}."
+    return f"Agent '{agent_id}' goes on."
+
+
+def _tasks(db: apsw.Connection, command: Command) -> str:
+    del command
+    lines = [
+        f"{task.id} {task.name} ({task.agent_id}): "
+        + (task.state if task.next_at is None else local_time(task.next_at, task.spec.zone))
+        for task in tasks.listed(db)
+    ]
+    return "\n".join(lines) or "No task is scheduled."
+
+
+def _usage(db: apsw.Connection, command: Command) -> str:
+    lines = []
+    for definition in command.rules.agents.agents:
+        zone = zone_or_utc(definition.timezone, command.rules.environ)
+        periods = []
+        for days, period in ((0, "today"), (6, "in 7 days")):
+            since = budgets.days_ago(days, command.rules.clock(), zone)
+            spent = usage.spent(db, definition.agent_id, since)
+            periods.append(f"{spent.tokens:,} tokens (${spent.usd:.2f}) {period}")
+        lines.append(f"{definition.agent_id}: {', '.join(periods)}")
+    return "\n".join(lines)
+
+
+def _decide(db: apsw.Connection, command: Command, *, granted: bool) -> str:
+    code = command.argument
+    found = approvals.decide(db, code, command.by, command.rules.clock(), granted=granted)
+    if found is not None:
+        return f"{'Granted' if granted else 'Denied'}: {found.tool}."
+    if granted and "/" in code:
+        return _approve_tool(db, command)
+    return f"No call waits with the code {code!r}." if code else "Which call? Write its code."
+
+
+def _approve_tool(db: apsw.Connection, command: Command) -> str:
+    try:
+        tool_pins.approve(db, command.argument, command.by, command.rules.clock())
+    except OrchestratorError as error:
+        return str(error)
+    return f"Agents may use {command.argument} as it is now."
+
+
+def _agent_of(db: apsw.Connection, command: Command) -> str | None:
+    return answering_agent(db, command.rules.agents, command.message, command.chat)
 
 
 def _listed(states: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {state}" for name, state in states.items())
+
+
+HANDLERS: Mapping[str, Callable[[apsw.Connection, Command], str]] = {
+    "help": _help,
+    "status": _status,
+    "agents": _list_agents,
+    "new": _new,
+    "handback": _handback,
+    "stop": _stop,
+    "pause": partial(_order, paused=True),
+    "resume": partial(_order, paused=False),
+    "tasks": _tasks,
+    "usage": _usage,
+    "approve": partial(_decide, granted=True),
+    "deny": partial(_decide, granted=False),
+}

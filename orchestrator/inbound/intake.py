@@ -5,12 +5,13 @@ Admission is decided first, so that the text of a refused message is never store
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
+import anyio.lowlevel
 import apsw
 import structlog
 
@@ -26,9 +27,11 @@ from orchestrator.inbound.admission import (
 )
 from orchestrator.inbound.commands import Command, Commands
 from orchestrator.journal.access import pairing
-from orchestrator.journal.db.store import StorageFullError, Store
-from orchestrator.journal.turns import inbox
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.writer import StorageFullError
+from orchestrator.journal.turns import chat_moves, inbox
 from orchestrator.journal.turns.inbox import Arrival, Offset
+from orchestrator.loop_owned import LoopOwned
 
 NO_SPACE = (
     "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
@@ -50,10 +53,11 @@ class ChatQueues(Protocol):
 
 
 @dataclass(eq=False)
-class JournalIntake:
+class JournalIntake(LoopOwned):
     """The `Intake` of every channel.
 
-    ``on_answer`` is called after a commit that may have answered messages by itself. When the disk
+    ``on_answer`` is called after a commit that may have answered messages by itself, ``on_move``
+    after one that gave a chat a new id. When the disk
     is full, the outbox cannot store a notice, so ``adapters`` send it.
     """
 
@@ -65,12 +69,25 @@ class JournalIntake:
     commands: Commands
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     random: Callable[[int], bytes] = secrets.token_bytes
+    on_move: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
     # Chats that know of the full disk.
     _notified: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     async def offset(self, channel: str, bot_id: str) -> int:
         """Return the next update number to fetch; 0 if none was ever stored."""
         return await self.store.transact(inbox.next_offset, channel, bot_id)
+
+    async def moves(self, channel: str) -> dict[str, str]:
+        """Return the first ids of the channel's chats that have a new id, by the new ids."""
+        return self.store.read(chat_moves.every, channel)
+
+    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
+        """Store that a chat has a new id, and let agents.json be read with both of them."""
+        now = self.clock()
+        if await self.store.transact(chat_moves.move_chat, channel, bot_id, old_id, new_id, now):
+            log.warning("chat_moved", channel=channel, old=old_id, new=new_id)
+            await self.on_move()
+            self.on_answer()  # messages that wait may have changed their queue
 
     async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
         """Commit T1: store updates and the channel's next offset in one transaction.
@@ -80,15 +97,18 @@ class JournalIntake:
         """
         if not messages:
             return
+        first = self.store.read(chat_moves.every, messages[0].channel)
+        messages = [chat_moves.renamed(message, first) for message in messages]
         commands = [self.commands.read(message) for message in messages]
         chats = {
             inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
             for message, command in zip(messages, commands, strict=True)
-            if message.skip is None and command is None
+            if command is None and (message.skip is None or message.album)
         }
         try:
             with self.queues.opening(chats) as admit:
-                admitted = await self.store.attempt(self._ingest, messages, commands, offset, admit)
+                batch = _Batch(messages, commands, offset, self.agents(), self.clock(), self.random)
+                admitted = await self.store.attempt(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_full(messages)
             raise
@@ -100,78 +120,90 @@ class JournalIntake:
 
     async def _notify_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
-            paired = await self.store.attempt(pairing.approved)
+            agents, paired = self.agents(), await self.store.attempt(pairing.approved)
             for message in messages:
                 chat = (message.channel, message.chat_id)
-                verdict = self._decide(message, paired).verdict
+                verdict = _decide(agents, message, paired).verdict
                 if chat in self._notified or message.skip or verdict is not AdmissionDecision.ADMIT:
                     continue
                 self._notified.add(chat)
                 part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
+                adapter = self.adapters[message.channel]
                 with suppress(SendError):
-                    await self.adapters[message.channel].send(part)
+                    await adapter.pace(message.chat_id, 1)
+                    await adapter.send(part)
 
-    def _decide(self, message: InboundMessage, paired: frozenset[tuple[str, str]]) -> Admission:
-        agents = self.agents()
-        telegram = agents.channels.telegram
-        return decide(
-            message,
-            access=telegram.access,
-            bound_chats={
-                binding.chat_id for binding in agents.bindings if binding.channel == message.channel
-            },
-            allowlist=telegram.allowlist,
-            paired={chat for channel, chat in paired if channel == message.channel},
+
+@dataclass(frozen=True)
+class _Batch:
+    """Messages that came together, and what storing them needs: see `JournalIntake`."""
+
+    messages: Sequence[InboundMessage]
+    commands: Sequence[Command | None]
+    offset: int | None
+    agents: AgentsFile
+    now: int
+    random: Callable[[int], bytes]
+
+
+def _ingest(
+    db: apsw.Connection, batch: _Batch, admit: Callable[[apsw.Connection], None]
+) -> list[int]:
+    paired = pairing.approved(db)
+    arrivals = [
+        _arrival(db, batch, message, command, paired)
+        for message, command in zip(batch.messages, batch.commands, strict=True)
+    ]
+    following = None
+    if batch.offset is not None:
+        first = batch.messages[0]
+        following = Offset(first.channel, first.bot_id, batch.offset)
+    admitted = inbox.ingest(db, arrivals, following, batch.now)
+    admit(db)
+    return admitted
+
+
+def _arrival(
+    db: apsw.Connection,
+    batch: _Batch,
+    message: InboundMessage,
+    command: Command | None,
+    paired: frozenset[tuple[str, str]],
+) -> Arrival:
+    admission = _decide(batch.agents, message, paired)
+    if admission.verdict is AdmissionDecision.ADMIT:
+        if message.skip is not None:
+            return Arrival(message, message.skip, message.notice)
+        if message.kind == EDIT and inbox.answered(db, message):
+            return Arrival(message, ANSWERED)
+        if command is None:
+            return Arrival(message)
+        command.operator = admission.operator
+        return Arrival(message, command=command.answer)
+    notice = None
+    if admission.verdict is AdmissionDecision.PAIR and message.private:
+        code = pairing.ask(
+            db,
+            message.channel,
+            message.chat_id,
+            message.sender_name,
+            pairing_code(batch.random(8)),
+            batch.now,
         )
+        notice = None if code is None else pairing_text(code)
+    return Arrival(message, admission.reason, notice)
 
-    def _ingest(
-        self,
-        db: apsw.Connection,
-        messages: Sequence[InboundMessage],
-        commands: Sequence[Command | None],
-        offset: int | None,
-        admit: Callable[[apsw.Connection], None],
-    ) -> list[int]:
-        now = self.clock()
-        paired = pairing.approved(db)
-        arrivals = [
-            self._arrival(db, message, command, paired, now)
-            for message, command in zip(messages, commands, strict=True)
-        ]
-        following = None
-        if offset is not None:
-            following = Offset(messages[0].channel, messages[0].bot_id, offset)
-        admitted = inbox.ingest(db, arrivals, following, now)
-        admit(db)
-        return admitted
 
-    def _arrival(
-        self,
-        db: apsw.Connection,
-        message: InboundMessage,
-        command: Command | None,
-        paired: frozenset[tuple[str, str]],
-        now: int,
-    ) -> Arrival:
-        admission = self._decide(message, paired)
-        if admission.verdict is AdmissionDecision.ADMIT:
-            if message.skip is not None:
-                return Arrival(message, message.skip, message.notice)
-            if message.kind == EDIT and inbox.answered(db, message):
-                return Arrival(message, ANSWERED)
-            if command is None:
-                return Arrival(message)
-            command.operator = admission.operator
-            return Arrival(message, command=command.answer)
-        notice = None
-        if admission.verdict is AdmissionDecision.PAIR and message.private:
-            code = pairing.ask(
-                db,
-                message.channel,
-                message.chat_id,
-                message.sender_name,
-                pairing_code(self.random(8)),
-                now,
-            )
-            notice = None if code is None else pairing_text(code)
-        return Arrival(message, admission.reason, notice)
+def _decide(
+    agents: AgentsFile, message: InboundMessage, paired: frozenset[tuple[str, str]]
+) -> Admission:
+    telegram = agents.channels.telegram
+    return decide(
+        message,
+        access=telegram.access,
+        bound_chats={
+            binding.chat_id for binding in agents.bindings if binding.channel == message.channel
+        },
+        allowlist=telegram.allowlist,
+        paired={chat for channel, chat in paired if channel == message.channel},
+    )

@@ -15,12 +15,13 @@ from fnmatch import fnmatchcase
 import anyio
 import orjson
 import structlog
-from anyio import to_thread
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
+from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
 from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.schedules.normalize import normalize
 from orchestrator.schedules.specs import Notify, TaskSpec, from_fields, skill_fields
 from orchestrator.schedules.times import ScheduleError
@@ -35,7 +36,7 @@ log = structlog.get_logger()
 
 
 @dataclass(eq=False)
-class Scheduler:
+class Scheduler(LoopOwned):
     """Fires due tasks. ``on_change`` is called when the inbox or the outbox may have changed.
 
     ``problems`` are those of the schedules in skill files. ``clock`` returns milliseconds since
@@ -49,6 +50,7 @@ class Scheduler:
     on_change: Callable[[], None]
     clock: Callable[[], int]
     monotonic: Callable[[], float] = time.monotonic
+    off_loop: OffLoop = off_loop
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _skills_changed: bool = field(default=True, init=False)
     problems: tuple[str, ...] = field(default=(), init=False)
@@ -128,7 +130,11 @@ class Scheduler:
         for definition in file.agents:
             if definition.agent_id in usable:
                 directories = self.settings.paths.skill_directories(definition.agent_id)
-                skills, _ = await to_thread.run_sync(scan, directories)
+                try:
+                    skills, _ = await self.off_loop(scan, directories)
+                except TimeoutError as error:
+                    problems.append(f"the skills of agent {definition.agent_id!r}: {error}")
+                    continue
                 specs = self._specs(definition, skills, problems, now)
                 await self.store.transact(tasks.sync, definition.agent_id, specs, now)
         await self.store.transact(tasks.forget_agents, usable)

@@ -17,6 +17,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.worker import Worker
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
@@ -36,7 +37,7 @@ class EmbedToolsRequest:
 
 
 @dataclass(eq=False)
-class EmbeddingIndex:
+class EmbeddingIndex(LoopOwned):
     """Requests vectors until canceled or closed; ``clock`` returns seconds."""
 
     calls: MeteredCalls
@@ -145,7 +146,7 @@ class EmbeddingIndex:
         try:
             answer = await calls.ask(call, TEXTS_EMBED, request, Embedded)
             if answer is not None:
-                await calls.store.transact(calls.gate.settle_work, payer, name, answer)
+                await calls.store.transact(calls.gate.rules().settle_work, payer, name, answer)
         except OrchestratorError as error:
             self._warn(payer, str(error))
             answer = None

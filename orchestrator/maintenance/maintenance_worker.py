@@ -20,6 +20,7 @@ from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, 
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.maintenance.embedding_index import EmbeddingIndex
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
@@ -51,7 +52,7 @@ class MaintenanceJob:
 
 
 @dataclass(eq=False)
-class MaintenanceWorker:
+class MaintenanceWorker(LoopOwned):
     """Runs due jobs until canceled or closed; ``clock`` returns milliseconds since the epoch."""
 
     store: Store
@@ -176,8 +177,10 @@ class MaintenanceWorker:
         if answer is None:
             return
 
+        rules = self.gate.rules()
+
         def keep_summary(db: apsw.Connection) -> bool:
-            self.gate.settle_work(db, job.agent.agent_id, job.name, answer)
+            rules.settle_work(db, job.agent.agent_id, job.name, answer)
             return bool(answer.summary) and compaction.compacted(db, part, answer.summary)
 
         if await store.transact(keep_summary):
@@ -197,9 +200,11 @@ class MaintenanceWorker:
             await store.transact(compaction.postpone, job.session_id, now)
             return
 
+        rules, now = self.gate.rules(), self.clock()
+
         def keep_facts(db: apsw.Connection) -> int:
-            self.gate.settle_work(db, job.agent.agent_id, job.name, answer)
-            return compaction.extracted(db, part, answer.facts, self.clock())
+            rules.settle_work(db, job.agent.agent_id, job.name, answer)
+            return compaction.extracted(db, part, answer.facts, now)
 
         new = await store.transact(keep_facts)
         log.info("facts_extracted", turns=len(part.turns), new=new, **_result(answer))

@@ -6,13 +6,15 @@ from orchestrator.wakeup import Wakeup
 
 
 class Preview:
-    """The answer so far. Its chat begins to see it at some length, or never."""
+    """The answer so far. ``offered`` tells the chat's queue to show it."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn_id: str) -> None:
+        self.turn_id = turn_id
         self.text = ""
+        self.offered = False
         self._grown = Wakeup()
         self._open = True
-        self._begun = False
+        self._refused = False
         self.view: Callable[[str], None] | None = None
 
     def show(self, text: str) -> None:
@@ -23,15 +25,12 @@ class Preview:
             self.view(text)
         self._grown.wake()
 
-    def begin(self) -> bool:
-        """Mark that the chat is about to see the answer; return false if that is too late."""
-        self._begun = self._open
-        return self._begun
+    def offer(self) -> None:
+        self.offered = not self._refused
 
-    def withdraw(self) -> bool:
-        """Close the preview unless its chat has begun to see it; return whether that worked."""
-        self._open = self._open and self._begun
-        return not self._begun
+    def refuse(self) -> None:
+        """Show no more of the answer before it is whole: the chat did not take it."""
+        self._refused = True
 
     def close(self) -> None:
         self._open = False

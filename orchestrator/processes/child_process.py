@@ -12,11 +12,11 @@ import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import structlog
@@ -31,6 +31,7 @@ NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
+_spares: dict[tuple[str, ...], "Spare"] = {}
 C = TypeVar("C", bound="ChildProcess")
 log = structlog.get_logger()
 
@@ -51,12 +52,37 @@ class Program:
     stdin: int = subprocess.DEVNULL
 
 
-@dataclass(frozen=True)
-class Spawned:
-    """A process that has just been started, and the parent's end of its socket.
+class Spawned(Protocol):
+    """A process that has just been started."""
 
-    ``reap`` is awaited once, after the process has ended. It returns the exit code, or minus the
-    signal.
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    def connected(self) -> AbstractAsyncContextManager[Peer]:
+        """Open the parent's end of its socket."""
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal; it has not been reaped."""
+
+    async def ended(self) -> int:
+        """Wait for its end, kill the rest of its session and reap it.
+
+        Returns the exit code, or minus the signal.
+        """
+
+    def close(self) -> None:
+        """Release what it held; it has been reaped."""
+
+
+Spawn = Callable[[Program], Awaitable[Spawned]]
+
+
+@dataclass(frozen=True)
+class SpawnedProcess:
+    """A process of this machine, and the parent's end of its socket.
+
+    ``reap`` is awaited once, after the process has ended, and returns its exit code.
     """
 
     wire: socket.socket
@@ -64,8 +90,49 @@ class Spawned:
     pidfd: int
     reap: Callable[[], Awaitable[int]]
 
+    def connected(self) -> AbstractAsyncContextManager[Peer]:
+        return connected(self.wire)
 
-Spawn = Callable[[Program], Awaitable[Spawned]]
+    def signal(self, number: signal.Signals) -> None:
+        signal.pidfd_send_signal(self.pidfd, number)
+
+    async def ended(self) -> int:
+        """Wait for its end, kill the rest of its session and reap it.
+
+        The session goes first: until the child is reaped, its number cannot be reused.
+        """
+        await anyio.wait_readable(self.pidfd)
+        for pid in members(self.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        return await self.reap()
+
+    def close(self) -> None:
+        os.close(self.pidfd)
+
+
+class Started(Protocol):
+    """A child of this process, as `subprocess.Popen` is one."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def wait(self) -> int:
+        """Reap it and return its exit code, or minus the signal."""
+
+    def kill(self) -> None: ...
+
+
+class Spare(Started, Protocol):
+    """A child that waits to become the program with these arguments.
+
+    Only the daemons of a self-test have some: they are started too often to execute each program.
+    """
+
+    argv: tuple[str, ...]
+
+    def become(self, program: Program, fd: int) -> None:
+        """Run the program, with ``fd`` as its socket; raise `OSError` if it has ended."""
 
 
 @dataclass
@@ -73,8 +140,7 @@ class ChildProcess:
     """A running child process."""
 
     name: str
-    pid: int
-    pidfd: int
+    process: Spawned
     peer: Peer
     clock: Callable[[], float] = time.monotonic
     last_heartbeat: float = 0.0
@@ -83,6 +149,10 @@ class ChildProcess:
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
 
     def stop(self) -> None:
         """Close the socket; the child then ends by itself."""
@@ -109,7 +179,7 @@ class ChildProcess:
 
     def signal(self, number: signal.Signals) -> None:
         if not self.exited.is_set():
-            signal.pidfd_send_signal(self.pidfd, number)
+            self.process.signal(number)
 
     def register_handlers(self) -> None:
         """Handle the child's notifications; subclasses add their own methods."""
@@ -127,7 +197,7 @@ async def execute(program: Program) -> Spawned:
         raise cannot_start(program, error) from error
     with theirs:
         try:
-            process, pidfd = _popen(program, theirs.fileno())
+            process, pidfd = _start(program, theirs.fileno())
         except WorkerError:
             ours.close()
             raise
@@ -137,12 +207,12 @@ async def execute(program: Program) -> Spawned:
         _watched.discard(process.pid)
         return code
 
-    return Spawned(ours, process.pid, pidfd, reap)
+    return SpawnedProcess(ours, process.pid, pidfd, reap)
 
 
 @asynccontextmanager
 async def running_child(
-    program: Program, make: Callable[[str, int, int, Peer], C], spawn: Spawn = execute
+    program: Program, make: Callable[[str, Spawned, Peer], C], spawn: Spawn = execute
 ) -> AsyncIterator[C]:
     """Start a child and wait until it is ready; end and reap it when the block ends.
 
@@ -151,10 +221,10 @@ async def running_child(
     """
     spawned = await spawn(program)
     try:
-        async with connected(spawned.wire) as peer:
-            child = make(program.name, spawned.pid, spawned.pidfd, peer)
+        async with spawned.connected() as peer:
+            child = make(program.name, spawned, peer)
             child.register_handlers()
-            peer.tasks.start_soon(_reap_on_exit, child, spawned.reap)
+            peer.tasks.start_soon(_reap_on_exit, child)
             try:
                 await _wait_ready(child)
                 yield child
@@ -162,30 +232,44 @@ async def running_child(
                 with anyio.CancelScope(shield=True):
                     await _terminate(child)
     finally:
-        os.close(spawned.pidfd)
+        spawned.close()
 
 
-def _popen(program: Program, fd: int) -> tuple[subprocess.Popen[bytes], int]:
+def keep(spare: Spare) -> None:
+    """Keep a spare for the first start of its program."""
+    _spares[spare.argv] = spare
+    _watched.add(spare.pid)
+
+
+def _start(program: Program, fd: int) -> tuple[Started, int]:
+    """Start a program, or the spare of it; return the process and its pidfd."""
+    spare = _spares.pop(program.argv, None)
     try:
-        process = subprocess.Popen(
-            (*_death_signal_prefix(), *program.argv),
-            env={**program.env, program.fd_variable: str(fd)},
-            cwd=program.cwd,
-            stdin=program.stdin,
-            stdout=2,  # a library's stray print goes to the log
-            pass_fds=(fd,),
-            start_new_session=True,
-        )
+        process = spare or _popen(program, fd)
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the environment
         raise cannot_start(program, error) from error
     _watched.add(process.pid)
     try:
+        if spare is not None:
+            spare.become(program, fd)
         return process, os.pidfd_open(process.pid)
     except OSError as error:
         _watched.discard(process.pid)
         process.kill()
         process.wait()
         raise cannot_start(program, error) from error
+
+
+def _popen(program: Program, fd: int) -> Started:
+    return subprocess.Popen(
+        (*_death_signal_prefix(), *program.argv),
+        env={**program.env, program.fd_variable: str(fd)},
+        cwd=program.cwd,
+        stdin=program.stdin,
+        stdout=2,  # a library's stray print goes to the log
+        pass_fds=(fd,),
+        start_new_session=True,
+    )
 
 
 @cache
@@ -207,17 +291,10 @@ def cannot_start(program: Program, error: Exception) -> WorkerError:
     return WorkerError(f"{program.name} cannot be started: {error}")
 
 
-async def _reap_on_exit(child: ChildProcess, reap: Callable[[], Awaitable[int]]) -> None:
-    """Reap the child as soon as it ends, and kill the rest of its session.
-
-    The session goes first: until the child is reaped, its number cannot be reused.
-    """
+async def _reap_on_exit(child: ChildProcess) -> None:
+    """Reap the child as soon as it ends, with the rest of its session."""
     with anyio.CancelScope(shield=True):  # `_terminate` makes sure that the child ends
-        await anyio.wait_readable(child.pidfd)
-        for pid in members(child.pid):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        child.code = await reap()
+        child.code = await child.process.ended()
         child.exited.set()
 
 

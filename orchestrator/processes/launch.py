@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
@@ -18,6 +19,7 @@ from thinker.protocol.env import ThinkerSettings, inherited
 from thinker.protocol.providers import PROVIDERS
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
+TEMPLATES = COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
 SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
@@ -72,9 +74,14 @@ def resolve_endpoint(
 
 
 def build_launch_spec(
-    definition: AgentDefinition, settings: Settings, endpoint: Endpoint, environ: Mapping[str, str]
+    definition: AgentDefinition,
+    settings: Settings,
+    endpoint: Endpoint,
+    environ: Mapping[str, str],
+    templates: Mapping[str, Path] = MappingProxyType({}),
 ) -> LaunchSpec:
-    """Return the launch spec of an agent. The only side effect is checking for user templates."""
+    """Return the launch spec of an agent; the ``templates`` given by name replace bundled ones."""
+    texts = {name: bundled("prompts") / name for name in TEMPLATES} | dict(templates)
     paths = settings.paths
     prompt_path = paths.agent_prompts / f"{definition.agent_id}.txt"
     prompt, embeddings = definition.system_prompt or None, definition.embeddings or ()
@@ -94,11 +101,11 @@ def build_launch_spec(
             "persona_dir": paths.personas,
             "default_system_prompt_path": bundled("prompts") / "default-system-prompt.md",
             "small_model": definition.small_model or "",
-            "compaction_prompt_path": _template(settings, "compaction.md"),
+            "compaction_prompt_path": texts[COMPACTION],
             "fact_extraction_enabled": definition.fact_extraction.enabled,
             "fact_extraction_idle_ms": round(definition.fact_extraction.idle_minutes * 60_000),
             "fact_extraction_max_turns": definition.fact_extraction.max_turns,
-            "fact_extraction_prompt_path": _template(settings, "fact-extraction.md"),
+            "fact_extraction_prompt_path": texts[FACT_EXTRACTION],
             "skills_dirs": paths.skill_directories(definition.agent_id),
             "hooks_dir": paths.hooks if definition.allow_hooks else None,
             "user_timezone": definition.timezone or host_timezone(environ),
@@ -121,12 +128,6 @@ def build_launch_spec(
         prompt_path=prompt_path,
         prompt=prompt,
     )
-
-
-def _template(settings: Settings, name: str) -> Path:
-    """Return the user's own template of this name, otherwise the bundled one."""
-    path = settings.paths.prompts / name
-    return path if path.exists() else bundled("prompts") / name
 
 
 def write_prompt(spec: LaunchSpec) -> None:

@@ -107,9 +107,12 @@ def delay(failures: int) -> float:
     return 0.0 if failures <= 1 else min(CAP, 2.0 ** (failures - 2))
 
 
-def jitter() -> float:
-    """Return a random factor for `delay`, so that processes do not start in step."""
-    return random.uniform(0.5, 1.5)  # noqa: S311 - not a secret
+def jitter(chance: float | None = None) -> float:
+    """Return a factor for `delay`, so that processes do not start in step.
+
+    ``chance`` in [0, 1) becomes a factor in [0.5, 1.5); None draws one.
+    """
+    return 0.5 + (random.random() if chance is None else chance)  # noqa: S311 - not a secret
 
 
 def forgiven(history: History) -> History:

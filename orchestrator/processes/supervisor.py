@@ -14,6 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.errors import OrchestratorError, QuarantinedError, UnknownAgentError, WorkerError
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import Spawn, execute, wait_any
 from orchestrator.processes.launch import LaunchSpec, write_prompt
@@ -43,7 +44,7 @@ class Slot(Wakeup):
 
 
 @dataclass
-class Supervisor:
+class Supervisor(LoopOwned):
     """Runs one worker process per agent. ``tasks`` must outlive it.
 
     ``slots`` has every agent's slot by agent id.

@@ -28,6 +28,7 @@ from orchestrator.processes.child_process import (
     ChildProcess,
     Program,
     Spawned,
+    SpawnedProcess,
     cannot_start,
     execute,
     running_child,
@@ -67,7 +68,7 @@ class ZygoteClient(ChildProcess):
     retired: anyio.Event = field(default_factory=anyio.Event)
     _reaped: Wakeup = field(default_factory=Wakeup)
 
-    async def fork(self, program: Program) -> Spawned:
+    async def fork(self, program: Program) -> SpawnedProcess:
         """Fork a worker.
 
         Raises:
@@ -90,7 +91,7 @@ class ZygoteClient(ChildProcess):
                 ours.close()  # a worker that starts too late ends at once
                 raise
         self.workers += 1
-        return Spawned(ours, answer.pid, pidfd, partial(self._reap, answer.pid))
+        return SpawnedProcess(ours, answer.pid, pidfd, partial(self._reap, answer.pid))
 
     def _send(self, wire: int, start: bytes) -> None:
         with os.fdopen(os.memfd_create("start"), "wb") as file:

@@ -4,101 +4,150 @@ A definition that cannot be used is replaced by its last usable version, also af
 Problems are reported with the place in the file and a correction.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
 from orchestrator.files import write_private
-from orchestrator.journal.turns.steps import Call
+from orchestrator.loop_owned import LoopOwned
+from orchestrator.processes.launch import TEMPLATES
 from orchestrator.prompts import prompt_checks
-from orchestrator.prompts.prompt_tools import EntrySettings, prompt_tools, registry, switched_on
+from orchestrator.prompts.prompt_tools import prompt_tools, registry, switched_on
 from orchestrator.routing import Place, match
 from orchestrator.settings import Settings, bundled
-from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
-from orchestrator.tools.mcp.mcp_tools import McpTool
+from orchestrator.tools.builtin.host_tool import DelegatingTool
+from thinker.formats import regular_file
 from thinker.formats.prompts.bundle import PromptBundle, bundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.definition_files import scan
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.tooluse import INJECTED, SubagentUse
+from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.environments import Env, Environments
 from thinker.protocol.messages import JsonObject, SideEffect
 
-T = TypeVar("T", bound=HostTool | McpTool)
 _STORED: TypeAdapter[dict[str, PromptDefinition]] = TypeAdapter(dict[str, PromptDefinition])
 log = structlog.get_logger()
 
 
-class PromptLibrary:
-    """Definitions by name, and what they set for each agent.
+@dataclass(frozen=True)
+class PromptSet:
+    """Definitions that were read and checked together, and what is wrong with their files."""
 
-    ``definitions`` are those in force; ``problems`` what is wrong with the files and their use.
-    """
+    definitions: dict[str, PromptDefinition] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    bundles: Mapping[str, PromptBundle] = field(default_factory=dict)
+    tools: Callable[[str, Env], Mapping[str, DelegatingTool]] = lambda _n, _e: {}
+    instance: Env = field(default_factory=dict)
+    names: Registry = field(default_factory=lambda: Registry({}))
+    templates: Mapping[str, Path] = field(default_factory=dict)
+
+
+class PromptLibrary(LoopOwned):
+    """Definitions by name, and what they set for each agent."""
 
     def __init__(self, settings: Settings) -> None:
         self._folders = (bundled("prompts"), settings.paths.prompts)
         self._store = settings.paths.prompts_last_good
         self._hooks = settings.paths.hooks
-        self._bundles: Mapping[str, PromptBundle] = {}
-        self._tools: Callable[[str, Env], Mapping[str, DelegatingTool]] = lambda _n, _e: {}
-        self._instance: Env = {}
-        self._names = Registry({})
-        self.definitions = _stored(self._store)
-        self.problems: tuple[Problem, ...] = ()
+        self._in_force: PromptSet | None = None
+
+    @property
+    def _now(self) -> PromptSet:
+        return self._in_force or PromptSet()
+
+    @property
+    def definitions(self) -> dict[str, PromptDefinition]:
+        """The definitions in force."""
+        return self._now.definitions
+
+    @property
+    def templates(self) -> Mapping[str, Path]:
+        """The user's own templates of summaries and facts, by name."""
+        return self._now.templates
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the files and their use."""
+        return self._now.problems
 
     def read(self, agents: AgentsFile) -> None:
-        """Read all files again; keep the last good version of each definition that is unusable."""
-        files, before = scan(self._folders), self.definitions
+        """Read all files again and use them."""
+        self.adopt(self.examine(agents))
+
+    def adopt(self, found: PromptSet) -> None:
+        self._in_force = found
+
+    def not_read(self, reason: str) -> None:
+        """Keep what is in force, and report why the files were not read."""
+        problem = Problem("error", str(self._folders[-1]), 0, None, "", reason)
+        self.adopt(replace(self._now, problems=(problem,)))
+
+    def examine(self, agents: AgentsFile) -> PromptSet:
+        """Read all files, with the last good version of each definition that is unusable."""
+        files, unusable = scan(self._folders)
+        before = _stored(self._store) if self._in_force is None else self._in_force.definitions
         fresh = {name: file.definition for name, file in files.items() if file.definition}
         offered = {**before, **fresh}
-        hooks = prompt_checks.known_hooks(self._hooks, agents, offered.values())
+        hooks = frozenset[str]()
+        try:
+            hooks = prompt_checks.known_hooks(self._hooks, agents, offered.values())
+        except FileError as error:
+            unusable[self._hooks] = error
         current, problems = prompt_checks.usable_versions(offered, before, agents, hooks)
         bundles = {name: bundle(current, name) for name in current}
         used = {agent.prompt for agent in agents.agents} & bundles.keys()
         needed = {part for name in used if name for part in bundles[name].definitions}
-        self._bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
-        self.definitions = {name: current[name] for name in self._bundles}
-        names = self._names = registry(current, agents, hooks)
-        self._tools = lambda name, environment: dict(
-            prompt_tools(current[name], current, names, agents, environment)
-        )
-        self._instance = agents.variables
-        for name, definition in self.definitions.items():
+        bundles = {n: found for n, found in bundles.items() if n in files or n in needed}
+        definitions = {name: current[name] for name in bundles}
+        names = registry(current, agents, hooks)
+        for name, definition in definitions.items():
             problems[name] = (
                 *problems.get(name, ()),
                 *prompt_checks.without_effect(definition, names),
             )
         findings = {name: (*file.problems, *problems.get(name, ())) for name, file in files.items()}
-        self.problems = (
-            *prompt_checks.file_problems(files, findings, self.definitions),
-            *prompt_checks.agent_problems(agents, self.definitions, files),
-            *prompt_checks.hook_problems(agents, self.definitions, hooks),
+        return PromptSet(
+            definitions,
+            (
+                *prompt_checks.folder_problems(unusable),
+                *prompt_checks.file_problems(files, findings, definitions),
+                *prompt_checks.agent_problems(agents, definitions, files),
+                *prompt_checks.hook_problems(agents, definitions, hooks),
+            ),
+            bundles,
+            lambda name, environment: dict(
+                prompt_tools(current[name], current, names, agents, environment)
+            ),
+            agents.variables,
+            names,
+            {name: path for name in TEMPLATES if os.path.lexists(path := self._folders[-1] / name)},
         )
 
     def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
         """Return the prompts and agents among the tools of the agent's definition."""
-        found = self._bundles.get(agent.prompt or "")
-        return {} if found is None else self._tools(found.name, self._switches(agent, found))
+        found = self.bundle_of(agent)
+        return {} if found is None else self._now.tools(found.name, self._switches(agent, found))
 
     def immediate(self, agent: AgentDefinition) -> tuple[SubagentUse, ...]:
         """Return the subagents that start before the first step of the agent's turns."""
-        found = self._bundles.get(agent.prompt or "")
+        found = self.bundle_of(agent)
         if found is None:
             return ()
         switches = self._switches(agent, found)
-        uses = map(self._names.resolve, found.root.tools or ())
+        uses = map(self._now.names.resolve, found.root.tools or ())
         found_uses = (use for use in uses if isinstance(use, SubagentUse) and use.immediate)
         return tuple(use for use in found_uses if switched_on(use, switches))
 
     def _switches(self, agent: AgentDefinition, found: PromptBundle) -> Env:
         """Return the variables that switch optional tools on; they are the same in every chat."""
-        known = Environments(instance=self._instance, agent=agent.env, prompt=found.root.env)
+        known = Environments(instance=self._now.instance, agent=agent.env, prompt=found.root.env)
         return known.merged()
 
     def hands_over(self, agent: AgentDefinition, name: str) -> bool:
@@ -108,7 +157,7 @@ class PromptLibrary:
 
     def classes(self) -> Mapping[str, SideEffect]:
         """Return the side-effect class of every prompt and agent that is a tool."""
-        entries = (found.root.tools or () for found in self._bundles.values())
+        entries = (found.root.tools or () for found in self._now.bundles.values())
         named = (entry.name for entry in chain.from_iterable(entries))
         return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
 
@@ -116,14 +165,18 @@ class PromptLibrary:
         """Store the definitions in force, for a restart with broken files."""
         data = _STORED.dump_json(self.definitions, by_alias=True, exclude_none=True)
         try:
-            if not self._store.exists() or self._store.read_bytes() != data:
-                write_private(self._store, data)
+            try:
+                if regular_file.read_bytes(self._store, regular_file.STORED_PROMPTS) == data:
+                    return
+            except FileError:
+                pass  # written anew
+            write_private(self._store, data)
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))
 
     def bundle_json(self, agent: AgentDefinition) -> JsonObject | None:
         """Return the agent's definition as a `PromptBundle` in JSON; None if it has none."""
-        found = self._bundles.get(agent.prompt or "")
+        found = self.bundle_of(agent)
         return None if found is None else found.as_json()
 
     def environments(
@@ -141,31 +194,18 @@ class PromptLibrary:
 
     def values(self, agent: AgentDefinition, known: Environments) -> Env:
         """Return the variables of the agent's definition merged with ``known``, with secrets."""
-        found = self._bundles.get(agent.prompt or "")
+        found = self.bundle_of(agent)
         prompt = {} if found is None else found.root.env
         return known.model_copy(update={"prompt": prompt}).merged()
 
     def text_environments(self, agent: AgentDefinition, known: Environments) -> Environments:
         """Return the variables that the definition's text uses, which the worker may receive."""
-        found = self._bundles.get(agent.prompt or "")
+        found = self.bundle_of(agent)
         return Environments() if found is None else known.only(found.text_variables)
 
-    def configured(
-        self, agent: AgentDefinition, known: Environments, call: Call, tool: T
-    ) -> tuple[Call, T]:
-        """Return a call and its tool with the options and variables of the definition's entry.
-
-        Raises:
-            DefinitionError: a variable is not set.
-        """
-        found = self._bundles.get(agent.prompt or "")
-        entries = () if found is None else found.root.tools or ()
-        entry = next((entry for entry in entries if entry.name == call.name), None)
-        if found is None or entry is None or not (entry.env or entry.options):
-            return call, tool
-        configured = EntrySettings.from_entry(entry, found, known)
-        call = replace(call, arguments=configured.arguments(call.arguments))
-        return call, replace(tool, env=configured.env) if isinstance(tool, McpTool) else tool
+    def bundle_of(self, agent: AgentDefinition) -> PromptBundle | None:
+        """Return the agent's definition with all that it needs; None if it has none."""
+        return self._now.bundles.get(agent.prompt or "")
 
     def shared(
         self,
@@ -178,7 +218,7 @@ class PromptLibrary:
 
         Secrets of the parent are left out where the subagent's text would show them.
         """
-        upper, lower = (self._bundles.get(agent.prompt or "") for agent in (parent, child))
+        upper, lower = (self.bundle_of(agent) for agent in (parent, child))
         secret = frozenset() if upper is None else upper.secret
         shown = frozenset() if lower is None else lower.text_variables
         values = self.values(parent, known)
@@ -202,9 +242,9 @@ class PromptLibrary:
 
 def _stored(path: Path) -> dict[str, PromptDefinition]:
     try:
-        return _STORED.validate_json(path.read_bytes())
-    except FileNotFoundError:
+        return _STORED.validate_json(regular_file.read_bytes(path, regular_file.STORED_PROMPTS))
+    except FileMissingError:
         pass
-    except (OSError, ValidationError) as error:
+    except (FileError, ValidationError) as error:
         log.warning("last_good_prompts_not_read", problem=str(error))
     return {}

@@ -17,6 +17,7 @@ from thinker.formats.prompts.problem import DefinitionProblem as Finding
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.substitution import variable_names
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
+from thinker.formats.regular_file import FileError, Folder
 
 # Findings that leave the rest of a definition usable.
 WARNINGS = frozenset({"known_tool", "no_effect"})
@@ -86,6 +87,12 @@ def file_problems(
             yield Problem("warning" if warning else "error", path, 0, None, finding.field, message)
 
 
+def folder_problems(unusable: Mapping[Path, FileError]) -> Iterator[Problem]:
+    """Yield the problems of whole folders."""
+    for path, error in unusable.items():
+        yield Problem("error", str(path), 0, None, "", str(error))
+
+
 def agent_problems(
     agents: AgentsFile, in_force: Mapping[str, PromptDefinition], files: Mapping[str, object]
 ) -> Iterator[Problem]:
@@ -128,9 +135,13 @@ def known_hooks(
     """Return the names of available hooks: files in ``directory`` and entry points of packages.
 
     Looks only if an agent or definition has hooks, because it reads the metadata of every package.
+
+    Raises:
+        FileError: the directory cannot be used.
     """
     named = [*(a.hooks for a in agents.agents), *(d.hooks for d in definitions)]
     if not any(named):
         return frozenset()
     installed = (found.name for found in entry_points(group=HOOKS))
-    return frozenset((*(path.stem for path in directory.glob("*.py")), *installed))
+    files = (path.stem for path in map(Path, Folder(directory).names()) if path.suffix == ".py")
+    return frozenset((*files, *installed))

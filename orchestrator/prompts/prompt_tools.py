@@ -1,15 +1,17 @@
 """Make tools from the prompts and agents that prompt definitions list among their tools."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.agent_tools import SubagentTool, create_tool, message_tool, subagent
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.handoff_tools import handoff
-from orchestrator.tools.builtin.host_tool import DelegatingTool
+from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
 from orchestrator.tools.builtin.subprompt_tools import subprompt
-from orchestrator.tools.mcp.mcp_tools import owner
+from orchestrator.tools.mcp.mcp_tools import McpTool, owner
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.registry import AgentKind, Registry
@@ -24,6 +26,8 @@ from thinker.formats.prompts.tooluse import (
 )
 from thinker.protocol.environments import Env, Environments
 from thinker.protocol.messages import JsonObject
+
+T = TypeVar("T", bound=HostTool | McpTool)
 
 SWITCHED_ON = ("true", "1", "yes")
 MOST_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
@@ -138,3 +142,20 @@ def _interface(
     if prompt is None:
         return about, None
     return f"{about} {prompt.tool_description}", prompt.required_schema
+
+
+def configured(
+    found: PromptBundle | None, known: Environments, call: Call, tool: T
+) -> tuple[Call, T]:
+    """Return a call and its tool with the options and variables of the definition's entry.
+
+    Raises:
+        DefinitionError: a variable is not set.
+    """
+    entries = () if found is None else found.root.tools or ()
+    entry = next((entry for entry in entries if entry.name == call.name), None)
+    if found is None or entry is None or not (entry.env or entry.options):
+        return call, tool
+    settings = EntrySettings.from_entry(entry, found, known)
+    call = replace(call, arguments=settings.arguments(call.arguments))
+    return call, replace(tool, env=settings.env) if isinstance(tool, McpTool) else tool

@@ -17,11 +17,12 @@ _TOPIC = "message_thread_id"
 
 
 class RefusedError(Exception):
-    """The Bot API refuses a request."""
+    """The Bot API refuses a request; ``retry_after`` is in seconds."""
 
-    def __init__(self, code: int, description: str) -> None:
+    def __init__(self, code: int, description: str, retry_after: int = 0) -> None:
         super().__init__(description)
         self.code = code
+        self.parameters = {"retry_after": retry_after} if retry_after else None
 
 
 def parse_html(text: str) -> str:
@@ -61,7 +62,7 @@ class BotWorld:
         self._pending: list[ForeignJson] = []
         self._again: list[ForeignJson] = []
         self._visible: dict[int, dict[int, str]] = defaultdict(dict)
-        self._changes = Wakeup()
+        self.changes = Wakeup()
         self.files: dict[str, bytes] = {}  # by file_id
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
@@ -81,7 +82,7 @@ class BotWorld:
         self._next_update_id = max(self._next_update_id, number + 1)
         self._updates[number] = update
         self._pending.append(update)
-        self._changes.wake()
+        self.changes.wake()
         return number
 
     def user_says(self, chat_id: int, text: str | None, **fields: object) -> int:
@@ -95,7 +96,12 @@ class BotWorld:
     def deliver_again(self, number: int) -> None:
         """Repeat an update in the next answer, even if it is confirmed already."""
         self._again.append(self._updates[number])
-        self._changes.wake()
+        self.changes.wake()
+
+    def deliver_twice(self, number: int) -> None:
+        """Repeat an update in each answer, until it is confirmed."""
+        self._pending += [update for update in self._pending if update["update_id"] == number][:1]
+        self.changes.wake()
 
     def texts(self, chat_id: int) -> list[str]:
         """Return the bot's present messages in a chat, oldest first."""
@@ -107,7 +113,7 @@ class BotWorld:
 
     async def change(self) -> None:
         """Wait until anything changes in the chats or the queue."""
-        await self._changes.changed.wait()
+        await self.changes.changed.wait()
 
     def _message(self, chat_id: int, text: str | None, fields: ForeignJson) -> ForeignJson:
         message: ForeignJson = {
@@ -140,7 +146,7 @@ class BotWorld:
             raise RefusedError(409, "Conflict: can't use getUpdates while webhook is active")
         offset = params.get("offset", 0)
         self._pending = [update for update in self._pending if update["update_id"] >= offset]
-        self._changes.wake()
+        self.changes.wake()
         with anyio.move_on_after(params.get("timeout", 0)):
             while not (self._pending or self._again):
                 await self.change()
@@ -183,5 +189,5 @@ class BotWorld:
 
     def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._visible[chat_id][message_id] = text
-        self._changes.wake()
+        self.changes.wake()
         return self._message(chat_id, text, {"message_id": message_id, "from": self.bot})

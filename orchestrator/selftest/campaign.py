@@ -5,17 +5,20 @@ pairs (the restart is killed, too) and random histories of two to five kills.
 """
 
 import random
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import anyio
+import anyio.to_thread
 
 from orchestrator.errors import ConfigError, OrchestratorError
 from orchestrator.failpoints import SUPERVISOR, WORKER
+from orchestrator.selftest.daemon_process import StartDaemon
 from orchestrator.selftest.histories import History, Kill, Life, parse, spell
-from orchestrator.selftest.runner import Outcomes, Reached, Result, run_history
+from orchestrator.selftest.runner import Outcomes, Reached, Result, Runner
 from orchestrator.selftest.scenario import SCENARIOS
 
 BOUNDARIES = "every boundary"
@@ -23,12 +26,14 @@ PAIRS = "pairs"
 RANDOM = "random"
 EFFECTS = "effects"
 GUARDED = "guarded"
+FAILING = "failing"
 POISONED = "poison"
 QUICK_BOUNDARIES = 19  # as many histories as fit into two minutes
 QUICK_OTHERS = 3
 AROUND = {  # the boundaries to kill at in each special scenario
     EFFECTS: ("plan", "begin", "effect", "finish"),  # from T3 to T5
     GUARDED: ("fire", "unpark", "effect"),  # a due task, a decision and the call that it allows
+    FAILING: ("start_preview", "preview", "placeholder", "requeue"),  # while messages fail
 }
 TRIES = 3  # attempts to reach a boundary: chats run concurrently, so runs differ
 LONGEST = 5  # kills in a random history
@@ -64,23 +69,33 @@ def plan_of(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs histories below ``folder``; ``environ`` is added to the daemons' environment."""
+    """Runs histories below ``folder``, ``jobs`` at a time, with daemons that ``start`` starts.
+
+    ``environ`` is added to their environment.
+    """
 
     folder: Path
     jobs: int
+    start: StartDaemon
     environ: Mapping[str, str] = field(default_factory=dict)
     keep: bool = False
 
     async def run(self, plan: Plan, number: int) -> Result:
         """Run one history; try again if its only kill was not reached."""
         for attempt in range(TRIES):
-            home = self.folder / f"{number}-{attempt}"
-            result = await run_history(
-                plan.history, SCENARIOS[plan.scenario], home, self.environ, keep=self.keep
-            )
+            result = await self.run_once(plan, f"{number}-{attempt}")
             single = len(plan.history) == 1
             if result.violations or not (single and result.unreached):
                 break
+        return result
+
+    async def run_once(self, plan: Plan, name: str) -> Result:
+        """Run one history; with ``keep`` its home stays if there are violations."""
+        home, scenario = self.folder / name, SCENARIOS[plan.scenario]
+        runner = Runner(plan.history, scenario, home, self.environ, start=self.start)
+        result = await runner.run()
+        if not (self.keep and result.violations):
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, home, ignore_errors=True))
         return result
 
 
@@ -153,19 +168,20 @@ def random_history(counted: Result, rng: random.Random) -> Plan:
     return Plan(RANDOM, tuple(lives))
 
 
-def plans(counted: Mapping[str, Result], histories: int, seed: int) -> list[Plan]:
-    """Plan every boundary and ``histories`` with several kills, a quarter of them pairs.
+def plans(
+    counted: Mapping[str, Result], pairs: int, random_histories: int, seed: int
+) -> list[Plan]:
+    """Plan every boundary, and so many pairs and random histories.
 
     ``counted`` are the runs without a kill, by scenario. The same seed gives the same kills.
     """
     rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     standard = counted["standard"]
-    pairs = histories // 4
     return [
         *singles(standard.reached),
         *chain.from_iterable(around(name, counted[name].reached) for name in AROUND),
         *(pair(standard.reached, rng) for _ in range(pairs)),
-        *(random_history(standard, rng) for _ in range(histories - pairs)),
+        *(random_history(standard, rng) for _ in range(random_histories)),
         Plan(POISONED, DEATHS, "poison"),
     ]
 
@@ -204,14 +220,14 @@ async def run_all(
             tasks.start_soon(work)
 
 
-async def count(bench: Bench, scenario: str) -> Result:
-    """Run a history without a kill, to learn the boundaries of a scenario.
+async def count_all(bench: Bench) -> dict[str, Result]:
+    """Run each scenario without a kill; raise `OrchestratorError` if a check fails even so."""
+    return {name: await _count(bench, name) for name in ("standard", *AROUND)}
 
-    Raises:
-        OrchestratorError: a check failed even so.
-    """
-    home = bench.folder / f"count-{scenario}"
-    result = await run_history((), SCENARIOS[scenario], home, bench.environ, keep=bench.keep)
+
+async def _count(bench: Bench, scenario: str) -> Result:
+    """Run a history without a kill, to learn the boundaries of a scenario."""
+    result = await bench.run_once(Plan(scenario, (), scenario), f"count-{scenario}")
     if result.violations:
         raise OrchestratorError(
             f"the self-test fails without any kill: {result.violations[0].sentence}"

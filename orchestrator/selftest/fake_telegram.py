@@ -18,9 +18,9 @@ class BotApiServer(BotWorld, LoopbackServer):
         self.token = token
 
     async def _respond(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
-        await stream.send(response(*await self._answer(path, body)))
+        await stream.send(response(*await self.answer(path, body)))
 
-    async def _answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
+    async def answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
         """Return status and body; raise `EndOfStream` to end the connection instead."""
         prefix, _, method = path.rpartition("/")
         if prefix == f"/file/bot{self.token}/files" and method in self.files:
@@ -32,7 +32,7 @@ class BotApiServer(BotWorld, LoopbackServer):
         try:
             result = await self._methods[method](params)
         except RefusedError as error:
-            return error.code, error_body(error.code, str(error))
+            return error.code, error_body(error.code, str(error), error.parameters)
         except ValueError:
             return 400, error_body(400, "Bad Request: chat not found")
         return 200, json.dumps({"ok": True, "result": result}).encode()

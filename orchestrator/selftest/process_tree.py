@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
-from anyio.abc import Process
+
+from orchestrator.selftest.daemon_process import DaemonProcess
 
 POLL = 0.02  # seconds between two reads of /proc
 PROC = Path("/proc")
 
 
-def send(process: Process, number: signal.Signals) -> None:
+def send(process: DaemonProcess, number: signal.Signals) -> None:
     """Send a signal to a child that may just have ended.
 
     `Process.send_signal` would reap it, and its exit status would be lost.

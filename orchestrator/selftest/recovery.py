@@ -1,4 +1,4 @@
-"""Inspect the journal of a dead daemon, and the recoveries of copies of it."""
+"""Inspect the journal of a dead daemon, and recoveries of a copy of it."""
 
 import json
 import shutil
@@ -16,28 +16,33 @@ from orchestrator.selftest.evidence import JournalRows
 
 FILES = ("journal.db", "journal.db-wal")
 WINDOW = 50  # messages of history in a turn's context
-COPIES = 2
+PLANS = 2
 
 
 def inspect(home: Path) -> tuple[JournalRows, tuple[str, ...]]:
-    """Return the rows on disk after a death, and the recovery plans of two copies."""
+    """Return the rows on disk after a death, and two recovery plans of a copy."""
     with TemporaryDirectory(dir=home) as folder:
-        copies = [_copied(home, Path(folder) / str(number)) for number in range(COPIES + 1)]
-        return evidence.read(copies[0], check=True), tuple(map(plan, copies[1:]))
+        copy = _copied(home, Path(folder))
+        return evidence.read(copy, check=True), plans(copy)
 
 
-def plan(path: Path, now: int = 1) -> str:
+def plans(path: Path, now: int = 1) -> tuple[str, ...]:
     """Return what the next process would do: open turns with their context and messages to send.
 
-    ``now`` is in milliseconds since the epoch. For an incomplete journal return the error.
+    Each plan is made anew. ``now`` is in milliseconds since the epoch. For an incomplete journal
+    return the error.
     """
     try:
         db = open_database(path)
     except JournalError as error:
-        return str(error).replace(str(path), "")
+        return (str(error).replace(str(path), ""),)
+    found = []
     with closing(db):
-        db.execute("BEGIN")  # never committed: the copy is thrown away
-        return json.dumps(_plan(db, now))
+        for _ in range(PLANS):
+            db.execute("BEGIN")
+            found.append(json.dumps(_plan(db, now)))
+            db.execute("ROLLBACK")
+    return tuple(found)
 
 
 def _plan(db: apsw.Connection, now: int) -> list[str]:
@@ -49,7 +54,6 @@ def _plan(db: apsw.Connection, now: int) -> list[str]:
 
 
 def _copied(home: Path, folder: Path) -> Path:
-    folder.mkdir()
     for name in FILES:
         if (home / name).exists():
             shutil.copyfile(home / name, folder / name)

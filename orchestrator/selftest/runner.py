@@ -3,10 +3,7 @@
 import json
 import os
 import random
-import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -14,17 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-from anyio.abc import Process
 
 from orchestrator.failpoints import SUPERVISOR, WORKER
 from orchestrator.selftest import evidence, invariants, process_tree, recovery
+from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
 from orchestrator.selftest.evidence import Death, Evidence
 from orchestrator.selftest.histories import History, Kill, Life, spell
 from orchestrator.selftest.invariants import Violation
 from orchestrator.selftest.scenario import Scenario, config
 from orchestrator.selftest.world import TOKEN, World, open_world
 
-COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
 # Seconds. An idle machine needs a tenth of them; a busy one must not cause violations.
 SETTLED_WITHIN = 120.0  # a worker that was killed often is restarted late
 STOPPED_WITHIN = 60.0  # from SIGTERM to the end
@@ -33,7 +29,7 @@ ZOMBIES_WITHIN = 20.0  # until dead children are reaped
 BOOTED = "boot:after#1"
 READY = "ready#1"  # before it, SIGTERM may hit an interpreter without a handler
 TURN_STARTED = "run_turn:before#"  # a worker that dies here has a turn
-POLL = 0.05  # seconds between two reads of the journal while nothing happens
+POLL = 0.05  # seconds between two reads of the journal
 
 
 @dataclass(frozen=True)
@@ -76,6 +72,7 @@ class Runner:
     """Runs one history in the directory ``home``, which must not exist.
 
     ``environ`` is added to the daemon's environment; each life has ``within`` seconds to settle.
+    ``start`` starts the daemons.
     """
 
     history: History
@@ -83,6 +80,7 @@ class Runner:
     home: Path
     environ: Mapping[str, str]
     within: float = SETTLED_WITHIN
+    start: StartDaemon = execute
     _deaths: list[Death] = field(default_factory=list, init=False)
     _lives: int = field(default=0, init=False)
     _boots: int = field(default=0, init=False)
@@ -144,26 +142,19 @@ class Runner:
         return settled
 
     @asynccontextmanager
-    async def _daemon(self, life: Life, world: World) -> AsyncIterator[Process]:
+    async def _daemon(self, life: Life, world: World) -> AsyncIterator[DaemonProcess]:
         environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             "ORCHESTRATOR_HOME": str(self.home),
+            "ORCHESTRATOR_DEBUG": "1",
             "ORCHESTRATOR_CRASH_AT": ",".join(str(kill) for kill in life if kill.place),
             "ORCHESTRATOR_CRASH_LOG": str(self._file("boundaries")),
             "TELEGRAM_BOT_TOKEN": TOKEN,
             "TELEGRAM_API_URL": world.bot.url,
             **self.environ,
         }
-        with self._file("log").open("wb") as log:
-            process = await anyio.open_process(
-                COMMAND,
-                env=environ,
-                cwd=self.home,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        process = await self.start(environ, self.home, self._file("log"))
         try:
             yield process
         finally:
@@ -171,7 +162,9 @@ class Runner:
                 process_tree.send(process, signal.SIGKILL)
                 await process.aclose()
 
-    async def _until_settled_or_dead(self, life: Life, world: World, process: Process) -> bool:
+    async def _until_settled_or_dead(
+        self, life: Life, world: World, process: DaemonProcess
+    ) -> bool:
         """Return True when all work is done, False when the daemon has ended."""
         settled = False
 
@@ -194,17 +187,16 @@ class Runner:
         return settled
 
     async def _settled(self, world: World) -> None:
-        while True:
+        while True:  # the journal has no events to wait for
             journal = evidence.read(self.home / "journal.db")
             quiet = not journal.unsettled() and not world.bot.unconfirmed
             if quiet and self._reached(READY):
                 if world.all_sent:
                     return
                 world.send_rest()
-            with anyio.move_on_after(POLL):
-                await world.bot.change()
+            await anyio.sleep(POLL)
 
-    async def _kill_later(self, kill: Kill, process: Process) -> None:
+    async def _kill_later(self, kill: Kill, process: DaemonProcess) -> None:
         await anyio.sleep(kill.ms / 1000)
         if kill.victim == SUPERVISOR:
             process_tree.send(process, signal.SIGKILL)
@@ -215,7 +207,7 @@ class Runner:
                 os.kill(random.Random(kill.ms).choice(below), signal.SIGKILL)  # noqa: S311 - a victim
                 self._result.verified += 1
 
-    async def _stop(self, process: Process) -> bool:
+    async def _stop(self, process: DaemonProcess) -> bool:
         """Stop the daemon; return False for an end that `_account` has to judge."""
         zombies = await process_tree.zombies(process.pid, ZOMBIES_WITHIN)
         if zombies:
@@ -279,13 +271,3 @@ def read_boundaries(path: Path) -> list[Reached]:
         return []
     lines = (line.split() for line in path.read_text("utf-8").splitlines())
     return [Reached(place, int(n), tuple(map(int, killed))) for place, n, *killed in lines]
-
-
-async def run_history(
-    history: History, scenario: Scenario, home: Path, environ: Mapping[str, str], *, keep: bool
-) -> Result:
-    """Run one history; with ``keep`` its home stays if there are violations."""
-    result = await Runner(history, scenario, home, environ).run()
-    if not (keep and result.violations):
-        shutil.rmtree(home, ignore_errors=True)
-    return result

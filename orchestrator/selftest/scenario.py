@@ -18,6 +18,8 @@ SERVER = "selftest"
 OPERATORS = range(201, 209)  # chats of eight operators, who decide at the same time
 FILLER = "word " * 560  # 2,800 characters: two of them do not fit into one message of Telegram
 Style: TypeAlias = Literal["short", "long", "streamed"]
+# An internal error before or after the message arrived, or a refusal for a second.
+Fault: TypeAlias = Literal["failed", "lost", "refused"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Script:
 
     ``follows`` names the message of the same chat during whose turn this one is sent. ``work``
     names the script that a subagent or a scheduled task of this one follows. ``decision`` is what
-    operators do with its calls, ``approve`` or ``deny``, if they need approval.
+    operators do with its calls, ``approve`` or ``deny``, if they need approval. ``faults`` befall
+    the next messages that are sent to its chat once the model is asked.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Script:
     follows: str = ""
     work: str = ""
     decision: str = ""
+    faults: tuple[Fault, ...] = ()
 
     @property
     def direct(self) -> bool:
@@ -121,11 +125,21 @@ GUARDED = scenario(
     Script("three", 102, (("schedule_task",),), work="four"),
     Script("four", 102),
 )
+FAILING = scenario(
+    Script("one", 101, faults=("failed",)),
+    Script("two", 101, style="streamed", follows="one"),
+    Script("three", 103, (("send_message",),), style="streamed", faults=("refused", "failed")),
+    Script("four", 103, follows="three"),
+    Script("five", 102, style="streamed", faults=("lost",)),
+    Script("six", -105, faults=("failed",)),
+    Script("seven", -105, follows="six"),
+)
 POISON = scenario(Script("one", 101), Script("two", 101))
 SCENARIOS: Mapping[str, Scenario] = {
     "standard": STANDARD,
     "effects": EFFECTS,
     "guarded": GUARDED,
+    "failing": FAILING,
     "poison": POISON,
 }
 

@@ -1,17 +1,19 @@
 """The outside world: people, Telegram and the model, which survive the daemon's deaths."""
 
 import re
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
+from orchestrator.selftest.bot_world import RefusedError
 from orchestrator.selftest.fake_model import ScriptedModel
 from orchestrator.selftest.fake_telegram import PREVIEW_MARK, BotApiServer
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.loopback import ForeignJson
-from orchestrator.selftest.scenario import MENTION, OPERATORS, Scenario, Script, sent
+from orchestrator.selftest.scenario import MENTION, OPERATORS, Fault, Scenario, Script, sent
 
 TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
 QUESTION = re.compile(r'"name":"(?P<script>\w+)\..*/approve (?P<code>\w+)', re.DOTALL)
@@ -21,7 +23,8 @@ PREVIEW_WITHIN = 2.0  # seconds in which the daemon shows the first piece of a s
 class LedgerBot(BotApiServer):
     """A Bot API that records in the ledger what it shows and which updates are confirmed.
 
-    ``on_text`` is called with each text that it shows.
+    ``on_text`` is called with each text that it shows. ``faults`` befall the next messages that are
+    sent to each chat.
     """
 
     def __init__(self, ledger: Ledger, on_text: Callable[[str], None]) -> None:
@@ -29,6 +32,17 @@ class LedgerBot(BotApiServer):
         self._events = ledger
         self._on_text = on_text
         self._confirmed = 0
+        self.faults: defaultdict[int, deque[Fault]] = defaultdict(deque)
+
+    async def _send_message(self, params: ForeignJson) -> object:
+        faults = self.faults[int(params["chat_id"])]
+        fault = faults.popleft() if faults else None
+        if fault == "refused":
+            raise RefusedError(429, "Too Many Requests: retry after 1", retry_after=1)
+        sent = None if fault == "failed" else await super()._send_message(params)
+        if fault is not None:
+            raise RefusedError(500, "Internal Server Error")
+        return sent
 
     def _show(self, chat_id: int, message_id: int, text: str) -> ForeignJson:
         self._events.append("shown", text, message_id, chat_id)
@@ -55,9 +69,10 @@ class World:
         self.scenario = scenario
         self.ledger = ledger
         self.bot = LedgerBot(ledger, self._decide)
-        self.model = ScriptedModel(scenario, ledger, self.send_following, self._pause)
+        self.model = ScriptedModel(scenario, ledger, self._asked, self._pause)
         self._sent: set[str] = set()
         self._decided: set[str] = set()
+        self._begun: set[str] = set()  # scripts that the model was asked for
 
     @property
     def all_sent(self) -> bool:
@@ -67,6 +82,12 @@ class World:
         """Send the messages whose preceding turn never reached the model."""
         for script in sent(self.scenario).values():
             self._send(script)
+
+    def _asked(self, name: str) -> None:
+        if name not in self._begun:
+            self._begun.add(name)
+            self.bot.faults[self.scenario[name].chat].extend(self.scenario[name].faults)
+        self.send_following(name)
 
     def send_following(self, name: str) -> None:
         """Send the messages that follow the script ``name``; those that follow none for ""."""

@@ -47,7 +47,7 @@ class MeteredCalls:
         Raises:
             OrchestratorError: the worker failed.
         """
-        reserve = self.gate.reserve_work
+        reserve = self.gate.rules().reserve_work
         if not await self.store.transact(reserve, call.agent_id, call.name, call.tokens):
             return None
         try:

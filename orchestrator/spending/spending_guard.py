@@ -1,43 +1,24 @@
-"""Hold back messages and model calls of agents that are paused or exceed their limits.
+"""Pause and resume agents, and let those wait that are paused or exceed their limits.
 
-Its state is in the journal, so that it survives restarts. The chat in which a pause began and the
-chat of ``costControls`` get a notice at once, other chats when they next write. Messages of a
-paused agent stay new; its open turns wait between two steps.
+Messages of a paused agent stay new; its open turns wait between two steps. `SpendingRules` decides.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import anyio
-import apsw
-import structlog
 
-from orchestrator import chat_texts
-from orchestrator.agentsfile import AgentDefinition, AgentsFile, find_price
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, report_failure
-from orchestrator.journal.turns import pauses, transcript, turns, usage
-from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.journal.turns.outbox import Address
-from orchestrator.journal.turns.pauses import Pause
-from orchestrator.journal.turns.turns import Turn
-from orchestrator.journal.turns.usage import Amount
-from orchestrator.spending import budgets
-from orchestrator.spending.budgets import BudgetVerdict
-from orchestrator.timezones import zone_or_utc
+from orchestrator.journal.turns import pauses
+from orchestrator.spending.spending_rules import RECHECK, SpendingRules
 from orchestrator.wakeup import Wakeup
-from thinker.protocol.background import MeteredResult
-from thinker.protocol.methods import StepCommit
-
-ACCOUNT = "account"  # the kind of a pause after a provider refused the key or the account
-RECHECK = 60.0  # seconds between two checks whether a used-up budget has room again
-log = structlog.get_logger()
 
 
 @dataclass(eq=False)
 class SpendingGuard(Wakeup):
-    """Decides, inside its callers' transactions, whether an agent may go on.
+    """Gives transactions the rules in force, and wakes who waits for an agent.
 
     It wakes its waiters when an agent may have been resumed: after a change of a pause, a budget
     or the configuration. ``clock`` returns milliseconds since the epoch.
@@ -51,112 +32,19 @@ class SpendingGuard(Wakeup):
     def __post_init__(self) -> None:
         self._configured_at = self.clock()
 
-    # --- inside transactions ---------------------------------------------------------------
-
-    def admits(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> Pause | None:
-        """Return the pause for which a message has to wait before T2; notify its chat once."""
-        pause = self._check(db, agent_id, "", row.address)
-        if pause is not None and row.kind == "message":
-            pauses.tell(db, pause, row.address(), pause_notice(pause), self.clock())
-        return pause
-
-    def holds(self, db: apsw.Connection, turn: Turn) -> Pause | None:
-        """Return the pause for which a turn has to wait before a worker gets it.
-
-        A turn whose last step was the answer makes no model call any more, so it never waits.
-        """
-        if transcript.answered(db, turn.id):
-            return None
-        if usage.is_reserved(db, turn.id):  # its call has room in the budget and counts already
-            return pauses.find(db, turn.agent_id)
-        return self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
-
-    def reserve(self, db: apsw.Connection, turn: Turn) -> None:
-        """Reserve what the turn's next model call may take, unless that was done."""
-        if not (transcript.answered(db, turn.id) or usage.is_reserved(db, turn.id)):
-            model = self._model(turn.agent_id)
-            amount = self._next_call(db, turn.agent_id, turn.id)
-            usage.reserve(db, turn.agent_id, turn.id, model, amount, self.clock())
-
-    def settle(
-        self, db: apsw.Connection, turn: Turn, commit: StepCommit
-    ) -> tuple[Pause | None, bool]:
-        """Count a call's usage inside T3, then do as `holds` and `reserve` for the next call.
-
-        Return the pause for which the turn has to wait, and whether chats may have got a notice.
-        """
-        if not commit.usage.total:  # a task's plan: no model was called
-            return None, False
-        usd = budgets.cost(find_price(self.agents().prices, commit.model), commit.usage)
-        now = self.clock()
-        usage.settle(db, turn.agent_id, turn.id, commit.model, commit.usage, usd, now)
-        pause = self._check(db, turn.agent_id, turn.id, partial(_origin, db, turn))
-        notified = pause is not None
-        if transcript.answered(db, turn.id):
-            return None, notified
-        if pause is None:
-            self.reserve(db, turn)
-        return pause, notified
-
-    def reserve_work(self, db: apsw.Connection, agent_id: str, work: str, tokens: int) -> bool:
-        """Reserve tokens for a model call outside of turns; return False if it must not be made.
-
-        ``work`` identifies the call as a turn's id does its calls.
-        """
-        definition = self.agents().agent(agent_id)
-        if definition is None or pauses.find(db, agent_id) is not None:
-            return False
-        usage.lose(db, work)
-        amount = self._priced(agent_id, tokens)
-        if self._over_budget(db, definition, amount) is not None:
-            return False
-        usage.reserve(db, agent_id, work, self._model(agent_id), amount, self.clock())
-        return True
-
-    def settle_work(
-        self, db: apsw.Connection, agent_id: str, work: str, result: MeteredResult
-    ) -> None:
-        usd = budgets.cost(find_price(self.agents().prices, result.model), result.usage)
-        usage.settle(db, agent_id, work, result.model, result.usage, usd, self.clock())
-
-    def refused(self, db: apsw.Connection, turn: Turn, reason: str) -> None:
-        """Pause an agent whose calls its provider refuses, until a person has acted."""
-        definition = self.agents().agent(turn.agent_id)
-        if definition is not None:
-            self._trip(db, definition, ACCOUNT, reason, _origin(db, turn))
-
-    def verdict(self, db: apsw.Connection, definition: AgentDefinition) -> BudgetVerdict | None:
-        """Run an agent's anomaly detector; None when it is disabled."""
-        controls = definition.cost_controls
-        if controls is None or not controls.enabled:
-            return None
-        now = self.clock()
-        used = usage.buckets(db, definition.agent_id, budgets.window(now))
-        return budgets.assess(used, now, controls)
-
-    def pause(self, db: apsw.Connection, agent_id: str, by: str) -> None:
-        """Pause an agent on the operator's request, unless it is paused already."""
-        pauses.begin(db, agent_id, "operator", "my operator paused me", by, self.clock())
-
-    def resume(self, db: apsw.Connection, agent_id: str, by: str) -> str | None:
-        """End a pause on the operator's request; return why the agent stays paused, or None."""
-        definition = self.agents().agent(agent_id)
-        over = None if definition is None else self._no_room(db, definition, "")
-        if over is not None and pauses.find(db, agent_id) is not None:
-            return f"{over}; raise it in agents.json, or wait"
-        pauses.end(db, agent_id, by, self.clock())
-        return None
+    def rules(self) -> SpendingRules:
+        """Return what a transaction needs to decide; it may not touch this object."""
+        return SpendingRules(self.agents(), self.environ, self.clock, self._configured_at)
 
     def configured(self) -> None:
         """Let agents whose key was refused try again: the configuration may have another key."""
         self._configured_at = self.clock()
         self.wake()
 
-    # --- outside ---------------------------------------------------------------------------
-
     async def order(self, agent_id: str, by: str, *, paused: bool) -> str | None:
         """Pause or resume an agent on request; return why it cannot be resumed, or None."""
-        work = self.pause if paused else self.resume
+        rules = self.rules()
+        work = rules.pause if paused else rules.resume
         refused = await self.store.transact(work, agent_id, by)
         self.wake()
         return refused
@@ -171,110 +59,19 @@ class SpendingGuard(Wakeup):
         await self.until(over)
 
     async def run(self) -> None:
-        """Resume agents whose budget has room again or whose key may have changed."""
+        """Resume agents whose budget has room again or whose key may work by now."""
         while True:
             changed = self.changed
-            try:
-                lifted, waiting = await self.store.transact(self._lift)
-            except JournalError as error:
-                report_failure(error)
-                lifted, waiting = False, True
-            if lifted:
-                self.wake()
-            with anyio.move_on_after(RECHECK if waiting else None):
+            with anyio.move_on_after(await self.lift()):
                 await changed.wait()
 
-    # --- internals -------------------------------------------------------------------------
-
-    def _check(
-        self, db: apsw.Connection, agent_id: str, turn_id: str, origin: Callable[[], Address]
-    ) -> Pause | None:
-        """Return an agent's pause; if a limit is exceeded, pause it and notify the origin."""
-        found = pauses.find(db, agent_id)
-        definition = self.agents().agent(agent_id)
-        if found is not None or definition is None:
-            return found
-        verdict = self.verdict(db, definition)
-        over = self._no_room(db, definition, turn_id)
-        if verdict is not None and verdict.reason is not None:
-            return self._trip(db, definition, "anomaly", verdict.reason, origin())
-        return None if over is None else self._trip(db, definition, "budget", over, origin())
-
-    def _trip(
-        self,
-        db: apsw.Connection,
-        definition: AgentDefinition,
-        kind: str,
-        reason: str,
-        origin: Address,
-    ) -> Pause | None:
-        now, agent_id = self.clock(), definition.agent_id
-        pause = pauses.begin(db, agent_id, kind, reason, "budgets", now)
-        log.warning("agent_paused", agent_id=agent_id, kind=kind, reason=reason)
-        if pause is None:
-            return None
-        pauses.tell(db, pause, origin, pause_notice(pause), now)
-        controls = definition.cost_controls
-        if controls is None or controls.notify_channel is None or controls.notify_chat_id is None:
-            return pause
-        place = (controls.notify_channel, controls.notify_chat_id)
-        address = pauses.address(db, agent_id, *place)
-        if address is None:
-            log.warning("notify_chat_unreachable", agent_id=agent_id, channel=place[0])
-        else:
-            text = chat_texts.PAUSE_ALERT.format(agent=agent_id, reason=reason)
-            pauses.tell(db, pause, address, text, now)
-        return pause
-
-    def _no_room(
-        self, db: apsw.Connection, definition: AgentDefinition, turn_id: str
-    ) -> str | None:
-        if definition.budget is None:
-            return None
-        return self._over_budget(db, definition, self._next_call(db, definition.agent_id, turn_id))
-
-    def _over_budget(
-        self, db: apsw.Connection, definition: AgentDefinition, call: Amount
-    ) -> str | None:
-        if definition.budget is None:
-            return None
-        zone = zone_or_utc(definition.timezone, self.environ)
-        for limits in budgets.windows(definition.budget, self.clock(), zone):
-            spent = usage.spent(db, definition.agent_id, limits.since)
-            reason = budgets.exceeded(limits, spent, call)
-            if reason is not None:
-                return reason
-        return None
-
-    def _next_call(self, db: apsw.Connection, agent_id: str, turn_id: str) -> Amount:
-        return self._priced(agent_id, usage.last(db, agent_id, turn_id) or budgets.FIRST_CALL)
-
-    def _priced(self, agent_id: str, tokens: int) -> Amount:
-        price = find_price(self.agents().prices, self._model(agent_id))
-        dearest = 0.0 if price is None else max(price.input, price.output) / budgets.MILLION
-        return Amount(tokens, tokens * dearest)
-
-    def _model(self, agent_id: str) -> str:
-        definition = self.agents().agent(agent_id)
-        return "" if definition is None else f"{definition.llm_provider}/{definition.model or ''}"
-
-    def _lift(self, db: apsw.Connection) -> tuple[bool, bool]:
-        """End the pauses that may end now; return whether one did and whether one remains."""
-        ended, remains = False, False
-        for pause in pauses.every(db):
-            definition = self.agents().agent(pause.agent_id)
-            if pause.kind == ACCOUNT and pause.at < self._configured_at:
-                ended = pauses.end(db, pause.agent_id, "configuration", self.clock()) or ended
-            elif pause.kind == "budget" and definition is not None:
-                room = self._no_room(db, definition, "") is None
-                ended = (room and pauses.end(db, pause.agent_id, "budgets", self.clock())) or ended
-                remains = remains or not room
-        return ended, remains
-
-
-def _origin(db: apsw.Connection, turn: Turn) -> Address:
-    return turns.origin(db, turn.id).address()
-
-
-def pause_notice(pause: Pause) -> str:
-    return chat_texts.PAUSED.format(reason=pause.reason)
+    async def lift(self) -> float:
+        """Resume the agents that may go on now; return the seconds until the next look."""
+        try:
+            lifted, delay = await self.store.transact(self.rules().lift)
+        except JournalError as error:
+            report_failure(error)
+            return RECHECK
+        if lifted:
+            self.wake()
+        return delay

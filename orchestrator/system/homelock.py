@@ -1,21 +1,32 @@
 """Allow one daemon per home, by a lock on a file."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orchestrator.errors import AlreadyRunningError
+from orchestrator.errors import AlreadyRunningError, ConfigError
 from orchestrator.settings import Settings
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError
 
 
 @contextmanager
 def locked(settings: Settings) -> Iterator[None]:
     """Hold the home's lock; the kernel releases it however the process ends."""
-    with settings.paths.lock.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise AlreadyRunningError(
-                f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
-            ) from error
+    path = settings.paths.lock
+    try:
+        fd = regular_file.open_regular(path, os.O_RDWR | os.O_CREAT)
+    except FileError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        raise AlreadyRunningError(
+            f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
+        ) from error
+    try:
         yield
+    finally:
+        os.close(fd)

@@ -37,35 +37,7 @@ class ApprovalQueue(Wakeup):
         super().__init__()
         self._store = store
         self._clock = clock
-        self._new_code = new_code
-
-    def check(
-        self, db: apsw.Connection, call: Call, definition: AgentDefinition, address: Address
-    ) -> str | Approval | None:
-        """Return None if the call may run, inside T4, which uses up its approval.
-
-        Otherwise return the open question, which the chat is sent once, or the reason for a
-        refusal.
-        """
-        now = self._clock()
-        reason = _reason(db, call, definition, now)
-        if reason is None or approvals.use(db, call, now):
-            return None
-        if approvals.used(db, call):
-            return None  # repeatable, and planned again because a process died during the call
-        question, new = approvals.ask(db, call, reason, self._new_code(), now)
-        if question.state != "pending" or question.expires <= now:
-            return f"not approved: denied or expired ({reason})"
-        if new:
-            text = chat_texts.APPROVAL.format(
-                tool=question.tool,
-                arguments=question.arguments[:SHOWN],
-                reason=reason,
-                code=question.code,
-            )
-            # An operator must see the question; a code counts once, however often it is shown.
-            outbox.add_notice(db, address, text, now, again=REPEATS)
-        return question
+        self.new_code = new_code
 
     async def answered(self, question: Approval) -> None:
         """Wait until the question is answered, has expired, or the daemon stops."""
@@ -81,13 +53,47 @@ class ApprovalQueue(Wakeup):
 
     async def decide(self, code: str, by: str, *, granted: bool) -> Approval | None:
         """Answer the question with this code; return None if it is not open."""
+        now = self._clock()
 
         def decide(db: apsw.Connection) -> Approval | None:
-            return approvals.decide(db, code, by, self._clock(), granted=granted)
+            return approvals.decide(db, code, by, now, granted=granted)
 
         found = await self._store.transact(decide)
         self.wake()
         return found
+
+
+def check(
+    db: apsw.Connection,
+    call: Call,
+    definition: AgentDefinition,
+    address: Address,
+    new: tuple[str, int],
+) -> str | Approval | None:
+    """Return None if the call may run, inside T4, which uses up its approval.
+
+    Otherwise return the open question, which the chat is sent once, or the reason for a refusal.
+    ``new``: code and time of a question that has not been asked before.
+    """
+    code, now = new
+    reason = _reason(db, call, definition, now)
+    if reason is None or approvals.use(db, call, now):
+        return None
+    if approvals.used(db, call):
+        return None  # repeatable, and planned again because a process died during the call
+    question, fresh = approvals.ask(db, call, reason, code, now)
+    if question.state != "pending" or question.expires <= now:
+        return f"not approved: denied or expired ({reason})"
+    if fresh:
+        text = chat_texts.APPROVAL.format(
+            tool=question.tool,
+            arguments=question.arguments[:SHOWN],
+            reason=reason,
+            code=question.code,
+        )
+        # An operator must see the question; a code counts once, however often it is shown.
+        outbox.add_notice(db, address, text, now, again=REPEATS)
+    return question
 
 
 def _reason(db: apsw.Connection, call: Call, definition: AgentDefinition, now: int) -> str | None:

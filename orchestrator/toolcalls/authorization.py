@@ -1,10 +1,11 @@
 """Authorize tool calls by policy and approvals, and run those whose effect is in the journal.
 
-Policy is enforced here and nowhere else. Everything runs inside journal transactions; effects
-outside the journal are in `orchestrator.toolcalls.executor`.
+Policy is enforced here and nowhere else. Everything runs inside journal transactions, on plain data
+that the event loop gathered before; effects outside the journal are in
+`orchestrator.toolcalls.executor`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -16,14 +17,14 @@ from orchestrator.journal.db.savepoints import savepoint_or_rollback
 from orchestrator.journal.turns import steps, subagents
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
-from orchestrator.prompts.library import PromptLibrary
-from orchestrator.toolcalls.approvals import ApprovalQueue
+from orchestrator.prompts.prompt_tools import configured
+from orchestrator.toolcalls import approvals
 from orchestrator.tools import policy
 from orchestrator.tools.builtin import host_tool
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import JournalTool, PlainTool, ToolContext, ToolFailure
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import McpServers
+from thinker.formats.prompts.bundle import PromptBundle
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.formats.prompts.tooluse import INJECTED
 from thinker.protocol.messages import ToolResult
@@ -49,12 +50,17 @@ class StartedCall:
 
 @dataclass(frozen=True)
 class CallAuthorizer:
-    """Decides whether a call may run, and begins it."""
+    """Decides whether a call may run, and begins it, as things were when it was made.
 
-    servers: McpServers
-    prompts: PromptLibrary
-    approvals: ApprovalQueue
-    clock: Callable[[], int]
+    What changes before the transaction changes nothing that was decided: an edit of agents.json
+    counts for the calls after it. ``tools`` has MCP tools and prompts by name, ``bundle`` is the
+    agent's prompt definition. ``code`` is for a question to the operator.
+    """
+
+    tools: Mapping[str, host_tool.DelegatingTool | McpTool]
+    bundle: PromptBundle | None
+    now: int
+    code: str
 
     def run_local(
         self, db: apsw.Connection, caller: CallContext, seqs: Sequence[int]
@@ -97,11 +103,7 @@ class CallAuthorizer:
         decision = policy.decide(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return self._deny(db, call, decision.reason)
-        tool = (
-            TOOLS.get(call.name)
-            or self.servers.tools.get(call.name)
-            or self.prompts.tools(definition).get(call.name)
-        )
+        tool = TOOLS.get(call.name) or self.tools.get(call.name)
         if tool is None:
             return StartedCall(call, None)
         if isinstance(tool, host_tool.DelegatingTool):
@@ -118,13 +120,13 @@ class CallAuthorizer:
         """Begin a call with the options of the prompt's entry, which the journal does not hold."""
         known = caller.context.environments
         try:
-            call, tool = self.prompts.configured(caller.definition, known, call, tool)
+            call, tool = configured(self.bundle, known, call, tool)
         except DefinitionError as error:
             return self.refuse(db, call, str(error))
         if isinstance(tool, JournalTool):
             effect = _effect(tool, call, caller.context)
-            return steps.finish_local(db, call, effect, caller.epoch, self.clock())
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.clock())
+            return steps.finish_local(db, call, effect, caller.epoch, self.now)
+        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
         return StartedCall(call, tool)
 
     def _delegate(
@@ -135,7 +137,7 @@ class CallAuthorizer:
             held = self._require_approval(db, call, tool, caller)
             if held is not None:
                 return held
-        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.clock())
+        steps.intend(db, call.turn_id, call.seq, caller.epoch, self.now)
         try:
             text = tool.outcome(db, caller.context, call)
         except ToolFailure as failure:
@@ -143,7 +145,7 @@ class CallAuthorizer:
         if text is None:
             return None
         result = ToolResult(call_id=call.call_id, name=call.name, content=text)
-        return steps.finish(db, call, result, self.clock())
+        return steps.finish(db, call, result, self.now)
 
     def _require_approval(
         self,
@@ -161,15 +163,16 @@ class CallAuthorizer:
             problem = host_tool.unknown_arguments(tool, call.arguments)
             if problem is not None:
                 return self.refuse(db, call, problem)
-        checked = self.approvals.check(db, call, caller.definition, caller.context.address)
+        definition, address = caller.definition, caller.context.address
+        checked = approvals.check(db, call, definition, address, (self.code, self.now))
         return self.refuse(db, call, checked) if isinstance(checked, str) else checked
 
     def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""
-        return steps.finish(db, call, failed(call, reason), self.clock())
+        return steps.finish(db, call, failed(call, reason), self.now)
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
-        audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.clock())
+        audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.now)
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
         return self.refuse(db, call, text)
 

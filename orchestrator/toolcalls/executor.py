@@ -19,6 +19,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.steps import Call
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext, StartedCall, failed
@@ -66,14 +67,41 @@ class HandoffDone:
 CallOutcome = ToolResult | ApprovalNeeded | ToolPending | HandoffDone
 
 
+Tell = Callable[[str], None]
+
+
+def _silent(text: str) -> None:
+    """Show nothing."""
+
+
 @dataclass
 class _Pending:
+    """A call that runs. ``waits_for`` is what the chat of the newest request sees."""
+
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: CallOutcome | None = None
+    tell: Tell = _silent
+    waits_for: str = ""
+
+    def show(self, text: str) -> None:
+        self.waits_for = text
+        self.tell(text)
+
+
+@dataclass(frozen=True)
+class CallPlanner:
+    """Stores steps and their calls (T3), each with the side-effect class of its tool."""
+
+    classes: Mapping[str, SideEffect]
+    epoch: int
+    now: int
+
+    def plan(self, db: apsw.Connection, commit: StepCommit) -> StepCommitted:
+        return steps.plan(db, commit, self.classes, self.epoch, self.now)
 
 
 @dataclass
-class ToolExecutor:
+class ToolExecutor(LoopOwned):
     """Runs planned calls, each once for all concurrent requests.
 
     ``epoch`` is this daemon's. ``changed`` is called when a call may have added messages,
@@ -90,8 +118,18 @@ class ToolExecutor:
     changed: Callable[[], None]
     _pending: dict[tuple[str, int], _Pending] = field(default_factory=dict, init=False)
 
-    def __post_init__(self) -> None:
-        self.authorizer = CallAuthorizer(self.servers, self.prompts, self.approvals, self.clock)
+    def authorizer(self, definition: AgentDefinition) -> CallAuthorizer:
+        """Return what decides about an agent's calls, as things are now.
+
+        It lacks the tools of servers that do not answer: a call waits for its server before T4, so
+        that one that was never sent is not taken for one that may have happened.
+        """
+        return CallAuthorizer(
+            tools={**self.prompts.tools(definition), **self.servers.answering_tools()},
+            bundle=self.prompts.bundle_of(definition),
+            now=self.clock(),
+            code=self.approvals.new_code(),
+        )
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """Return the tools that an agent's allow and deny globs permit."""
@@ -104,9 +142,8 @@ class ToolExecutor:
         return {**self.prompts.classes(), **served, **CLASSES}
 
     def running(self, turn_id: str) -> frozenset[int]:
-        """Return the calls of a turn that run now. Safe to call from the journal's thread."""
-        pending = list(self._pending)  # one step, while the event loop starts and ends calls
-        return frozenset(seq for turn, seq in pending if turn == turn_id)
+        """Return the calls of a turn that run now."""
+        return frozenset(seq for turn, seq in self._pending if turn == turn_id)
 
     def report_results(self, results: Mapping[int, ToolResult]) -> None:
         """Log calls that have ended, and report changes unless all of them are pure."""
@@ -115,12 +152,15 @@ class ToolExecutor:
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
             self.changed()
 
-    def plan(self, db: apsw.Connection, commit: StepCommit) -> StepCommitted:
-        """Store a step and its calls (T3), each with the side-effect class of its tool."""
-        return steps.plan(db, commit, self.classes(), self.epoch, self.clock())
+    def planner(self) -> CallPlanner:
+        """Return what stores steps, as things are now."""
+        return CallPlanner(self.classes(), self.epoch, self.clock())
 
-    async def call(self, caller: CallContext, seq: int) -> CallOutcome:
+    async def call(self, caller: CallContext, seq: int, tell: Tell = _silent) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.
+
+        ``tell`` is given what the chat should see while the call waits for its server, and an
+        empty text when it no longer waits.
 
         Raises:
             JournalError: its result could not be stored; the caller may ask again.
@@ -130,6 +170,9 @@ class ToolExecutor:
         if pending is None:
             pending = self._pending[key] = _Pending()
             self.tasks.start_soon(self._run, pending, caller, seq)
+        pending.tell = tell
+        if pending.waits_for:
+            tell(pending.waits_for)
         await pending.done.wait()
         if pending.outcome is None:
             raise JournalError(f"call {key[0]}:{seq} has no result yet")
@@ -141,7 +184,7 @@ class ToolExecutor:
             with bound(  # this task does not have the turn's log context
                 turn_id=context.turn_id, agent_id=context.agent_id, chat_id=context.address.chat_key
             ):
-                pending.outcome = await self._execute(caller, seq)
+                pending.outcome = await self._execute(caller, seq, pending.show)
         except JournalError as error:
             log.error("tool_call_failed", seq=seq, problem=str(error))
         except Exception:  # a fault in one tool must not end the daemon
@@ -150,13 +193,13 @@ class ToolExecutor:
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _execute(self, caller: CallContext, seq: int) -> CallOutcome:
-        begun = await self.store.transact(self.authorizer.begin, caller, seq)
+    async def _execute(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
+        begun = await self._begin(caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
-            await self.servers.wait_ready()  # its server may be starting
-            begun = await self.store.transact(self.authorizer.begin, caller, seq)
+            await self.servers.wait_for_tool(begun.call.name, tell)
+            begun = await self._begin(caller, seq)
         if isinstance(begun, StartedCall):
-            return await self._run_outside_journal(begun, caller)
+            return await self._run_outside_journal(begun, caller, tell)
         if isinstance(begun, ToolResult):
             self.report_results({seq: begun})
             if not begun.is_error and self.prompts.hands_over(caller.definition, begun.name):
@@ -168,16 +211,25 @@ class ToolExecutor:
         log.info("approval_needed", seq=seq, tool=begun.tool)
         return ApprovalNeeded(begun)
 
-    async def _run_outside_journal(self, begun: StartedCall, caller: CallContext) -> ToolResult:
+    async def _begin(
+        self, caller: CallContext, seq: int
+    ) -> ToolResult | Approval | StartedCall | None:
+        authorizer = self.authorizer(caller.definition)
+        return await self.store.transact(authorizer.begin, caller, seq)
+
+    async def _run_outside_journal(
+        self, begun: StartedCall, caller: CallContext, tell: Tell
+    ) -> ToolResult:
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
         if tool is None:
             reason = self.servers.why_missing(call.name)
-            return await self.store.transact(self.authorizer.refuse, call, reason)
+            refused = failed(call, reason)
+            return await self.store.transact(steps.finish, call, refused, self.clock())
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
         if isinstance(tool, McpTool):
-            result = await self.servers.result(tool, call)
+            result = await self.servers.result(tool, call, tell)
         else:
             result = await _run_plain_tool(tool, call, caller.context)
         failpoint("effect:after")

@@ -8,14 +8,18 @@ import sys
 from functools import partial
 
 import anyio
-import structlog
 
-from orchestrator.processes.reaper import Process, adopt_orphans, end_orphans, reap_orphans
-from orchestrator.toolhost import wire
-from orchestrator.toolhost.host import ToolHost
-from orchestrator.toolhost.launcher import die_with
-from thinker.protocol import logs
-from thinker.protocol.peer import connected
+from thinker.http.optional_imports import without
+
+with without("rich", "click"):  # optional extras of structlog and the SDK: a tenth of the start
+    import structlog
+
+    from orchestrator.processes.reaper import Process, adopt_orphans, end_orphans, reap_orphans
+    from orchestrator.toolhost import wire
+    from orchestrator.toolhost.guardian import die_with
+    from orchestrator.toolhost.host import ToolHost
+    from thinker.protocol import logs
+    from thinker.protocol.peer import connected
 
 log = structlog.get_logger()
 
@@ -29,16 +33,16 @@ class _LibraryLog(logging.Handler):
 
 async def _serve(fd: int) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(reap_orphans, _is_server, end=False))
+        tasks.start_soon(partial(reap_orphans, _is_guardian, end=True))
         host = ToolHost(tasks)
         async with connected(socket.socket(fileno=fd), host.requests) as peer:
             await host.serve(peer)
         tasks.cancel_scope.cancel()
 
 
-def _is_server(process: Process) -> bool:
-    """Return whether the transport reaps it: a group leader of this session, or a future one."""
-    return process.session == os.getsid(0) and process.group in {process.pid, os.getpgid(0)}
+def _is_guardian(process: Process) -> bool:
+    """Return whether the transport reaps it; servers and their children have other sessions."""
+    return process.session == os.getsid(0)
 
 
 def main() -> None:
@@ -47,7 +51,7 @@ def main() -> None:
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING)
     logging.captureWarnings(capture=True)
     die_with(os.getppid())
-    adopt_orphans()  # a server's children may outlive the server, but not this process
+    adopt_orphans()  # the children of a guardian that was killed
     anyio.run(_serve, int(os.environ[wire.FD_VARIABLE]))
     end_orphans()
 

@@ -4,7 +4,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import cast
 
 import anyio
@@ -25,15 +25,18 @@ from orchestrator.toolhost.stdio_transport import ConnectionEnd, stdio
 from thinker.protocol.messages import MAX_DEPTH, too_deep
 from thinker.protocol.peer import RpcError
 
-CONNECT_TIMEOUT = 30.0  # seconds until the first list of tools; npx may have to download
+CONNECT_TIMEOUT = 60.0  # seconds until the first list of tools; npx may have to download
 CONNECT_WAIT = 10.0  # seconds that a call waits for a server that is reconnecting
 HEALTHY = 60.0  # seconds of connection after which the count of failures starts again
-PULSE = 30.0  # seconds between two checks of an idle server
+PULSE = 30.0  # seconds between two reads of an idle server's list
+PING = 5.0  # seconds between two pings of a server with open calls
+PING_TIMEOUT = 20.0  # seconds for an answer; an open call that may take longer extends it
 MAX_TOOLS = 500  # of one server
 MAX_LIST = 4 * 1024 * 1024  # bytes of all tools of one server
 # Errors after which it is unknown whether the tool ran: from the SDK for a missing or broken
 # answer, or from a server with an internal error.
 UNSURE = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, types.INTERNAL_ERROR, types.PARSE_ERROR)
+LOST_CONNECTION = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
 log = structlog.get_logger()
 
 
@@ -57,7 +60,7 @@ class McpSession:
         self._client: Client | None = None
         self._connected = anyio.Event()
         self._changed = anyio.Event()
-        self._calls = 0
+        self._calls: list[float] = []  # the timeouts of open calls
 
     async def run(self) -> None:
         """Keep the server connected until canceled. Its failures are logged and reported."""
@@ -74,6 +77,7 @@ class McpSession:
             log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
             self._set_state("failed", error=problem)
             await anyio.sleep(restarts.delay(failures) * self._jitter())
+            self._set_state("starting", error=problem)
 
     async def _session(self, end: ConnectionEnd) -> None:
         """Run one connection; its end is always an exception."""
@@ -97,17 +101,47 @@ class McpSession:
                     self._client, self._connected = None, anyio.Event()
 
     async def _follow(self, client: Client, end: ConnectionEnd) -> None:
-        """Read the list when it has changed, and to check that an idle server still answers."""
+        """Read the list when it has changed, and see to it that the server goes on answering."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_ended, end)
             tasks.start_soon(self._listen, client)
+            tasks.start_soon(self._ping, client)
             while True:
                 with anyio.move_on_after(PULSE):
                     await self._changed.wait()
                 if self._changed.is_set() or not self._calls:
                     self._changed = anyio.Event()
-                    with anyio.fail_after(CONNECT_TIMEOUT):
+                    with self._answering():
                         await self._list(client)
+
+    async def _ping(self, client: Client) -> None:
+        """Ping the server while calls are open; an error is an answer."""
+        while True:
+            await anyio.sleep(PING)
+            if not self._calls:
+                continue
+            with self._answering():
+                try:
+                    if client.protocol_version in MODERN_PROTOCOL_VERSIONS:  # they have no ping
+                        await client.session.send_discover(client.protocol_version)
+                    else:
+                        await client.session.send_ping()
+                except MCPError as error:
+                    if error.code in LOST_CONNECTION:
+                        raise
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Raise `ServerUnusable` if the server does not answer in time.
+
+        Many servers answer nothing while they run a call, so they may be silent for as long as an
+        open call may take.
+        """
+        limit = max((PING_TIMEOUT, *self._calls))
+        with anyio.move_on_after(limit) as scope:
+            yield
+        if scope.cancelled_caught:
+            raise ServerUnusable(f"did not answer in {limit:g} seconds")
 
     async def _listen(self, client: Client) -> None:
         """Subscribe to changes of the list, as servers of the newest protocol require."""
@@ -155,7 +189,7 @@ class McpSession:
         Raises:
             RpcError: with the code ``NOT_SENT`` (it did not run) or ``LOST`` (unknown).
         """
-        self._calls += 1
+        self._calls.append(request.timeout)
         try:
             with anyio.move_on_after(min(CONNECT_WAIT, request.timeout)):
                 while self._client is None:
@@ -165,7 +199,7 @@ class McpSession:
                 raise RpcError(wire.NOT_SENT, f"the server {self.spec.name!r} is away: {problem}")
             return await self._request(self._client, request)
         finally:
-            self._calls -= 1
+            self._calls.remove(request.timeout)
 
     async def _request(self, client: Client, request: wire.ToolRequest) -> wire.ToolAnswer:
         meta = cast("types.RequestParamsMeta", {wire.ENV: request.env}) if request.env else None
@@ -174,9 +208,10 @@ class McpSession:
                 result = await client.call_tool(request.tool, request.arguments, meta=meta)
                 return tool_answer(result)
         except TimeoutError as error:
+            self._changed.set()  # check at once whether the server still answers
             raise RpcError(wire.LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:
-            self._changed.set()  # check at once whether the server still answers
+            self._changed.set()
             if error.code in UNSURE:
                 raise RpcError(wire.LOST, error.message) from error
             return wire.ToolAnswer(content=error.message, is_error=True)

@@ -20,8 +20,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from orchestrator.processes.reaper import members
-from orchestrator.toolhost import launcher
+from orchestrator.toolhost import guardian
 from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.env import inherited
 
@@ -30,7 +29,7 @@ MAX_STRAY_LINES = 1000  # of other output before the server counts as broken
 MAX_LOG = 64 * 1024  # bytes of stderr in one log record
 LOG_PAUSE = 0.01  # seconds between two log records
 MAX_LAST_LINE = 300  # characters of stderr in an error message
-GRACE = 1.0  # seconds between end-of-file, TERM and KILL
+GRACE = 1.0  # seconds between end-of-file, TERM and the end of the whole process tree
 CLOSED = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 log = structlog.get_logger()
 
@@ -51,12 +50,12 @@ class ConnectionEnd:
 
 @asynccontextmanager
 async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[TransportStreams]:
-    """Start the server; end its whole process group when the block ends.
+    """Start the server under a guardian; end its whole process tree when the block ends.
 
     Raises:
         OSError: the server cannot be started.
     """
-    argv = [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), spec.command]
+    argv = [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), spec.command]
     env = {**inherited(os.environ), **spec.env}
     with anyio.CancelScope(shield=True):  # a new process must not get lost
         process = await anyio.open_process([*argv, *spec.args], env=env, cwd=spec.cwd)
@@ -66,6 +65,7 @@ async def stdio(spec: ServerSpec, end: ConnectionEnd) -> AsyncIterator[Transport
         tasks.start_soon(_read, spec.name, process, received, end)
         tasks.start_soon(_write, process, to_send, end)
         tasks.start_soon(_log, spec.name, process, end)
+        tasks.start_soon(_notice_end, process, end)
         try:
             yield incoming, outgoing
         finally:
@@ -103,11 +103,32 @@ async def _read(
     received.close()
 
 
-async def _exit_problem(process: Process, end: ConnectionEnd) -> str:
+async def _exited(process: Process) -> None:
+    """Wait for the end of the process, even if others still hold its pipes."""
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except ProcessLookupError:  # it has been reaped
+        return
+    try:
+        await anyio.wait_readable(pidfd)
+    finally:
+        os.close(pidfd)
+
+
+async def _notice_end(process: Process, end: ConnectionEnd) -> None:
+    """End the connection with the process; what it wrote last is read first."""
+    await _exited(process)
     with anyio.move_on_after(GRACE):
-        code = await process.wait()
-        return f"ended with exit code {code}" + (end.last_line and f": {end.last_line}")
-    return "closed its output"
+        await end.ended.wait()
+    end.set(await _exit_problem(process, end))
+
+
+async def _exit_problem(process: Process, end: ConnectionEnd) -> str:
+    with anyio.move_on_after(GRACE):  # until the pipes are closed, which others may hold
+        await process.wait()
+    if process.returncode is None:
+        return "closed its output"
+    return f"ended with exit code {process.returncode}" + (end.last_line and f": {end.last_line}")
 
 
 async def _write(
@@ -144,15 +165,18 @@ def _pipe(stream: ByteReceiveStream | None) -> ByteReceiveStream:
 
 
 async def _stop(process: Process) -> None:
-    """Send end-of-file, TERM and KILL to the whole process group, `GRACE` apart."""
+    """Send end-of-file, TERM, and the guardian the order to kill all that is left, `GRACE` apart.
+
+    A guardian that does not come to its end is killed: the tool host then ends its children.
+    """
     if process.stdin is not None:
         with suppress(*CLOSED):
             await process.stdin.aclose()
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
         with anyio.move_on_after(GRACE):
-            await process.wait()
-        for pid in members(os.getsid(0), process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+            await _exited(process)
+            break
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
     with anyio.move_on_after(GRACE):  # a canceled `aclose` kills the process
         await process.aclose()

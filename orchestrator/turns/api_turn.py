@@ -26,7 +26,13 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
 from orchestrator.turns.outcomes import failed
 from orchestrator.turns.recipe import Recipe
-from orchestrator.turns.turn_inputs import WINDOW, Gathered, InputLoader, TurnInputs
+from orchestrator.turns.turn_inputs import (
+    WINDOW,
+    Gathered,
+    LoopFacts,
+    TurnInputs,
+    reserve_and_gather,
+)
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
@@ -47,9 +53,9 @@ class RequestRecipe(Recipe):
     @staticmethod
     def gather(
         db: apsw.Connection,
-        inputs: InputLoader,
         turn: Turn,
         definition: AgentDefinition,
+        facts: LoopFacts,
         embedding: Embedding | None,
     ) -> Gathered:
         request = _request_of(db, turn)
@@ -57,7 +63,7 @@ class RequestRecipe(Recipe):
             *request_history.before(db, request, WINDOW),
             *request_history.restored(db, request.agent_id, request.body.messages),
         )
-        loaded = inputs.reserve_and_gather(db, turn, definition, embedding)
+        loaded = reserve_and_gather(db, turn, definition, facts, embedding)
         if isinstance(loaded, TurnInputs):
             loaded = replace(loaded, request=request, conversation=conversation)
         return loaded
@@ -99,7 +105,7 @@ class RequestRecipe(Recipe):
             result = result.model_copy(update={"error": text})
         shown = text or ", ".join(f"{call.name} {call.arguments}" for call in calls)
         address = turns.origin(db, turn.id).address()
-        mode = self._services.delivery.mode(address)
+        mode = self._formats.mode(address)
         self._close(db, result, [Part(shown, markdown=False)], mode)
         api_requests.end(db, turn, api_requests.outcome(result, text, calls), now)
         return Reply(address, mode)

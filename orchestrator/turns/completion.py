@@ -7,13 +7,13 @@ from typing import Protocol
 import apsw
 import structlog
 
+from orchestrator.journal.db.crash_record import MAX_DEATHS
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply
 from thinker.protocol.methods import TurnResult
 
-MAX_DEATHS = 3  # worker processes that may die with one message before it is given up
 log = structlog.get_logger()
 
 
@@ -61,6 +61,10 @@ class TurnCompletion:
         log.warning("turn_lost_its_worker", deaths=deaths, problem=problem)
         if deaths < MAX_DEATHS:
             return False
+        await self.give_up(ending, deaths, problem)
+        return True
+
+    async def give_up(self, ending: Ending, deaths: int, problem: str) -> None:
+        """Make the turn's message a dead letter."""
         await self.store.transact(ending.dead_letter, deaths, problem)
         self.delivery.wake()
-        return True

@@ -13,19 +13,21 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
+from orchestrator.channel_api import ReplyPart
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns import cancellations, inbox, subagents, turns
+from orchestrator.journal.turns import cancellations, deadletters, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.opener import TurnOpener
+from orchestrator.turns.opener import TurnOpener, Unsettled
 from orchestrator.turns.turn_host import TurnServices
 from orchestrator.turns.turn_runner import RECIPES, OpenTurn, TurnRunner
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.logs import bound
 
+STOPPED = ReplyPart(turns.STOPPED)  # for a preview that showed nothing
 TASKS_AT_ONCE = 8  # of all agents
 TASKS_OF_AGENT = 2  # of one agent, so that its slow tasks do not hold up others
 log = structlog.get_logger()
@@ -54,6 +56,9 @@ class Dispatcher(Wakeup):
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits: dict[str, anyio.CapacityLimiter] = {}
         self._left = Wakeup()
+        # After a death in a job of no chat, such as T1, messages are stored before they are read.
+        crashes = services.store.crashes
+        self._joins = not crashes.deaths or bool(crashes.chat)  # whether T2 may share T1
 
     def stop(self, turn_ids: Sequence[str]) -> None:
         """Leave turns that were cancelled in the journal."""
@@ -61,7 +66,7 @@ class Dispatcher(Wakeup):
             self._cancelled.add(turn_id)
             scope = self._scopes.get(turn_id)
             if scope is None:  # it does not run yet
-                self._tasks.start_soon(self._close_preview, turn_id, "")
+                self._tasks.start_soon(self._close_preview, turn_id)
             else:
                 scope.cancel()
 
@@ -72,12 +77,16 @@ class Dispatcher(Wakeup):
     async def run(self) -> None:
         """Work off the queue of every chat that has work, until cancelled."""
         self._tasks.start_soon(self._release_paused)
+        guilty = self._store.crashes.convicted
         while True:
             changed = self.changed
             try:
+                if guilty is not None:
+                    await self._give_up(guilty)
+                    guilty = None
                 chats, interrupted, cancelled = self._store.read(self._scan)
                 for chat in interrupted:
-                    ended = await self._store.transact(self.opener.interrupt, chat)
+                    ended = await self._store.transact(self.opener.opening().interrupt, chat)
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 await retry_later(error)
@@ -93,11 +102,14 @@ class Dispatcher(Wakeup):
 
         Yields what to call at the end of T1. A failure in it never rolls back T1.
         """
-        idle, opened = [*filter(self._take, chats)], dict[str, OpenTurn | None]()
+        idle, opened = (
+            [*filter(self._take, chats if self._joins else ())],
+            dict[str, OpenTurn | None](),
+        )
         try:
-            yield partial(self.opener.open_all, idle, opened)
+            yield partial(self.opener.opening().open_all, idle, opened)
         except BaseException:
-            opened.clear()  # whether it was committed is not known: the queues look
+            opened = {}  # whether it was committed is not known: the queues look
             raise
         finally:
             for chat in idle:
@@ -136,7 +148,8 @@ class Dispatcher(Wakeup):
         """Return chats with work, chats whose turn a newer message ends, and cancelled turns."""
         chats = inbox.chats_with_work(db)
         waiting = (chat for chat, waits in chats.items() if waits and chat in self._busy)
-        interrupted = [chat for chat in waiting if self.opener.wants_interrupt(db, chat)]
+        opening = self.opener.opening()
+        interrupted = [chat for chat in waiting if opening.wants_interrupt(db, chat)]
         return [*chats], interrupted, cancellations.cancelled(db, self._scopes)
 
     async def _work_off(self, chat: str, opened: OpenTurn | None = None) -> None:
@@ -148,13 +161,39 @@ class Dispatcher(Wakeup):
         except JournalError as error:
             self._late.add(chat)
             await retry_later(error, chat=chat)
-        except Exception:  # a fault in one chat must not end the others; it is tried again
+        except Exception as error:  # a fault in one chat must not end the others
             log.exception("chat_failed", chat=chat)
             self._late.add(chat)
+            await self._count_fault(chat, f"{type(error).__name__}: {error}")
             await anyio.sleep(STORAGE_RETRY)
         finally:
             self._leave(chat)
             self._turn_ended.wake()
+
+    async def _count_fault(self, chat: str, problem: str) -> None:
+        try:
+            count = deadletters.count_fault
+            if await self._store.transact(count, chat, problem, self._inputs.clock()):
+                self._delivery.wake()
+        except JournalError as error:
+            report_failure(error)
+
+    async def _give_up(self, chat: str) -> None:
+        """Give up the message of a chat that has ended the daemon again and again."""
+        died_in, deaths = self._store.crashes.died_in, self._store.crashes.deaths
+        problem = f"the daemon died {deaths} times in a row in its {died_in.lstrip('_')}"
+        log.error("message_given_up", chat=chat, problem=problem)
+        self._busy.add(chat)
+        try:
+            turn = self._store.read(turns.open_in, chat)
+            if turn is not None:
+                await self._runner_of(OpenTurn(turn)).give_up(deaths, problem)
+            else:
+                give_up = deadletters.give_up_next
+                await self._store.transact(give_up, chat, problem, self._inputs.clock())
+            self._delivery.wake()
+        finally:
+            self._leave(chat)
 
     def _has_room(self, chat: str) -> bool:
         """Return whether a queue may begin: people's always, tasks only a few at a time."""
@@ -182,11 +221,13 @@ class Dispatcher(Wakeup):
                 del self._scopes[turn.id]
         if turn.id in self._cancelled:
             log.info("turn_cancelled", **names)
-            await self._close_preview(turn.id, shown)
+            channel = turn.chat_key.partition("/")[0]
+            seen = self._delivery.formats.split(channel, shown, f"\n\n{turns.STOPPED}")
+            await self._close_preview(turn.id, *(seen[:1] if shown.strip() else ()))
 
-    async def _close_preview(self, turn_id: str, shown: str) -> None:
+    async def _close_preview(self, turn_id: str, ending: ReplyPart = STOPPED) -> None:
         try:
-            await self._store.transact(turns.close_preview, turn_id, shown)
+            await self._store.transact(turns.close_preview, turn_id, ending)
         except JournalError as error:  # the next start does it
             report_failure(error)
         self._delivery.wake()
@@ -206,10 +247,11 @@ class Dispatcher(Wakeup):
         if done is not None and not self._store.read(inbox.has_work, chat):
             return None
         changed = self._inputs.guard.changed
-        while isinstance(
-            found := await self._store.transact(self.opener.open_next, chat), InboxRow
-        ):
-            self._delivery.wake()  # it was refused, and its chat sent why
+        while isinstance(found := await self._opened(chat), InboxRow | Unsettled):
+            if isinstance(found, Unsettled):
+                await anyio.sleep(found.seconds)
+            else:
+                self._delivery.wake()  # it was refused, and its chat sent why
         if isinstance(found, Pause):
             self._delivery.wake()  # the same
             if not changed.is_set():
@@ -218,6 +260,10 @@ class Dispatcher(Wakeup):
         if found is not None and done is not None and found.turn.id == done.id:
             return None  # the daemon stops: the next process resumes the turn
         return found
+
+    async def _opened(self, chat: str) -> OpenTurn | Pause | InboxRow | Unsettled | None:
+        with bound(chat_id=chat):
+            return await self._store.transact(self.opener.opening().open_next, chat)
 
 
 def _task_agent(chat: str) -> tuple[str, bool]:

@@ -7,12 +7,15 @@ import apsw
 import structlog
 
 from orchestrator import __version__, chat_texts, routing
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.journal.db.savepoints import savepoint_or_rollback
-from orchestrator.journal.turns import cancellations, inbox, subagents, turns
+from orchestrator.journal.turns import albums, cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
-from orchestrator.turns.turn_inputs import InputLoader, TurnInputs
+from orchestrator.loop_owned import LoopOwned
+from orchestrator.spending.spending_rules import SpendingRules
+from orchestrator.turns.turn_inputs import InputLoader, LoopFacts, TurnInputs
 from orchestrator.turns.turn_runner import RECIPES, OpenTurn
 
 KINDS = {  # recipes by the kind of message
@@ -25,17 +28,28 @@ UNKNOWN = "there is no agent {agent!r} that can answer"
 log = structlog.get_logger()
 
 
-@dataclass
-class TurnOpener:
-    """Opens turns inside the caller's transaction; none while it is not ``admitting``.
+@dataclass(frozen=True)
+class Unsettled:
+    """A chat's next message is an album that may have more parts; look again in ``seconds``."""
 
-    ``epoch`` is that of this process: a newer one fences what it commits.
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TurnOpening:
+    """Opens turns inside the caller's transaction; see `TurnOpener`.
+
+    ``since`` is when this process began, in milliseconds since the epoch. The inputs of
+    ``loadable`` agents need neither an embedding nor an eager subagent first.
     """
 
-    inputs: InputLoader
+    agents: AgentsFile
+    rules: SpendingRules
     epoch: int
-    new_id: Callable[[int], str] = turns.new_id
-    admitting: bool = field(default=True, init=False)
+    new_id: Callable[[int], str]
+    since: int
+    admitting: bool
+    loadable: frozenset[str]
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: apsw.Connection
@@ -50,15 +64,20 @@ class TurnOpener:
                 if found is None or isinstance(found, OpenTurn):
                     opened[chat] = found
 
-    def open_next(self, db: apsw.Connection, chat: str) -> OpenTurn | Pause | InboxRow | None:
-        """Return the chat's turn, opening one if needed; else the pause or refused message."""
+    def open_next(
+        self, db: apsw.Connection, chat: str
+    ) -> OpenTurn | Pause | InboxRow | Unsettled | None:
+        """Return the chat's turn, opening one if needed; else why not, or the refused message."""
         found = turns.open_in(db, chat)
         if found is not None:
             return OpenTurn(found)
         row = inbox.oldest_new(db, chat) if self.admitting else None
         if row is None:
             return None
-        now, agents = self.inputs.clock(), self.inputs.agents()
+        now, agents = self.rules.clock(), self.agents
+        wait = albums.unsettled(db, chat, row.album, now, self.since)
+        if wait:
+            return Unsettled(wait / 1000)
         routing.recover_handoffs(db, agents, chat, now)
         agent_id = routing.agent_for(db, agents, row)
         if agent_id is None:
@@ -67,7 +86,7 @@ class TurnOpener:
             answered = row.private and not row.internal
             inbox.refuse(db, row, reason, chat_texts.NO_AGENT if answered else None, now)
             return row
-        pause = self.inputs.guard.admits(db, agent_id, row)
+        pause = self.rules.admits(db, agent_id, row)
         if pause is not None:
             return pause
         admission = TurnAdmission(
@@ -85,7 +104,7 @@ class TurnOpener:
         """Reserve the first model call, and load the inputs if that needs nothing else."""
         recipe = RECIPES[turn.recipe]
         if turn.recipe == "interactive":  # the others may need no model
-            self.inputs.guard.reserve(db, turn)
+            self.rules.reserve(db, turn)
         preloaded = None
         if recipe.limited:
             with savepoint_or_rollback(db):
@@ -94,12 +113,11 @@ class TurnOpener:
 
     def _preloaded(self, db: apsw.Connection, turn: Turn) -> TurnInputs | None:
         """Load the inputs, unless an embedding or an eager subagent is needed first."""
-        definition = self.inputs.agents().agent(turn.agent_id)
-        if definition is None or definition.embeddings is not None:
+        definition = self.agents.agent(turn.agent_id)
+        if definition is None or turn.agent_id not in self.loadable:
             return None
-        if self.inputs.prompts.immediate(definition):
-            return None
-        found = RECIPES[turn.recipe].gather(db, self.inputs, turn, definition, None)
+        facts = LoopFacts(self.rules)
+        found = RECIPES[turn.recipe].gather(db, turn, definition, facts, None)
         return found if isinstance(found, TurnInputs) else None
 
     def wants_interrupt(self, db: apsw.Connection, chat: str) -> bool:
@@ -107,18 +125,51 @@ class TurnOpener:
         row = inbox.oldest_new(db, chat)
         if row is None or row.internal or row.kind == inbox.REQUEST:
             return False
-        agent_id = routing.agent_for(db, self.inputs.agents(), row)
-        definition = None if agent_id is None else self.inputs.agents().agent(agent_id)
+        agent_id = routing.agent_for(db, self.agents, row)
+        definition = None if agent_id is None else self.agents.agent(agent_id)
         return definition is not None and definition.while_busy == "interrupt"
 
     def interrupt(self, db: apsw.Connection, chat: str) -> str | None:
         """Cancel the chat's turn for the message that waits; return the turn's id."""
         if not self.wants_interrupt(db, chat):
             return None
-        return cancellations.cancel(db, chat, "a newer message came", self.inputs.clock())
+        return cancellations.cancel(db, chat, "a newer message came", self.rules.clock())
 
     def _minutes(self, db: apsw.Connection, agent_id: str, row: InboxRow) -> float:
         if row.kind == inbox.SUBAGENT:
             return subagents.of_message(db, row.id).spec.timeout_minutes
-        definition = self.inputs.agents().agent(agent_id)
+        definition = self.agents.agent(agent_id)
         return definition.limits.turn_minutes if definition is not None else 1
+
+
+@dataclass
+class TurnOpener(LoopOwned):
+    """Lets transactions open turns; none while it is not ``admitting``.
+
+    ``epoch`` is that of this process: a newer one fences what it commits.
+    """
+
+    inputs: InputLoader
+    epoch: int
+    new_id: Callable[[int], str] = turns.new_id
+    admitting: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.inputs.clock()
+
+    def opening(self) -> TurnOpening:
+        """Return what a transaction needs to open turns; it may not touch this object."""
+        inputs, agents = self.inputs, self.inputs.agents()
+        return TurnOpening(
+            agents=agents,
+            rules=inputs.guard.rules(),
+            epoch=self.epoch,
+            new_id=self.new_id,
+            since=self._since,
+            admitting=self.admitting,
+            loadable=frozenset(
+                agent.agent_id
+                for agent in agents.agents
+                if agent.embeddings is None and not inputs.prompts.immediate(agent)
+            ),
+        )

@@ -21,7 +21,7 @@ from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
 from orchestrator.turns.outcomes import AgentQuarantined, Outcome, Suspended, failed
 from orchestrator.turns.turn_host import TurnHost, TurnServices
-from orchestrator.turns.turn_inputs import Gathered, InputLoader, TurnInputs
+from orchestrator.turns.turn_inputs import Gathered, LoopFacts, TurnInputs, reserve_and_gather
 from thinker.protocol.environments import Environments
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 
@@ -34,6 +34,7 @@ class Recipe:
 
     def __init__(self, services: TurnServices, turn: Turn) -> None:
         self._services = services
+        self._formats = services.delivery.formats
         self.turn = turn
 
     def definition(self) -> AgentDefinition:
@@ -58,13 +59,13 @@ class Recipe:
     @staticmethod
     def gather(
         db: apsw.Connection,
-        inputs: InputLoader,
         turn: Turn,
         definition: AgentDefinition,
+        facts: LoopFacts,
         embedding: Embedding | None,
     ) -> Gathered:
         """Return the turn's inputs, the pause it must wait for, or the pictures to fetch first."""
-        return inputs.reserve_and_gather(db, turn, definition, embedding)
+        return reserve_and_gather(db, turn, definition, facts, embedding)
 
     def request(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         return self._services.inputs.turn_run(inputs, environments)
@@ -91,18 +92,19 @@ class Recipe:
 
     def reply(self, db: apsw.Connection, result: TurnResult) -> Reply | None:
         """Commit T6: outbox rows, the end of turn and message, the session."""
-        turn, now, delivery = self.turn, self._services.inputs.clock(), self._services.delivery
+        turn, now, formats = self.turn, self._services.inputs.clock(), self._formats
         cancellations.cancel_awaited(db, turn.id, now)
         origin = turns.origin(db, turn.id)
         address = origin.address()
         late = outbox.pop_unconfirmed(db, address.chat_key, now)
         text = chat_texts.compose(result.text, late, subagents.unconfirmed(db, turn.id))
         reply_to = None if address.private or origin.internal else origin.message_id
-        texts = delivery.split(address.channel, text)
-        texts = texts or delivery.split(address.channel, chat_texts.NOTHING)
-        parts = [Part(part, reply_to=reply_to) for part in texts]
-        self._close(db, result, parts, delivery.mode(address))
-        return Reply(address, delivery.mode(address))
+        texts = formats.split(address.channel, text)
+        texts = texts or formats.split(address.channel, chat_texts.NOTHING)
+        parts = [Part(part.text, rendered=part.rendered, reply_to=reply_to) for part in texts]
+        mode = formats.mode(address)
+        self._close(db, result, parts, mode)
+        return Reply(address, mode)
 
     def _close(self, db: apsw.Connection, result: TurnResult, parts: list[Part], mode: str) -> None:
         """Release what was reserved and close the turn with these outbox rows."""

@@ -86,7 +86,8 @@ class SubagentRecipe(Recipe):
         modelled = inputs.prompts.with_model(definition, inputs.agents())
         if modelled != definition:
             definition, endpoint = modelled, resolve_endpoint(modelled, environ, ())
-        launch = build_launch_spec(definition, settings, endpoint, environ)
+        templates = inputs.prompts.templates
+        launch = build_launch_spec(definition, settings, endpoint, environ, templates)
         supervisor.define(replace(launch, parent=parent), definition.idle_timeout_minutes)
         return super().worker(definition)
 

@@ -87,10 +87,11 @@ class TurnSuspension:
     async def _available(self, turn: Turn, error: QuarantinedError, *, notify: bool) -> None:
         log.warning("turn_waits", problem=str(error))
         if notify:
-            await self.store.transact(self._tell, turn, chat_texts.QUARANTINE)
+            await self.store.transact(_tell, turn, chat_texts.QUARANTINE, self.clock())
             self.delivery.wake()
         await self.supervisor.available(turn.agent_id)
         await self.store.transact(turns.extend, turn, self.clock())
 
-    def _tell(self, db: apsw.Connection, turn: Turn, text: str) -> None:
-        outbox.add_notice(db, turns.origin(db, turn.id).address(), text, self.clock())
+
+def _tell(db: apsw.Connection, turn: Turn, text: str, now: int) -> None:
+    outbox.add_notice(db, turns.origin(db, turn.id).address(), text, now)

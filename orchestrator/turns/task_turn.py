@@ -6,8 +6,6 @@ chat when it has ended. A task whose plan is one call runs it without a model.
 
 from collections.abc import Callable
 
-import apsw
-
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
 from orchestrator.journal.schedule import task_runs
@@ -16,7 +14,7 @@ from orchestrator.schedules.specs import ToolStep
 from orchestrator.turns.outcomes import Finished, Outcome
 from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_host import TurnHost, TurnServices
-from orchestrator.turns.turn_inputs import TurnInputs
+from orchestrator.turns.turn_inputs import TurnInputs, gather
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import AssistantMessage, ToolCall
 from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
@@ -61,9 +59,10 @@ class TaskRecipe(Recipe):
         if step is None:
             return None
         store, loader = self._services.store, self._services.inputs
-        inputs = await store.transact(loader.gather, self.turn, self.definition())
+        facts = loader.facts(self.turn)
+        inputs = await store.transact(gather, self.turn, self.definition(), facts)
         recorded = inputs.context.steps
-        seq = recorded[0].calls[0].seq if recorded else await store.transact(self._plan, step)
+        seq = recorded[0].calls[0].seq if recorded else await self._plan(step)
         host = hosted(inputs)
         try:
             result = await host.call_tool(seq)
@@ -81,7 +80,7 @@ class TaskRecipe(Recipe):
             )
         )
 
-    def _plan(self, db: apsw.Connection, step: ToolStep) -> int:
+    async def _plan(self, step: ToolStep) -> int:
         """Commit T3 of the one call; return its number."""
         commit = StepCommit(
             turn_id=self.turn.id,
@@ -91,7 +90,8 @@ class TaskRecipe(Recipe):
             calls=(PlannedCall(id=DIRECT, name=step.tool, arguments=step.parameters),),
             model=DIRECT,
         )
-        return self._services.inputs.tools.plan(db, commit).call_seqs[0]
+        planner = self._services.inputs.tools.planner()
+        return (await self._services.store.transact(planner.plan, commit)).call_seqs[0]
 
     def ended(self) -> None:
         self._services.task_ended()

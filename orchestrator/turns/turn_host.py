@@ -7,19 +7,24 @@ from functools import cached_property, partial
 import apsw
 import structlog
 
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
+from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import FencedError, Store
-from orchestrator.journal.turns import attachments, internal_messages, prompt_records
+from orchestrator.journal.turns import albums, attachments, internal_messages, prompt_records
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.outbound.delivery import Delivery, Reply
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.routing import agent_for
 from orchestrator.settings import Settings
+from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import host_timezone
-from orchestrator.toolcalls.authorization import CallContext
+from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
+from orchestrator.toolcalls.executor import CallPlanner
 from orchestrator.tools.builtin.host_tool import ToolContext
 from orchestrator.turns.completion import Ending, TurnCompletion
 from orchestrator.turns.outcomes import AgentPaused, Finished, Outcome, Reason, Suspended
@@ -47,6 +52,23 @@ class TurnServices:
     completion: TurnCompletion
     suspension: TurnSuspension
     task_ended: Callable[[], None]
+    off_loop: OffLoop = off_loop
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step to commit, with what the event loop knows about its calls.
+
+    The journal's thread gets it as plain data: nothing that the loop may change meanwhile.
+    """
+
+    turn: Turn
+    commit: StepCommit
+    sources: prompt_records.PromptSources | None
+    caller: CallContext
+    planner: CallPlanner
+    authorizer: CallAuthorizer
+    rules: SpendingRules
 
 
 @dataclass(frozen=True)
@@ -64,7 +86,7 @@ class _Planned:
 
 
 @dataclass
-class TurnHost:
+class TurnHost(LoopOwned):
     """Keeps a turn's journal during one attempt (`orchestrator.processes.worker.WorkerHost`).
 
     ``outcome`` is how the attempt ended, once a request decided it. ``last`` is the result that the
@@ -95,35 +117,34 @@ class TurnHost:
             timezone=definition.timezone or host_timezone(services.environ),
             skill_directories=services.settings.paths.skill_directories(turn.agent_id),
             skills=definition.skills,
-            split=services.delivery.split,
-            mode=services.delivery.mode,
+            split=services.delivery.formats.split,
+            mode=services.delivery.formats.mode,
             store=services.store,
             meaning=partial(services.inputs.embeddings.embed, definition, turn.agent_id),
             denied_tools=definition.denied_tools,
             environments=self.environments,
+            off_loop=services.off_loop,
         )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
         """Commit T3, fenced by the epoch.
 
-        The step that ends the turn is committed with T6, unless its chat already sees the answer
-        grow. An agent whose pause began with the step goes no further.
+        The step that ends the turn is committed with T6. An agent whose pause began with the step
+        goes no further.
         """
-        last = commit.ends
-        if last is not None and self.preview is not None and not self.preview.withdraw():
-            last = None
-        self.last = last
+        last = self.last = commit.ends
         services, turn = self.services, self.turn
-        try:
-            if last is None:
-                planned = await services.store.transact(self._plan, commit)
-            else:
-                planned = await services.store.transact(self._reply, commit, last)
-        except JournalError as error:
-            raise _refusal(error) from error
-        committed = planned.committed
         # The tasks of the wire know nothing of the turn.
         with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
+            try:
+                if last is None:
+                    planned = await services.store.transact(_plan, self._step(commit))
+                else:
+                    step = self._step(commit)
+                    planned = await services.store.transact(_reply, step, self.ending, last)
+            except JournalError as error:
+                raise _refusal(error) from error
+            committed = planned.committed
             services.inputs.tools.report_results(committed.results)
             if committed.changed:
                 log.info("prompt_changed", layers=committed.changed)
@@ -136,27 +157,24 @@ class TurnHost:
             raise self._suspended(AgentPaused(planned.pause.reason))
         return committed
 
-    def _reply(self, db: apsw.Connection, commit: StepCommit, last: TurnResult) -> _Planned:
-        """Commit T3 and T6; no agent waits for what it has answered."""
-        planned = self._plan(db, commit)
-        return replace(planned, pause=None, reply=self.ending.reply(db, last))
-
-    def _plan(self, db: apsw.Connection, commit: StepCommit) -> _Planned:
-        loader = self.services.inputs
-        committed = loader.tools.plan(db, commit)
+    def _step(self, commit: StepCommit) -> _Step:
+        tools, sources = self.services.inputs.tools, None
         if commit.prompt is not None and self.run is not None:
             sources = prompt_records.PromptSources(self.run.prompt, self.run.tools)
-            prompt_records.keep(db, self.turn.id, loader.clock(), sources)
-        pause, notified = loader.guard.settle(db, self.turn, commit)
-        if pause is None and committed.call_seqs:
-            results = loader.tools.authorizer.run_local(db, self._caller(), committed.call_seqs)
-            committed = committed.model_copy(update={"results": results})
-        return _Planned(committed, pause, notified)
+        return _Step(
+            turn=self.turn,
+            commit=commit,
+            sources=sources,
+            caller=self._caller(),
+            planner=tools.planner(),
+            authorizer=tools.authorizer(self.inputs.definition),
+            rules=self.services.inputs.guard.rules(),
+        )
 
     async def call_tool(self, seq: int) -> ToolResult:
         """Run a planned call: policy, T4, effect, T5."""
         try:
-            result = await self.services.inputs.tools.call(self._caller(), seq)
+            result = await self.services.inputs.tools.call(self._caller(), seq, self._show_wait())
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
         if isinstance(result, ToolResult):
@@ -176,23 +194,56 @@ class TurnHost:
 
     async def entered(self) -> tuple[UserMessage, ...]:
         """Return the chat's new messages, if the agent wants to be steered by them."""
-        store, turn = self.services.store, self.turn
+        store, turn, inputs = self.services.store, self.turn, self.services.inputs
         try:
             wanted = await store.transact(attachments.wanted, turn.id, turn.chat_key)
-            await self.services.inputs.pictures.fetch(wanted)
-            return await store.transact(self._enter)
+            await inputs.pictures.fetch(wanted)
+            return await store.transact(_enter, turn, inputs.agents(), inputs.clock())
         except JournalError as error:
             raise _refusal(error) from error
 
-    def _enter(self, db: apsw.Connection) -> tuple[UserMessage, ...]:
-        def takes(row: InboxRow) -> bool:
-            return agent_for(db, self.services.inputs.agents(), row) == self.turn.agent_id
+    def _show_wait(self) -> Callable[[str], None]:
+        """Return a function that shows a line below the text before the call, or that text."""
+        before = "" if self.preview is None else self.preview.text
 
-        return internal_messages.enter(db, self.turn, takes)
+        def show(line: str) -> None:
+            text = "\n\n".join(filter(None, (before, line)))
+            if text:
+                self.show(text)
+
+        return show
 
     def show(self, text: str) -> None:
         if self.preview is not None:
             self.preview.show(text)
+
+
+def _enter(
+    db: apsw.Connection, turn: Turn, agents: AgentsFile, now: int
+) -> tuple[UserMessage, ...]:
+    def takes(row: InboxRow) -> bool:
+        waits = albums.unsettled(db, row.chat_key, row.album, now, 0)
+        return not waits and agent_for(db, agents, row) == turn.agent_id
+
+    return internal_messages.enter(db, turn, takes)
+
+
+def _reply(db: apsw.Connection, step: _Step, ending: Ending, last: TurnResult) -> _Planned:
+    """Commit T3 and T6; no agent waits for what it has answered."""
+    planned = _plan(db, step)
+    return replace(planned, pause=None, reply=ending.reply(db, last))
+
+
+def _plan(db: apsw.Connection, step: _Step) -> _Planned:
+    """Commit T3, and run the first calls that need only the journal."""
+    committed = step.planner.plan(db, step.commit)
+    if step.sources is not None:
+        prompt_records.keep(db, step.turn.id, step.planner.now, step.sources)
+    pause, notified = step.rules.settle(db, step.turn, step.commit)
+    if pause is None and committed.call_seqs:
+        results = step.authorizer.run_local(db, step.caller, committed.call_seqs)
+        committed = committed.model_copy(update={"results": results})
+    return _Planned(committed, pause, notified)
 
 
 def _refusal(error: JournalError) -> RpcError:

@@ -1,6 +1,6 @@
 """What a worker is given with a turn: read from the journal, sent as one `TurnRun`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,10 +23,12 @@ from orchestrator.outbound.attachments import Pictures
 from orchestrator.processes.worker import Worker
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.spending.spending_guard import SpendingGuard
-from orchestrator.toolcalls.executor import ToolExecutor
+from orchestrator.spending.spending_rules import SpendingRules
+from orchestrator.toolcalls.executor import CallPlanner, ToolExecutor
 from orchestrator.turns import eager_subagents
+from thinker.formats.prompts.tooluse import SubagentUse
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import LayerRecord, Message
+from thinker.protocol.messages import LayerRecord, Message, ToolSpec
 from thinker.protocol.methods import ChatRef, TurnRun
 
 WINDOW = 50  # messages of history
@@ -55,6 +57,30 @@ class TurnInputs:
 
 
 Gathered = TurnInputs | Pause | list[Wanted]
+
+
+@dataclass(frozen=True)
+class EagerCalls:
+    """The subagents that start before the first step, and what their calls need."""
+
+    uses: tuple[SubagentUse, ...]
+    values: Mapping[str, str]
+    offered: tuple[ToolSpec, ...]
+    planner: CallPlanner
+
+
+@dataclass(frozen=True)
+class LoopFacts:
+    """What the event loop knows of a turn that a transaction is about to read.
+
+    ``running`` are its calls that run now: none of a new turn. No other can begin before the
+    transaction, as the turn has no worker then; one that has ended meanwhile is recorded as ended,
+    which counts.
+    """
+
+    rules: SpendingRules
+    running: frozenset[int] = frozenset()
+    eager: EagerCalls | None = None
 
 
 @dataclass(frozen=True)
@@ -96,65 +122,26 @@ class InputLoader:
         ``gather`` is that of the turn's recipe.
         """
         embedding = await self._embed_messages(turn, definition, worker)
-        args = (self, turn, definition, embedding)
-        while isinstance(found := await self.store.transact(gather, *args), list):
+        while True:
+            facts = self._facts(turn, definition)
+            found = await self.store.transact(gather, turn, definition, facts, embedding)
+            if not isinstance(found, list):
+                return found
             await self.pictures.fetch(found)
-        return found
 
-    def reserve_and_gather(
-        self,
-        db: apsw.Connection,
-        turn: Turn,
-        definition: AgentDefinition,
-        embedding: Embedding | None = None,
-    ) -> Gathered:
-        """Reserve what the first model call may cost, and read what the worker needs.
+    def facts(self, turn: Turn) -> LoopFacts:
+        """Return what a transaction needs to read the turn, but for its eager subagents."""
+        return LoopFacts(self.guard.rules(), self.tools.running(turn.id))
 
-        Returns the pause in which the turn must wait, or the pictures to fetch first, if there are
-        any.
-        """
-        obstacle = self.guard.holds(db, turn) or attachments.wanted(db, turn.id)
-        if obstacle:
-            return obstacle
-        self.guard.reserve(db, turn)
-        eager = self.prompts.immediate(definition)
-        if eager and turn.recipe != "subagent":
-            address = turns.origin(db, turn.id).address()
-            values = self.prompts.values(definition, self.environments(definition, address))
-            offered = self.tools.offered(definition)
-            commit = eager_subagents.eager_step(db, turn, eager, values, offered)
-            if commit is not None:
-                self.tools.plan(db, commit)
-        return self.gather(db, turn, definition, embedding)
-
-    def gather(
-        self,
-        db: apsw.Connection,
-        turn: Turn,
-        definition: AgentDefinition,
-        embedding: Embedding | None = None,
-    ) -> TurnInputs:
-        """Settle what a dead process left of a turn, and read what its worker needs."""
-        running = self.tools.running(turn.id)
-        cached = definition.prompt_layout == "cached"
-        jump = JUMP if cached else 1
-        context = turns.context(db, turn.id, running, WINDOW, self.clock(), jump)
-        text = "\n".join(row.text for row in context.messages)
-        playbooks.seed(db, turn.agent_id, turn.started_at)
-        if embedding is not None:
-            fact_vectors.discard(db, turn.agent_id, embedding)
-        known = load_prompt_memory(
-            db, turn.agent_id, text, definition.skills, turn.started_at, embedding
-        )
-        vector = b"" if embedding is None else embedding.vector
-        pictures = definition.limits.recent_image_threshold
-        if not cached:
-            return TurnInputs(definition, _pictured(db, context, pictures), known, vector)
-        # There, pictures go out of sight several at once.
-        context = _pictured(db, context, 2 * pictures)
-        offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
-        sent = prompt_records.sent(db, turn.id)
-        return TurnInputs(definition, context, known, vector, sent, offered)
+    def _facts(self, turn: Turn, definition: AgentDefinition) -> LoopFacts:
+        facts = self.facts(turn)
+        uses = () if turn.recipe == "subagent" else self.prompts.immediate(definition)
+        if not uses:
+            return facts
+        address = self.store.read(turns.origin, turn.id).address()
+        values = self.prompts.values(definition, self.environments(definition, address))
+        offered, planner = self.tools.offered(definition), self.tools.planner()
+        return replace(facts, eager=EagerCalls(uses, values, offered, planner))
 
     def turn_run(self, inputs: TurnInputs, environments: Environments) -> TurnRun:
         """Return the request that starts or resumes a turn in a worker."""
@@ -197,6 +184,58 @@ class InputLoader:
         text = await self.store.transact(_unanswered, turn.id)
         request = EmbedToolsRequest(worker, partial(self.tools.offered, definition))
         return await self.embeddings.embed(definition, turn.agent_id, text, request)
+
+
+def reserve_and_gather(
+    db: apsw.Connection,
+    turn: Turn,
+    definition: AgentDefinition,
+    facts: LoopFacts,
+    embedding: Embedding | None = None,
+) -> Gathered:
+    """Reserve what the first model call may cost, and read what the worker needs.
+
+    Returns the pause in which the turn must wait, or the pictures to fetch first, if there are
+    any.
+    """
+    obstacle = facts.rules.holds(db, turn) or attachments.wanted(db, turn.id)
+    if obstacle:
+        return obstacle
+    facts.rules.reserve(db, turn)
+    if (eager := facts.eager) is not None:
+        commit = eager_subagents.eager_step(db, turn, eager.uses, eager.values, eager.offered)
+        if commit is not None:
+            eager.planner.plan(db, commit)
+    return gather(db, turn, definition, facts, embedding)
+
+
+def gather(
+    db: apsw.Connection,
+    turn: Turn,
+    definition: AgentDefinition,
+    facts: LoopFacts,
+    embedding: Embedding | None = None,
+) -> TurnInputs:
+    """Settle what a dead process left of a turn, and read what its worker needs."""
+    cached = definition.prompt_layout == "cached"
+    jump = JUMP if cached else 1
+    context = turns.context(db, turn.id, facts.running, WINDOW, facts.rules.clock(), jump)
+    text = "\n".join(row.text for row in context.messages)
+    playbooks.seed(db, turn.agent_id, turn.started_at)
+    if embedding is not None:
+        fact_vectors.discard(db, turn.agent_id, embedding)
+    known = load_prompt_memory(
+        db, turn.agent_id, text, definition.skills, turn.started_at, embedding
+    )
+    vector = b"" if embedding is None else embedding.vector
+    pictures = definition.limits.recent_image_threshold
+    if not cached:
+        return TurnInputs(definition, _pictured(db, context, pictures), known, vector)
+    # There, pictures go out of sight several at once.
+    context = _pictured(db, context, 2 * pictures)
+    offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
+    sent = prompt_records.sent(db, turn.id)
+    return TurnInputs(definition, context, known, vector, sent, offered)
 
 
 def _unanswered(db: apsw.Connection, turn_id: str) -> str:

@@ -18,6 +18,7 @@ from orchestrator.journal.db.store import STORAGE_RETRY, FencedError, retry_late
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.outbound.preview import Preview
 from orchestrator.processes.worker import Worker
 from orchestrator.toolcalls.executor import ToolPending
@@ -56,7 +57,7 @@ class OpenTurn:
     preloaded: TurnInputs | None = None
 
 
-class TurnRunner:
+class TurnRunner(LoopOwned):
     """Runs one turn, in one attempt after the other."""
 
     def __init__(self, services: TurnServices, opened: OpenTurn) -> None:
@@ -79,6 +80,10 @@ class TurnRunner:
                 pass
         finally:
             self._recipe.ended()
+
+    async def give_up(self, deaths: int, problem: str) -> None:
+        """Make the turn's message a dead letter."""
+        await self._services.completion.give_up(self._recipe, deaths, problem)
 
     async def _tried(self) -> bool:
         """Make one attempt and act on its outcome; return whether the turn is over here."""
@@ -168,7 +173,9 @@ class TurnRunner:
             outcome = await self._judged(await self._recipe.run_on(worker, run, host))
         except errors.WorkerLostError as error:
             drained = worker.stop_requested and not worker.hung
-            outcome = Suspended(Drained()) if drained else Lost(str(error))
+            # A worker that waits for a tool does nothing with the message that could kill it.
+            innocent = drained or self._inputs.tools.running(run.turn_id)
+            outcome = Suspended(Drained()) if innocent else Lost(str(error))
         except errors.WorkerError:
             if host.outcome is None:
                 raise
@@ -179,7 +186,7 @@ class TurnRunner:
 
     async def _judged(self, result: TurnResult) -> Outcome:
         if result.stop_reason is StopReason.ACCOUNT:
-            refused = self._inputs.guard.refused
+            refused = self._inputs.guard.rules().refused
             await self._services.store.transact(refused, self._recipe.turn, result.text)
             return Suspended(AgentPaused(result.text))
         if result.stop_reason is StopReason.DRAINED:

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.selftest.scenario import STANDARD, Scenario, Script, scenario
+from orchestrator.selftest.scenario import FAILING, STANDARD, Scenario, Script, scenario
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "thinker")
@@ -108,7 +108,7 @@ MUTANTS = (
     Mutant(
         "an outbox row is closed before the receipt",
         "lost",
-        "outbound/delivery.py",
+        "outbound/chat_queue.py",
         '        with _bounded("edit"):\n',
         "        await self._store.transact(outbox.delivered, row.id, message_id, self._clock())\n"
         '        with _bounded("edit"):\n',
@@ -161,6 +161,15 @@ MUTANTS = (
         ONE_QUEUE,
     ),
     Mutant(
+        "a preview does not wait",
+        "places (23)",
+        "journal/turns/outbox.py",
+        'ORDER BY msg_id IS NOT NULL, id LIMIT 1"',
+        'ORDER BY msg_id IS NOT NULL, final, id LIMIT 1"',
+        ("supervisor@reply:after#7", "supervisor@requeue:after#1"),
+        FAILING,
+    ),
+    Mutant(
         "a start does not raise the epoch",
         "starts (14)",
         "journal/turns/turns.py",
@@ -183,6 +192,7 @@ MUTANTS = (
         '    db.execute("UPDATE inbox SET claims = claims + 1 WHERE turn_id = ?", (turn_id,))\n',
         "",
         ("worker@run_turn:before#1",),
+        ONE_QUEUE,
     ),
     Mutant(
         "a call of unknown outcome runs again",
@@ -264,8 +274,8 @@ MUTANTS = (
         "a call that was approved and cut off is refused",
         "allowed (18)",
         "toolcalls/approvals.py",
-        "        if approvals.used(db, call):\n",
-        "        if False:\n",
+        "    if approvals.used(db, call):\n",
+        "    if False:\n",
         ("supervisor@effect:after#1",),
         ONE_WORD,
     ),

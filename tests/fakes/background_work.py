@@ -4,8 +4,10 @@ The worker's wire is real, its process is this one.
 """
 
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +37,30 @@ NOON = 1_770_000_000_000  # milliseconds
 AGENT = {"agentId": "work", "llmProvider": "ollama", "model": "m"}
 USED = {"model": "ollama/m", "usage": Usage(prompt=70, completion=30)}
 Request = TypeVar("Request", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class MemoryProcess:
+    """A process that is this one: its end is never seen."""
+
+    peer: Peer
+    pid: int = os.getpid()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Peer]:
+        """Its wire."""
+        yield self.peer
+
+    def signal(self, number: signal.Signals) -> None:
+        """Ignore a signal."""
+
+    async def ended(self) -> int:
+        """Never."""
+        await anyio.sleep_forever()
+        return 0
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 class BackgroundBench:
@@ -118,7 +144,7 @@ class BackgroundBench:
             self.supervisor.define(spec, 30)
             self._worker = theirs
             slot = self.supervisor.slots["work"]
-            slot.worker = Worker("agent 'work'", os.getpid(), -1, ours, spec=spec)
+            slot.worker = Worker("agent 'work'", MemoryProcess(ours), ours, spec=spec)
             yield
 
 

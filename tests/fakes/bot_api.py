@@ -49,6 +49,7 @@ class Fault:
 CONFLICT = Fault(409, "Conflict: terminated by other getUpdates request")
 BLOCKED = Fault(403, "Forbidden: bot was blocked by the user")
 UNAUTHORIZED = Fault(401, "Unauthorized")
+UPGRADED = "Bad Request: group chat was upgraded to a supergroup chat"
 LOST_ANSWER = Fault(drop="after")
 LOST_REQUEST = Fault(drop="before")
 HANG = Fault(hang=True)
@@ -67,6 +68,7 @@ class FakeBotApi(BotApiServer):
         self.ledger: list[BotApiCall] = []
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
         self._seen: dict[int, set[int]] = defaultdict(set)
+        self._moved: dict[int, int] = {}
 
     def user_edits(self, chat_id: int, message_id: int, text: str, date: int) -> int:
         """Edit a message as a person and return the update's number."""
@@ -76,6 +78,18 @@ class FakeBotApi(BotApiServer):
     def user_deletes(self, chat_id: int, message_id: int) -> None:
         """Delete one of the bot's messages as a person."""
         del self._visible[chat_id][message_id]
+
+    def becomes_supergroup(self, old: int, new: int, *fields: str) -> None:
+        """Give a group a new number; people and the bot can write to that alone.
+
+        Of the two service messages (``migrate_to_chat_id``, ``migrate_from_chat_id``) only those
+        in ``fields`` are sent.
+        """
+        self._moved[old] = new
+        if "migrate_to_chat_id" in fields:
+            self.user_says(old, None, migrate_to_chat_id=new)
+        if "migrate_from_chat_id" in fields:
+            self.user_says(new, None, migrate_from_chat_id=old)
 
     def break_next(self, method: str, *faults: Fault) -> None:
         """Let the next calls of ``method`` fail, one fault each, in order."""
@@ -111,7 +125,7 @@ class FakeBotApi(BotApiServer):
                         return text
                 await self.change()
 
-    async def _answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
+    async def answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
         """Answer as the next fault of the method says, or without one as the Bot API does."""
         method = path.rpartition("/")[2]
         fault = self._faults[method].popleft() if self._faults[method] else Fault()
@@ -120,8 +134,10 @@ class FakeBotApi(BotApiServer):
             self._record(method, params, done=False, status=0)
             await anyio.sleep(float("inf") if fault.hang else 0)
             raise anyio.EndOfStream
+        if not fault.status and (moved := self._moved.get(params.get("chat_id", 0))):
+            fault = Fault(400, UPGRADED, {"migrate_to_chat_id": moved})
         if not fault.status:
-            status, answer = await super()._answer(path, params)
+            status, answer = await super().answer(path, params)
         elif fault.description is None:
             status, answer = fault.status, b"<html>no Bot API here</html>"
         else:
@@ -135,4 +151,4 @@ class FakeBotApi(BotApiServer):
 
     def _record(self, method: str, params: ForeignJson, *, done: bool, status: int) -> None:
         self.ledger.append(BotApiCall(method, params, done, status))
-        self._changes.wake()
+        self.changes.wake()

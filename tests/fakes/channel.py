@@ -4,7 +4,14 @@ from collections import deque
 
 import anyio
 
-from orchestrator.channel_api import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import (
+    ChannelStatus,
+    Intake,
+    OutboundPart,
+    ReplyPart,
+    SendError,
+    SendOutcome,
+)
 
 
 class FakeChannel:
@@ -15,18 +22,24 @@ class FakeChannel:
     def __init__(self) -> None:
         self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)
         self.sent: list[OutboundPart] = []
+        self.edited: list[OutboundPart] = []
         self.texts: dict[str, str] = {}  # by message id, as a chat shows them
         self.pictures: dict[str, bytes] = {}
-        self.outcomes: deque[SendOutcome | None] = deque()  # of the next calls; None succeeds
+        # Of the next calls; a number is a refusal with that retry_after, None succeeds.
+        self.outcomes: deque[SendOutcome | float | None] = deque()
+        self.refusals: deque[float] = deque()  # of the next typing indicators: retry_after
         self.calls: list[str] = []
         self.held: dict[str, anyio.Event] = {}  # chats whose messages wait
 
     async def run(self, intake: Intake) -> None:
         """Receive nothing."""
 
-    def split(self, text: str) -> tuple[str, ...]:
+    def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         """Return one part."""
-        return (text,)
+        return (ReplyPart(text + mark),)
+
+    async def pace(self, chat_id: str, calls: int) -> None:
+        """Admit all calls."""
 
     async def send(self, part: OutboundPart) -> str:
         """Show a new message."""
@@ -41,6 +54,7 @@ class FakeChannel:
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         """Replace the text of a message."""
         self._call("edit")
+        self.edited.append(part)
         self.texts[message_id] = part.text
 
     def view(self, chat_id: str, text: str) -> None:
@@ -61,10 +75,16 @@ class FakeChannel:
         """Do nothing: replies are sent."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        """Show nothing."""
+        """Show nothing, and refuse as often as there are numbers in ``refusals``."""
+        del chat_id, thread_id
+        if self.refusals:
+            self.calls.append("typing")
+            raise SendError("too many requests", SendOutcome.NOT_SENT, self.refusals.popleft())
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
         outcome = self.outcomes.popleft() if self.outcomes else None
+        if isinstance(outcome, float):
+            raise SendError(f"{name}: too many requests", SendOutcome.NOT_SENT, outcome)
         if outcome is not None:
             raise SendError(f"{name} failed", outcome, 0.001 if name == "download" else None)

@@ -25,7 +25,7 @@ def command_desk(
         running = {agent.agent_id: "running" for agent in agents().agents}
         return DaemonSnapshot("1.2.3", 0, running, {"telegram": "ok"}, {"files": "failed"})
 
-    return Commands(agents, SpendingGuard(store, agents, UTC, now), UTC, glance, after, now)
+    return Commands(SpendingGuard(store, agents, UTC, now), glance, after)
 
 
 class NoQueues:

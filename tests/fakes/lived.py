@@ -18,6 +18,7 @@ from orchestrator.journal.turns import (
     api_requests,
     approvals,
     attachments,
+    chat_moves,
     handoffs,
     inbox,
     outbox,
@@ -73,6 +74,7 @@ class Life:
         with job(self.db):
             pairing.ask(self.db, "telegram", self.chat, self.mark, f"code {self.mark}", 0)
             pairing.approve(self.db, f"code {self.mark}", 1)
+            chat_moves.move_chat(self.db, "telegram", "1", self.chat, f"-100{self.chat}", 0)
             turn = self._turn("1", Attachment(f"file-{self.mark}", f"photo of {self.mark}"))
             self._calls(turn)
             self._learned(turn)

@@ -23,3 +23,9 @@ def effects(folder: Path, name: str) -> list[str]:
     """The effects so far, oldest first."""
     path = folder / f"{name}.txt"
     return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+def held(folder: Path, name: str, gate: Path, **fields: Any) -> JsonObject:
+    """The same, but it starts only when the file ``gate`` is there."""
+    wait = f"while [ ! -e {gate} ]; do sleep 0.05; done; exec {sys.executable} {SERVER}"
+    return {**entry(folder, name, **fields), "command": "sh", "args": ["-c", wait]}

@@ -79,10 +79,39 @@ def crash() -> str:
     return ""
 
 
+def leave_child() -> None:
+    """Name this process and a daemon of its own, which holds its pipes and ignores signals."""
+    happen(str(os.getpid()))
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            happen(str(os.getpid()))
+            signal.pause()
+        os._exit(0)
+
+
 @server.tool()
-def hang() -> str:
+async def leave() -> str:
+    """Start a process that means to outlive this one."""
+    leave_child()
+    return "left"
+
+
+@server.tool()
+async def hang() -> str:
     """Answer nothing any more, whoever asks."""
+    leave_child()
     signal.pause()
+    return ""
+
+
+@server.tool()
+async def crash_and_leave_a_child() -> str:
+    """Die before it is answered, while a child holds the pipes."""
+    leave_child()
+    os.kill(os.getpid(), signal.SIGKILL)
     return ""
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import apsw
 from pydantic import JsonValue
 
+from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
@@ -22,7 +23,7 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
         timezone="America/New_York",
         skill_directories=(skills,),
         skills=("*",),
-        split=lambda _, text: (text,),
+        split=lambda _, text: (ReplyPart(text),),
         mode=lambda _: "direct",
         store=store,
         meaning=_unknown,

@@ -16,7 +16,8 @@ from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart
+from orchestrator.channel_api import ChannelStatus, InboundMessage, Intake, OutboundPart, ReplyPart
+from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import Store, open_database
 from orchestrator.journal.turns import turns
 from orchestrator.maintenance.embedding_index import EmbeddingIndex
@@ -131,9 +132,12 @@ class MemoryChannel:
     async def run(self, intake: Intake) -> None:
         """Hear nothing."""
 
-    def split(self, text: str) -> tuple[str, ...]:
+    def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         """One part, if there is a text."""
-        return (text,) if text else ()
+        return (ReplyPart(text + mark),) if text else ()
+
+    async def pace(self, chat_id: str, calls: int) -> None:
+        """Admit all calls."""
 
     async def send(self, part: OutboundPart) -> str:
         """Keep it."""
@@ -224,7 +228,10 @@ class TurnBench:
 
 @asynccontextmanager
 async def turn_bench(
-    folder: Path, *agents: Mapping[str, Any], bindings: Sequence[Mapping[str, str]] = ()
+    folder: Path,
+    *agents: Mapping[str, Any],
+    bindings: Sequence[Mapping[str, str]] = (),
+    off_loop: OffLoop = off_loop,
 ) -> AsyncIterator[TurnBench]:
     """Run a dispatcher; every chat is bound to the first agent, ``work`` by default."""
     entries = [{"llmProvider": "demo", **agent} for agent in agents or ({"agentId": "work"},)]
@@ -240,7 +247,7 @@ async def turn_bench(
             epoch = turns.boot(db, START)
         with time_limit():
             async with anyio.create_task_group() as tasks:
-                bench = _wired(tasks, store, db, settings, epoch, files, now)
+                bench = _wired(tasks, store, db, settings, epoch, files, now, off_loop)
                 for entry in entries:
                     bench.scripted(echo, str(entry["agentId"]))
                 tasks.start_soon(bench.dispatcher.run)
@@ -260,6 +267,7 @@ def _wired(
     epoch: int,
     files: list[AgentsFile],
     now: list[int],
+    off_loop: OffLoop,
 ) -> TurnBench:
     environ = {"TZ": "UTC"}
     agents, clock = partial(files.__getitem__, 0), partial(now.__getitem__, 0)
@@ -292,6 +300,7 @@ def _wired(
         completion,
         suspension,
         task_ended=lambda: ended.append("task"),
+        off_loop=off_loop,
     )
     opener = TurnOpener(inputs, epoch)
     dispatcher = Dispatcher(services, opener, tasks)

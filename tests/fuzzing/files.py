@@ -12,7 +12,7 @@ from orchestrator.agentsfile import parse as parse_agents
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.prompts.definition import read as read_definition
-from thinker.formats.prompts.definition_files import MAX_BYTES
+from thinker.formats.regular_file import DEFINITION
 from thinker.formats.skill_file import SkillError
 
 SKILL_KEYS = (
@@ -118,7 +118,8 @@ def check_agents(data: bytes) -> None:
 
 
 def _skill(unit: str, size: int) -> Any:
-    text = f"---\nname: a\ndescription: d\n{repeated(unit, min(size, MAX_BYTES // 4))}\n---\nbody"
+    fields = repeated(unit, min(size, DEFINITION.max_bytes // 4))
+    text = f"---\nname: a\ndescription: d\n{fields}\n---\nbody"
     return lambda: check_skill(text)
 
 

@@ -7,6 +7,7 @@ from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
+from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName, ChatSend
@@ -46,6 +47,24 @@ async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_p
         assert bot.texts(123) == ["Stopped.", "work-model: second"]
         said = [message["content"] for message in (await model.asked("second")).body["messages"]]
         assert said[1:] == ["first", "(stopped)", "second"]
+
+
+async def test_stopped_preview_of_a_long_answer_says_so(tmp_path: Path) -> None:
+    """The chat has seen as much of it as one message holds."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        async with running_daemon(tmp_path, two_agents(model), bot):
+            model.script.append(Reply(f"{'word' * 100} " * 200, fault="drip"))
+            bot.user_says(123, "tell me")
+            await bot.called("sendMessage")
+            with time_limit():
+                while len(bot.texts(123)[0]) < 3_000:
+                    await bot.change()
+            bot.user_says(123, "/stop")
+            with time_limit():
+                while not bot.texts(123)[0].endswith("(stopped)"):
+                    await bot.change()
+            assert bot.texts(123)[0].startswith("wordword")
+        assert {call.status for call in bot.calls("editMessageText")} == {200}
 
 
 async def test_interrupted_turn_makes_room_for_the_newer_message(tmp_path: Path) -> None:

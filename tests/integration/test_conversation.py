@@ -9,7 +9,9 @@ from fakes.held_model import HeldModel, agent, held_daemon, system, two_agents
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import PairCode, PairedChat, PairingList
+from thinker.protocol.messages import JsonObject
 
+MENTION = {"type": "mention", "offset": 0, "length": 9}
 pytestmark = pytest.mark.process
 
 
@@ -106,6 +108,48 @@ async def test_group_is_answered_only_when_the_bot_is_named(tmp_path: Path) -> N
         assert report.inbox == {"new": 0, "claimed": 0, "done": 1, "dead": 0, "cancelled": 1}
     stored = journal_bytes(tmp_path)
     assert b"pssst" not in stored
+
+
+async def test_bound_group_that_becomes_a_supergroup_stays_the_same_chat(tmp_path: Path) -> None:
+    """Its agent and its history stay, also after a restart; status says what to edit."""
+
+    def ask(bot: FakeBotApi, chat: int, text: str) -> None:
+        bot.user_says(chat, f"@test_bot {text}", entities=[MENTION])
+
+    def bound(chat: str) -> JsonObject:
+        places = ((chat, "work"), ("*", "home"))
+        return {
+            "bindings": [
+                {"channel": "telegram", "chatId": chat_id, "agentId": name}
+                for chat_id, name in places
+            ]
+        }
+
+    async with FakeBotApi(TOKEN, "test_bot") as bot, HeldModel() as model:
+        config = two_agents(model) | bound("-100")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            gate = model.hold("first")
+            ask(bot, -100, "first")
+            await model.asked("first")
+            bot.becomes_supergroup(-100, -1100, "migrate_to_chat_id", "migrate_from_chat_id")
+            gate.set()
+            assert await bot.reply_in(-1100) == "work-model: first"
+            ask(bot, -1100, "second")
+            assert await bot.reply_in(-1100) == "work-model: second"
+            report = await daemon.until(lambda report: report.open_turns == 0)
+            assert ["write -1100" in item.message for item in report.config_errors] == [True]
+        config = two_agents(model) | bound("-1100")
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            ask(bot, -1100, "third")
+            assert await bot.reply_in(-1100) == "work-model: third"
+            assert (await daemon.status()).config_errors == ()
+        history = (await model.asked("third")).body["messages"][1:]
+    assert [message["content"] for message in history if message["role"] == "user"] == [
+        "first",
+        "second",
+        "third",
+    ]
+    assert bot.texts(-100) == []
 
 
 async def test_unbound_chat_is_told_and_starts_nothing(tmp_path: Path) -> None:

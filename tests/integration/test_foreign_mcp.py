@@ -14,6 +14,7 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
 
 from orchestrator.control.protocol import StatusReport
+from orchestrator.toolhost.guardian import __file__ as GUARDIAN  # noqa: N812 - a constant here
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -33,8 +34,9 @@ def connected(report: StatusReport) -> bool:
 
 
 def servers(home: Path) -> list[int]:
-    """The processes of the foreign server."""
-    return [pid for pid, argv in processes(home).items() if "mcp_server_time" in argv]
+    """The processes of the foreign server, without their guardian."""
+    found = processes(home).items()
+    return [pid for pid, argv in found if "mcp_server_time" in argv and GUARDIAN not in argv]
 
 
 def unread(pid: int) -> int:

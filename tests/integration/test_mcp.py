@@ -10,7 +10,7 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, processes, running_daemon
-from fakes.mcp_config import SERVER, effects, entry
+from fakes.mcp_config import SERVER, effects, entry, held
 from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
@@ -75,7 +75,7 @@ async def test_agent_uses_servers_and_a_crash_is_told_by_class(tmp_path: Path) -
         assert first == "result: crash"
         assert len(effects(tmp_path, "safe")) == 3  # two tries of hiccup, one effect of its key
         report = await daemon.until(connected("wild", "safe"))
-        assert {item.tools for item in report.tool_servers} == {17}
+        assert {item.tools for item in report.tool_servers} == {19}
 
 
 async def test_tool_that_changes_waits_for_the_operator_who_is_told_in_his_chat(
@@ -131,14 +131,67 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
         assert await bot.reply_in(1) == "result: and on"
         assert effects(tmp_path, "wild") == ["slow"]
         assert running(tmp_path, "orchestrator.toolhost") != [host]
-        assert len(running(tmp_path, str(SERVER))) == 1
+        assert len(running(tmp_path, str(SERVER))) == 2  # the server and its guardian
         children = [os.pidfd_open(pid) for pid in processes(tmp_path) if pid != daemon.process.pid]
-        assert len(children) == 5  # the zygote, this worker, the next, the tool host and its server
+        assert len(children) == 6  # the zygote, two workers, the tool host, a server, its guardian
         await daemon.kill()
         with time_limit():
             for child in children:
                 await anyio.wait_readable(child)
                 os.close(child)
+
+
+async def test_tools_of_a_server_that_starts_slowly_stay_after_a_restart(tmp_path: Path) -> None:
+    """A call waits for its server, which the chat sees; it is answered as if nothing had been."""
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
+        config = one_agent(model, {"wild": entry(tmp_path, "wild")})
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await daemon.until(connected("wild"))
+            bot.user_says(1, "!wild_slow {}")
+            await daemon.until(lambda _: bool(effects(tmp_path, "wild")))
+            await daemon.kill()
+        gate = tmp_path / "gate"
+        config = one_agent(model, {"wild": held(tmp_path, "wild", gate)})
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            assert UNSURE in await bot.reply_in(1)
+            bot.user_says(1, '!wild_echo {"text": "as ever"}')
+            await daemon.logged("mcp_call_waits", server="wild")
+            with time_limit():
+                while not any("tool server 'wild'" in text for text in bot.texts(1)):
+                    await bot.change()
+            gate.touch()
+            assert await bot.reply_in(1) == "result: as ever"
+            assert not any("tool server" in text for text in bot.texts(1))
+        assert effects(tmp_path, "wild") == ["slow"]
+
+
+@pytest.mark.parametrize("victims", [("daemon",), ("host",), ("daemon", "host")])
+async def test_nothing_of_a_server_outlives_what_it_works_for(
+    tmp_path: Path, victims: tuple[str, ...]
+) -> None:
+    """A process with a session of its own that ignores signals ends as well."""
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(
+            tmp_path, one_agent(model, {"wild": entry(tmp_path, "wild")}), bot
+        ) as daemon,
+    ):
+        await daemon.until(connected("wild"))
+        bot.user_says(1, "!wild_leave {}")
+        assert await bot.reply_in(1) == "result: left"
+        await daemon.until(lambda _: len(effects(tmp_path, "wild")) == 2)
+        ends = [os.pidfd_open(int(pid)) for pid in effects(tmp_path, "wild")]
+        (host,) = running(tmp_path, "orchestrator.toolhost")
+        pids = {"host": host, "daemon": daemon.process.pid}
+        for victim in victims:
+            os.kill(pids[victim], signal.SIGKILL)
+        if "daemon" in victims:
+            await daemon.died()
+        with time_limit():
+            for end in ends:
+                await anyio.wait_readable(end)
+                os.close(end)
 
 
 async def test_servers_come_and_go_with_the_configuration(tmp_path: Path) -> None:

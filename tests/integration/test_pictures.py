@@ -64,6 +64,32 @@ async def test_photo_is_shown_then_described(tmp_path: Path) -> None:
     assert asked == ["cat"]
 
 
+async def test_album_gets_one_answer(tmp_path: Path) -> None:
+    """Four updates of a private chat, and of a group whose caption names the bot."""
+    bound: JsonObject = {
+        "bindings": [
+            {"channel": "telegram", "chatId": chat, "agentId": "work"} for chat in ("123", "-9")
+        ]
+    }
+    mention = {"type": "mention", "offset": 0, "length": 9}
+    data = {name: PNG + name.encode() for name in "abcd"}
+    async with FakeBotApi(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:
+        bot.files |= data
+        async with running_daemon(tmp_path, config(model) | bound, bot):
+            for chat, caption in ((123, "my cats"), (-9, "@test_bot my cats")):
+                for name in data:
+                    said = {"caption": caption, "caption_entities": [mention]}
+                    fields = {"photo": photo(name), "media_group_id": f"album {chat}"}
+                    bot.user_says(chat, None, **fields, **(said if name == "a" else {}))
+            for chat in (123, -9):
+                assert await bot.reply_in(chat) == "seen"
+        assert [len(bot.texts(chat)) for chat in (123, -9)] == [1, 1]
+    text = {"type": "text", "text": "my cats"}
+    shown = [{"type": "image_url", "image_url": {"url": url(data[name])}} for name in data]
+    asked = [request.body["messages"][1]["content"] for request in model.requests]
+    assert asked == [[text, *shown]] * 2
+
+
 async def test_photo_that_cannot_be_fetched_is_said_to_be(tmp_path: Path) -> None:
     """A passing fault is tried again; the message is answered in any case."""
     async with FakeBotApi(TOKEN) as bot, HeldModel(lambda _: Reply("seen")) as model:

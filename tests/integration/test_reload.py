@@ -1,6 +1,7 @@
 """agents.json is edited while people talk: nothing is lost, and only what changed restarts."""
 
 import json
+import os
 from itertools import cycle
 from pathlib import Path
 
@@ -181,3 +182,18 @@ async def test_setting_that_cannot_be_used_is_exit_78(tmp_path: Path, env: dict[
     assert code == 78
     assert next(iter(env.values())) in said or next(iter(env)) in said
     assert "Traceback" not in said
+
+
+async def test_pipe_in_the_place_of_the_file_freezes_nothing(tmp_path: Path) -> None:
+    """A start says so and ends with 78; a running daemon answers, and still stops on a signal."""
+    os.mkfifo(tmp_path / "agents.json")
+    code, said = await run_to_its_end(tmp_path)
+    assert (code, "a named pipe" in said) == (78, True)
+    async with held_daemon(tmp_path) as (bot, _, daemon):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "pipe").replace(tmp_path / "agents.json")
+        await daemon.logged("config_refused")
+        bot.user_says(123, "hi")
+        assert await bot.reply_in(123) == "work-model: hi"
+        report = await daemon.status()
+        assert "a named pipe" in report.config_errors[0].message

@@ -1,6 +1,6 @@
 """agents.json is watched: every way to write a file is heard, and nothing else is."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,12 @@ from typing import Any
 import anyio
 import pytest
 from fakes.time_limit import time_limit
-from watchfiles import awatch
+from watchfiles import Change, awatch
 
 from orchestrator.configuration import Configuration
+from orchestrator.errors import ConfigError
 from orchestrator.settings import Settings
+from orchestrator.watching import FileWatch
 
 
 def rewrite(file: Path, text: str) -> None:
@@ -45,18 +47,20 @@ def one_agent(agent_id: str) -> str:
 
 
 @asynccontextmanager
-async def watched(home: Path) -> AsyncIterator[tuple[Path, Callable[[str], Awaitable[None]]]]:
+async def watched(
+    home: Path, watch: FileWatch = awatch
+) -> AsyncIterator[tuple[Path, Callable[[str], Awaitable[None]]]]:
     """agents.json with the agent ``a`` being watched; a wait until it has another agent."""
     settings = Settings(home=home)
     settings.paths.prepare()
     file = home / "agents.json"
     rewrite(file, one_agent("a"))
-    configuration = Configuration(settings, {})
-    configuration.boot()
+    configuration = Configuration(settings, {}, watch=watch)
+    await configuration.boot()
     heard = anyio.Event()
 
     async def on_change() -> None:
-        if configuration.read():
+        if await configuration.read():
             heard.set()
 
     async def agent_is(agent_id: str) -> None:
@@ -91,16 +95,16 @@ async def test_an_edit_is_heard_however_the_file_is_written(
 
 
 async def test_file_that_is_just_being_replaced_as_the_watch_begins_is_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """It was there when it was looked for, was away a moment later, and is there again."""
     begun: list[Path] = []
 
-    async def awatch_late(*places: Path, **options: Any) -> AsyncIterator[object]:
+    async def awatch_late(*places: Path, **options: Any) -> AsyncGenerator[set[tuple[Change, str]]]:
         file = tmp_path / "agents.json"
-        if not begun:
+        if file in places and not begun:
             file.unlink()
-        begun.extend(places)
+            begun.append(file)
         try:
             async for changes in awatch(*places, **options):
                 yield changes
@@ -108,8 +112,21 @@ async def test_file_that_is_just_being_replaced_as_the_watch_begins_is_watched(
             if not file.exists():
                 rewrite(file, one_agent("bb"))
 
-    monkeypatch.setattr("orchestrator.configuration.awatch", awatch_late)
-    async with watched(tmp_path) as (file, agent_is):
+    async with watched(tmp_path, awatch_late) as (file, agent_is):
         await agent_is("bb")
         rewrite(file, one_agent("ccc"))
         await agent_is("ccc")
+
+
+async def test_error_of_the_edited_file_is_told_when_its_copy_is_broken_too(tmp_path: Path) -> None:
+    """The copy is not what people edit: an empty one changes nothing in the message."""
+    (tmp_path / "agents.json").write_text("{ agents: ]", "utf-8")
+    settings = Settings(home=tmp_path)
+    settings.paths.last_good.write_bytes(b"")
+    with pytest.raises(ConfigError, match=r"agents\.json"):
+        await Configuration(settings, {}).boot()
+    settings.paths.last_good.unlink()
+    (tmp_path / "agents.json").write_text(one_agent("a"), "utf-8")
+    found = Configuration(settings, {})
+    await found.boot()
+    assert not found.fallen_back

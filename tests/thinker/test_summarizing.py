@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
 
-from thinker import compaction, facts, summarizing
+from thinker import budget, compaction, facts, summarizing
 from thinker.models.base import ModelResponse
 from thinker.protocol.background import Compact, Compacted, Extract, Extracted
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
@@ -63,6 +63,45 @@ async def test_answer_that_is_no_summary_is_a_problem_and_counts(response: Model
     answer = await compacted(ScriptedModel(response))
     assert (answer.summary, answer.usage) == ("", USAGE)
     assert answer.problem
+
+
+LONG = "\n\n".join(["x" * 999] * 82)  # 82 kB, as a model once answered
+
+
+async def test_summary_that_is_too_long_is_asked_for_again_with_the_limit() -> None:
+    """Every turn would send it; both calls count."""
+    model = ScriptedModel(says(LONG), says("They live in Krakow."))
+    answer = await compacted(model)
+    assert (answer.summary, answer.usage) == ("They live in Krakow.", USAGE + USAGE)
+    *_, first, second = model.requests[1].messages
+    assert isinstance(first, AssistantMessage)
+    assert first.content == LONG
+    assert isinstance(second, UserMessage)
+    assert "about 20520 tokens; at most 2000 are allowed" in second.content
+
+
+@pytest.mark.parametrize(
+    "second", [says(LONG), says(" "), says("They li", finish="length")], ids=("long", "none", "cut")
+)
+async def test_summary_that_stays_too_long_is_cut_at_a_paragraph_and_says_so(
+    second: ModelResponse,
+) -> None:
+    """Most of it is better than none, and than a bill that grows with every turn."""
+    answer = await compacted(ScriptedModel(says(LONG), second))
+    kept, _, note = answer.summary.rpartition("\n\n")
+    assert (kept, note) == (LONG[: 7 * 1001 - 2], compaction.CUT)
+    assert budget.estimated(len(answer.summary)) <= compaction.SUMMARY_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("y" * 9000, 7938), ("word " * 2000, 7934), ("a\n\n" + "word " * 2000, 7937)],
+    ids=("no boundary", "words", "paragraph too early"),
+)
+def test_text_is_cut_where_the_least_is_lost(text: str, kept: int) -> None:
+    """A boundary in the first half would lose too much."""
+    cut = compaction.within(text, compaction.SUMMARY_TOKENS)
+    assert cut == f"{text[:kept]}\n\n{compaction.CUT}"
 
 
 async def test_template_is_the_users_own_if_it_can_be_used(tmp_path: Path) -> None:

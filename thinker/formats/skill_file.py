@@ -4,19 +4,21 @@ Workers read them for the prompt, the supervisor for the read_skill tool and for
 invalid file is reported and left out; the other skills stay usable.
 """
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from thinker.formats import plain_yaml
+from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
+from thinker.formats.regular_file import FileError, FileMissingError, Folder
 from thinker.protocol.messages import Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
-MAX_BYTES = 256 * 1024
+MAX_BYTES = regular_file.SKILL.max_bytes
 AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -67,36 +69,38 @@ def scan(directories: Sequence[Path]) -> tuple[tuple[SkillFile, ...], tuple[str,
     found: dict[str, SkillFile] = {}
     problems: list[str] = []
     for directory in directories:
-        try:
-            entries = sorted(directory.iterdir()) if directory.exists() else []
-            paths = [entry / FILE_NAME for entry in entries if (entry / FILE_NAME).exists()]
-        except OSError as error:
-            problems.append(f"{directory}: {error.strerror}; make it a readable directory")
-            continue
-        for path in paths:
-            try:
-                skill = _read(path, directory)
-            except SkillError as error:
-                problems.append(str(error))
-            else:
+        for skill in _skills(directory):
+            if isinstance(skill, SkillFile):
                 found[skill.name] = skill
+            else:
+                problems.append(str(skill))
     return tuple(found[name] for name in sorted(found)), tuple(problems)
 
 
-def _read(path: Path, directory: Path) -> SkillFile:
+def _skills(directory: Path) -> Iterator[SkillFile | SkillError]:
+    """Yield the skills in a directory, or what is wrong with them."""
+    folder = Folder(directory)
     try:
-        real = path.resolve()
-        if not real.is_relative_to(directory.resolve()):
-            raise SkillError(f"{path}: links to a file outside {directory}; copy the file into it")
-        if not real.is_file():
-            raise SkillError(f"{path}: not a regular file; replace it with one")
-        with real.open("rb") as file:
-            text = file.read(MAX_BYTES + 1).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SkillError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except OSError as error:
-        raise SkillError(f"{path}: {error.strerror}; make the file readable") from error
-    return parse(text, path.parent.name, path)
+        names = folder.names()
+    except FileError as error:
+        yield SkillError(f"{directory}: {error}")
+        return
+    for path in (directory / name / FILE_NAME for name in names):
+        try:
+            yield parse(_text(path, folder), path.parent.name, path)
+        except FileMissingError:  # another file, or a folder of something else
+            continue
+        except FileError as error:
+            yield SkillError(f"{path}: {error}")
+        except SkillError as error:
+            yield error
+
+
+def _text(path: Path, folder: Folder) -> str:
+    real = Path(os.path.realpath(path))  # unlike `resolve`, it lets a circle of links pass
+    if not real.is_relative_to(os.path.realpath(folder.path)):
+        raise FileError(f"links to a file outside {folder.path}; copy the file into it")
+    return folder.read_text(path, regular_file.SKILL)
 
 
 def _parsed(text: str, directory_name: str, path: Path | None) -> SkillFile:

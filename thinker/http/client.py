@@ -18,6 +18,7 @@ from thinker.http.connections import Connections, HostAddress, HttpConnection
 
 HttpClient = httpx.AsyncClient
 HttpTransport = httpx.AsyncBaseTransport
+HttpRequest = httpx.Request
 HttpResponse = httpx.Response
 HttpError = httpx.HTTPError
 PORTS = {"http": 80, "https": 443}

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from thinker.answers.verdict import AnswerValidator
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, FileMissingError, Identity, identity
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Reasoning
 from thinker.protocol.methods import TurnRun
-from thinker.skills import Identity, identity
 
 Source = Literal["custom", "persona", "default", "built-in", "profile", "definition"]
 Read = Callable[[Path], str]
@@ -53,13 +54,12 @@ class TurnPrompt:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file without its byte order mark.
+    """Read the file of a base prompt.
 
     Raises:
-        OSError: The file cannot be read.
-        ValueError: The file is not UTF-8, or the path is invalid.
+        FileError: The file cannot be read, or is not text.
     """
-    return path.read_text("utf-8-sig")
+    return regular_file.read_text(path, regular_file.BASE_PROMPT)
 
 
 def read_cached(path: Path) -> str:
@@ -83,12 +83,12 @@ def choose(settings: ThinkerSettings, read: Read = read_text) -> BasePrompt:
     for source, path in _candidates(settings):
         try:
             text = read(path)
-        except FileNotFoundError:
+        except FileMissingError:
             if source == "persona":
                 continue
             problem = "is missing; create the file"
-        except (OSError, ValueError) as error:
-            problem = f"cannot be read ({error}); correct the file"
+        except FileError as error:
+            problem = f"cannot be read: {error}"
         else:
             if text.strip():
                 return BasePrompt(text, source, tuple(warnings))

@@ -7,13 +7,20 @@ after the journal has stored the update. After a failure the adapter waits and p
 import random
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from operator import itemgetter
 
 import anyio
 import structlog
 from pydantic import JsonValue
 
-from orchestrator.channel_api import ChannelStatus, Intake, OutboundPart, SendError, SendOutcome
+from orchestrator.channel_api import (
+    ChannelStatus,
+    Intake,
+    OutboundPart,
+    ReplyPart,
+    SendError,
+    SendOutcome,
+)
 from orchestrator.channels.telegram import formatting, updates
 from orchestrator.channels.telegram.bot_api import (
     POLL_WAIT,
@@ -64,6 +71,8 @@ class Telegram:
         self._failures = 0
         self._conflict_since: float | None = None
         self._limiter = RateLimiter(clock, sleep)
+        self._moved: dict[str, str] = {}  # new ids of groups that became supergroups, by the old
+        self._unrecorded: dict[str, str] = {}  # those of them that the journal may not know
 
     @property
     def bot_id(self) -> str:
@@ -83,6 +92,8 @@ class Telegram:
     async def _round(self, intake: Intake) -> None:
         bot = self._bot = self._bot or await self._introduce()
         if self._offset is None:
+            moves = await intake.moves(self.name)
+            self._moved = {old: new for new, old in moves.items()} | self._moved
             self._offset = await intake.offset(self.name, self.bot_id)
         began, first = self._clock(), self.status.state == "starting"
         # The first poll returns at once, so that a quiet bot is soon known to be ready.
@@ -90,6 +101,11 @@ class Telegram:
         failpoint("poll:before")
         received = await self._api.poll(self._offset, updates.KINDS, wait)
         failpoint("poll:after")
+        for old, new in filter(None, map(updates.moved, received)):
+            self._chat_moved(old, new)
+        for old, new in [*self._unrecorded.items()]:
+            await intake.moved(self.name, self.bot_id, old, new)
+            self._unrecorded.pop(old)
         if received:
             await self._store(received, bot, intake)
         self._failures, self._conflict_since = 0, None
@@ -124,8 +140,9 @@ class Telegram:
                 "telegram getUpdates: the updates have no update_id; check TELEGRAM_API_URL",
                 SendOutcome.UNKNOWN,
             )
+        numbered.sort(key=itemgetter(0))  # one that comes again may stand before older ones
         # It may fall: after a quiet week Telegram's numbers start anywhere.
-        offset = max(number for number, _ in numbered) + 1
+        offset = numbered[-1][0] + 1
         messages = [updates.inbound(update, number, bot) for number, update in numbered]
         await intake.accept(messages, offset)
         self._offset = offset
@@ -145,7 +162,7 @@ class Telegram:
         if (state, detail) != (self.status.state, self.status.detail):
             log.warning("telegram_poll_failed", state=state, detail=detail)
         self.status.state, self.status.detail = state, detail
-        if isinstance(error, SendError) and error.retry_after is not None:
+        if isinstance(error, SendError) and error.retry_after:
             return error.retry_after
         return min(MAX_BACKOFF, delay * (1 + self._chance() / 2))
 
@@ -161,16 +178,22 @@ class Telegram:
             "another program polls this bot; stop it, or use another bot on this machine",
         )
 
-    def split(self, text: str) -> tuple[str, ...]:
-        return formatting.split(text)
+    def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
+        return formatting.split(text, mark)
+
+    async def pace(self, chat_id: str, calls: int) -> None:
+        await self._limiter.wait(chat_id, calls, group=chat_id.startswith("-"))
 
     async def send(self, part: OutboundPart) -> str:
         params: JsonObject = {}
         if part.thread_id:
             params["message_thread_id"] = _number(part.thread_id)
-        if part.reply_to and part.chat_id.startswith("-"):  # groups have negative numbers
+        origin, _, number = (part.reply_to or "").rpartition(":")
+        here = self._moved.get(part.chat_id, part.chat_id)
+        # Groups have negative numbers, and a supergroup numbers its messages anew.
+        if number and here.startswith("-") and here == (origin or part.chat_id):
             params["reply_parameters"] = {
-                "message_id": _number(part.reply_to),
+                "message_id": _number(number),
                 "allow_sending_without_reply": True,
             }
         return str((await self._write("sendMessage", part, params, Sent)).message_id)
@@ -197,23 +220,41 @@ class Telegram:
         """Do nothing: replies are sent."""
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
-        params: JsonObject = {"chat_id": _number(chat_id), "action": "typing"}
+        params: JsonObject = {"chat_id": self._chat(chat_id), "action": "typing"}
         if thread_id:
             params["message_thread_id"] = _number(thread_id)
-        with suppress(SendError):
-            await self._api.call("sendChatAction", params, object)
+        await self._api.call("sendChatAction", params, object)
 
     async def _write(
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
     ) -> Result:
+        """Send or edit a message, in the supergroup that its group has become."""
+        try:
+            return await self._write_once(method, part, params, expected)
+        except BotApiError as error:
+            if error.new_chat_id is None or error.new_chat_id == self._chat(part.chat_id):
+                raise
+            self._chat_moved(part.chat_id, str(error.new_chat_id))
+        unrelated = {name: params[name] for name in params if name != "reply_parameters"}
+        return await self._write_once(method, part, unrelated, expected)
+
+    def _chat_moved(self, old: str, new: str) -> None:
+        self._moved[old] = self._unrecorded[old] = new
+
+    def _chat(self, chat_id: str) -> int | str:
+        """Return Telegram's id of a chat that the journal knows by its first id."""
+        return _number(self._moved.get(chat_id, chat_id))
+
+    async def _write_once(
+        self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
+    ) -> Result:
         """Send or edit a message, without formatting if Telegram refuses the formatting."""
-        await self._limiter.wait(part.chat_id, group=part.chat_id.startswith("-"))
         body: JsonObject = {
-            "chat_id": _number(part.chat_id),
+            "chat_id": self._chat(part.chat_id),
             "link_preview_options": {"is_disabled": True},
             **params,
         }
-        rendered = formatting.to_html(part.text) if part.markdown else ""
+        rendered = part.rendered or (formatting.to_html(part.text) if part.markdown else "")
         if rendered.strip():
             try:
                 formatted: JsonObject = {**body, "text": rendered, "parse_mode": "HTML"}

@@ -146,18 +146,12 @@ class BotApi:
         return self._read("getUpdates", result, list[JsonValue])
 
     async def call(self, method: str, params: JsonObject, expected: type[Result]) -> Result:
-        """Call any other method; repeat it once if the group has become a supergroup.
+        """Call any other method.
 
         Raises:
             BotApiError: with what is known about the message.
         """
-        try:
-            result = await self._post(self._sending, method, params, self._send_timeout)
-        except BotApiError as error:
-            if error.new_chat_id is None:
-                raise
-            moved: JsonObject = {**params, "chat_id": error.new_chat_id}
-            result = await self._post(self._sending, method, moved, self._send_timeout)
+        result = await self._post(self._sending, method, params, self._send_timeout)
         return self._read(method, result, expected)
 
     async def download(self, file_id: str, limit: int) -> bytes:

@@ -40,7 +40,7 @@ class BotApiError(SendError):
         parameters = parameters or Parameters()
         super().__init__(message, outcome, parameters.retry_after)
         self.code = code
-        self.new_chat_id = parameters.migrate_to_chat_id
+        self.new_chat_id = parameters.migrate_to_chat_id  # of a group that became a supergroup
 
     @property
     def token_refused(self) -> bool:

@@ -7,11 +7,14 @@ rendered as the HTML subset of the Bot API, in which everything can be escaped.
 import html
 import re
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from operator import eq
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
+
+from orchestrator.channel_api import ReplyPart
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
 
@@ -23,9 +26,8 @@ _LANGUAGE = re.compile(r"[\w+#.-]+")
 _TAG = re.compile(r"<[^>]*>")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _QUOTE_TAG = re.compile(r"</?blockquote>")
-_FENCE = re.compile(
-    r"(?P<prefix>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)"
-)
+_TOKEN = re.compile(r"<[^>]*>|[^<]+")
+_VISIBLE_SOURCE = re.compile(r"[^\s`~>]")  # of Markdown that renders as nothing, such as `#`
 # Without "reference", which would hide a definition `[a]: b` from the reader.
 _PARSER = (
     MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING})
@@ -63,61 +65,41 @@ def clean(text: str) -> str:
     return whole.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def split(text: str, limit: int = LIMIT) -> tuple[str, ...]:
+def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...]:
     """Cut Markdown into messages, at the end of a paragraph, line or word if possible.
 
-    A code fence that is cut is closed and opened again. Only whitespace at cuts is lost.
+    What is cut is the rendered text: markup that spans a cut is closed and opened again, and only
+    whitespace at cuts is lost. A text that fits stays Markdown.
 
     Args:
         text: Markdown; blank text gives no part.
-        limit: the most UTF-16 code units of a part, in its source and rendered; at least 32.
+        mark: plain text for the end of the first part, such as the mark of a preview.
+        limit: the most UTF-16 code units of a part that its reader sees; at least 32.
     """
-    parts: list[str] = []
-    rest, fence = clean(text).lstrip("\n"), None
-    while rest.strip():
-        part, rest, fence = _take(rest, fence, limit)
-        parts.append(part)
-    return tuple(filter(None, parts))
+    source = clean(text).strip("\n").rstrip()
+    rendered = to_html(source)
+    if not visible(rendered).strip():
+        rendered = _escape(source) if _VISIBLE_SOURCE.search(source) else ""
+    shown = visible(rendered)
+    if not mark and max(units(source), units(shown)) <= limit:
+        return (ReplyPart(source),) if rendered else ()
+    runs = list(_runs(rendered))
+    cuts = list(_cuts(shown, limit - units(mark))) or [(0, 0)][: len(mark)]
+    parts = [ReplyPart(shown[start:end], _html(runs, start, end)) for start, end in cuts]
+    if mark:
+        parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{_escape(mark)}")
+    return tuple(parts)
 
 
-@dataclass(frozen=True)
-class _Fence:
-    """An open code fence: the prefix of its line, its marks, its language."""
-
-    prefix: str
-    marks: str
-    info: str
-
-    @property
-    def opening(self) -> str:
-        # Four spaces would make it indented code.
-        prefix = self.prefix if ">" in self.prefix else self.prefix[:3]
-        return f"{prefix}{self.marks}{self.info}\n"
-
-    @property
-    def closing(self) -> str:
-        return f"\n{self.prefix}{self.marks}"
-
-
-def _take(rest: str, fence: _Fence | None, limit: int) -> tuple[str, str, _Fence | None]:
-    """Return the next part of ``rest`` (empty if blank), the remainder, and the open fence."""
-    opening = fence.opening if fence else ""
-    budget = limit
-    while True:
-        head = _head(rest, budget)
-        still_open = _open_fence(head, fence, limit)
-        part = opening + head.rstrip() + (still_open.closing if still_open else "")
-        over = max(units(part), units(visible(to_html(part)))) - limit
-        if over <= 0 or budget == 2:  # noqa: PLR2004 - one character may take two units
-            kept = part if _has_text(head) else ""
-            return kept, rest[len(head) :].lstrip("\n"), still_open
-        budget = max(budget - over, budget // 2, 2)
-
-
-def _has_text(head: str) -> bool:
-    """Return whether there is more than blank lines and the marks of a fence."""
-    lines = ((line, _FENCE.fullmatch(line)) for line in head.split("\n"))
-    return any(fence["info"].strip() if fence else line.strip() for line, fence in lines)
+def _cuts(text: str, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part of a visible text begins and ends."""
+    start = 0
+    while rest := text[start:].lstrip("\n"):
+        start = len(text) - len(rest)
+        head = _head(rest, limit)
+        if head.strip():
+            yield start, start + len(head.rstrip())
+        start += len(head)
 
 
 def _head(rest: str, budget: int) -> str:
@@ -132,20 +114,36 @@ def _head(rest: str, budget: int) -> str:
     return window
 
 
-def _open_fence(head: str, fence: _Fence | None, limit: int) -> _Fence | None:
-    """Return the fence open at the end of ``head``; ``fence`` is the one open at its start."""
-    for line in head.split("\n"):
-        if fence is None:
-            found = _FENCE.fullmatch(line)
-            # A very long info string would fill every part in which the fence is opened again.
-            if found and units(line) <= limit // 4:
-                prefix = re.sub(r"[^\s>]", " ", found["prefix"])
-                fence = _Fence(prefix, found["marks"], found["info"])
-        elif set(marks := line.strip(" \t>")) == {fence.marks[0]} and len(marks) >= len(
-            fence.marks
-        ):
-            fence = None
-    return fence
+def _runs(rendered: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the texts of Telegram HTML, each with the tags that are open around it."""
+    tags: tuple[str, ...] = ()
+    for token in _TOKEN.findall(rendered):
+        if token.startswith("</"):
+            tags = tags[:-1]
+        elif token.startswith("<"):
+            tags = (*tags, token)
+        else:
+            yield tags, html.unescape(token)
+
+
+def _html(runs: Sequence[tuple[tuple[str, ...], str]], start: int, end: int) -> str:
+    """Return the visible characters from ``start`` to ``end`` as Telegram HTML."""
+    found, at = "", 0
+    around: tuple[str, ...] = ()
+    for tags, text in runs:
+        piece = text[max(0, start - at) : max(0, end - at)]
+        at += len(text)
+        if piece:
+            found += _between(around, tags) + _escape(piece)
+            around = tags
+    return found + _between(around, ())
+
+
+def _between(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """Return the tags that lead from inside ``before`` to inside ``after``."""
+    same = sum(1 for _ in takewhile(lambda pair: eq(*pair), zip(before, after, strict=False)))
+    closing = (f"</{tag.strip('<>').split()[0]}>" for tag in reversed(before[same:]))
+    return "".join((*closing, *after[same:]))
 
 
 def _escape(text: str) -> str:

@@ -7,6 +7,7 @@ group and 30 a second for a bot. Short bursts are tolerated.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+CROWD = 1000  # chats, or more, before those whose buckets are full are forgotten
 IDLE = 120.0  # seconds after which a chat's bucket is full again whatever its rate
 
 
@@ -34,13 +35,13 @@ GROUP = Rate(20 / 60, 4)
 BOT = Rate(30.0, 30)
 
 
-def take(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, float]:
-    """Take a token; return the bucket afterwards, and the seconds to wait before the call."""
+def take(rate: Rate, bucket: Bucket | None, now: float, calls: int = 1) -> tuple[Bucket, float]:
+    """Take a token a call; return the bucket afterwards, and the seconds to wait before them."""
     left = float(rate.burst)
     if bucket is not None:
         passed = max(0.0, now - bucket.at)  # the clock may have been set back
         left = min(left, bucket.tokens + passed * rate.per_second)
-    left -= 1
+    left -= calls
     return Bucket(left, now), max(0.0, -left / rate.per_second)
 
 
@@ -52,15 +53,19 @@ class RateLimiter:
     sleep: Callable[[float], Awaitable[object]]
     _bot: Bucket | None = field(default=None, init=False)
     _chats: dict[str, Bucket] = field(default_factory=dict, init=False)
+    _crowd: int = field(default=CROWD, init=False)
 
-    async def wait(self, chat_id: str, *, group: bool) -> None:
+    async def wait(self, chat_id: str, calls: int = 1, *, group: bool) -> None:
+        """Wait until ``calls`` are admitted; they may then be made at any time."""
         now = self.clock()
         rate = GROUP if group else CHAT
-        self._bot, bot_wait = take(BOT, self._bot, now)
-        self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now)
-        self._chats = {
-            chat: bucket for chat, bucket in self._chats.items() if now - bucket.at < IDLE
-        }
+        self._bot, bot_wait = take(BOT, self._bot, now, calls)
+        self._chats[chat_id], chat_wait = take(rate, self._chats.get(chat_id), now, calls)
+        if len(self._chats) >= self._crowd:
+            self._chats = {
+                chat: bucket for chat, bucket in self._chats.items() if now - bucket.at < IDLE
+            }
+            self._crowd = max(CROWD, 2 * len(self._chats))
         delay = max(bot_wait, chat_wait)
         if delay:
             await self.sleep(delay)

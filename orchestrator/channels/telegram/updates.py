@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from orchestrator.channel_api import InboundMessage
+from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
 from orchestrator.channels.telegram import media
 from orchestrator.channels.telegram.bot_api import User
 from orchestrator.channels.telegram.bot_errors import Answered
@@ -51,6 +51,15 @@ class _Message(Answered):
     is_topic_message: bool = False
     reply_to_message: _Replied | None = None
     edit_date: _Id = 0
+    media_group_id: str | int = ""
+
+
+class _Moved(Answered):
+    """The service messages of a group that becomes a supergroup: one in each of the two chats."""
+
+    chat: _Chat
+    migrate_to_chat_id: _Id | None = None
+    migrate_from_chat_id: _Id | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,19 @@ def update_number(update: JsonValue) -> int | None:
         )
     except ValidationError:
         return None
+
+
+def moved(update: JsonValue) -> tuple[str, str] | None:
+    """Return the old and the new id of a group that became a supergroup; None for other updates."""
+    try:
+        found = _Moved.model_validate(update.get("message") if isinstance(update, dict) else None)
+    except ValidationError:
+        return None
+    if found.migrate_to_chat_id is not None:
+        return str(found.chat.id), str(found.migrate_to_chat_id)
+    if found.migrate_from_chat_id is not None:
+        return str(found.migrate_from_chat_id), str(found.chat.id)
+    return None
 
 
 def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
@@ -93,6 +115,7 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
         thread_id=str(message.message_thread_id) if message.is_topic_message else None,
         edit_date=message.edit_date if kind == "edited_message" else 0,
         kind="edit" if kind == "edited_message" else "message",
+        album=(str(message.media_group_id) or None) if kind == "message" else None,
         private=message.chat.type == "private",
         sender_name=" ".join(f"{sender.first_name} {sender.last_name}".split())[:_NAME_LENGTH],
     )
@@ -105,7 +128,7 @@ def _filtered(found: InboundMessage, message: _Message, bot: Bot) -> InboundMess
     if message.author and message.author.is_bot and not message.sender_chat:
         return replace(found, skip="from a bot")  # two bots would answer each other for ever
     if not found.private and not _addressed(message, bot):
-        return replace(found, skip="not addressed")
+        return replace(found, skip=NOT_ADDRESSED)
     written = _without_mention(message.text or message.caption, bot)
     text = "\n".join(part for part in (written, found.text) if part.strip())
     if not text and not found.attachments:

@@ -1,51 +1,39 @@
-"""The journal's file: one connection, one writer thread, group commit.
-
-Jobs that wait when the thread is free share one ``BEGIN IMMEDIATE … COMMIT`` and so one fsync. Each
-of several jobs runs in a savepoint, so that a failure rolls back only its own job. A caller gets
-its result after the commit, never before.
-"""
+"""The journal's file: one connection that writes, and one that reads."""
 
 import asyncio
-import threading
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import anyio
 import apsw
 import structlog
+from structlog.contextvars import get_contextvars
 
-from orchestrator.errors import ExitCode, JournalError, OrchestratorError
-from orchestrator.failpoints import failpoint
+from orchestrator.errors import JournalError
+from orchestrator.journal.db import journal_file
+from orchestrator.journal.db.crash_record import CrashRecord
 from orchestrator.journal.db.reader import JournalReader
-from orchestrator.journal.migrations import migrate
+from orchestrator.journal.db.writer import (
+    Job,
+    JobWriter,
+    StorageFailedError,
+    StorageFullError,
+    WriterThread,
+)
+from orchestrator.journal.migrations import migrate, verify
+from orchestrator.loop_owned import LoopOwned
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
-GROUP = 64  # most jobs that share a commit; in measurements, 32 were enough
 STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
 T = TypeVar("T")
 log = structlog.get_logger()
 
 
-class StorageFullError(JournalError):
-    """The disk is full: nothing was written, so nothing may be acknowledged."""
-
-
 class FencedError(JournalError):
     """A newer owner has changed the row; the caller must stop changing it."""
-
-
-class StorageFailedError(OrchestratorError):
-    """The disk failed during a write, so the content of the file is unknown.
-
-    This is not a `JournalError`: a caller must not try again. The daemon has to end, as only
-    opening the file anew shows what is on disk.
-    """
-
-    exit_code = ExitCode.IO
 
 
 async def retry_later(error: JournalError, **facts: str) -> None:
@@ -58,41 +46,36 @@ def report_failure(error: JournalError, **facts: str) -> None:
     log.error("journal_failed", problem=str(error), **facts)
 
 
-@dataclass
-class _Job(Generic[T]):
-    work: Callable[..., T]
-    args: tuple[object, ...]
-    future: "asyncio.Future[T]"
-    loop: asyncio.AbstractEventLoop
-    value: T | None = None
-    error: BaseException | None = None
-    wrote: bool = False
-
-
-class Store:
+class Store(LoopOwned):
     """The open journal. `transact`, `attempt` and `read` are the only ways in.
 
     `transact` waits while the disk is full; `attempt` does not. ``failure`` is set once the disk
-    has failed.
+    has failed. ``checked`` tells that the file was looked through for damage when it was opened,
+    ``crashes`` in which job the process before this one died.
     """
 
-    def __init__(self, path: Path, retry: float = STORAGE_RETRY) -> None:
-        """Open and migrate the file, then start the writer thread.
+    def __init__(
+        self,
+        path: Path,
+        retry: float = STORAGE_RETRY,
+        writer: Callable[[apsw.Connection], JobWriter] = WriterThread,
+    ) -> None:
+        """Open and migrate the file, then start its writer.
 
         Raises:
             JournalError: the file cannot be opened, is damaged, or is newer than this program.
         """
-        self.path = path
         self.failure: StorageFailedError | None = None
         self._failed = asyncio.Event()
         self._full = False
         self._retry = retry
         self._closed = False
-        self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self.checked = journal_file.wal_of(Path(os.path.realpath(path))).exists()
         self._db = open_database(path)
+        self.path = path.resolve()
+        self.crashes = CrashRecord(path.with_name(f"{path.name}-job"))
         self.read = JournalReader(path)
-        self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
-        self._thread.start()
+        self._writer = writer(self._db)
 
     async def transact(self, work: Callable[..., T], *args: object) -> T:
         """Run ``work(db, *args)`` in a transaction and return its value once it is on disk.
@@ -119,9 +102,12 @@ class Store:
         """
         if self._closed:
             raise JournalError("the journal is closed")
+        if self.failure is not None:
+            raise self.failure
         loop = asyncio.get_running_loop()
-        job: _Job[T] = _Job(work, args, loop.create_future(), loop)
-        self._queue.put(job)
+        chat = str(get_contextvars().get("chat_id", ""))  # what is logged is done for it
+        job: Job[T] = Job(work, args, loop.create_future(), loop, self.crashes, chat)
+        self._writer.put(job)
         try:
             value = await job.future
         except StorageFullError as error:
@@ -130,13 +116,17 @@ class Store:
             self._full = True
             raise
         except StorageFailedError as error:
-            self.failure = error
-            self._failed.set()
+            self.fail(error)
             raise
         if self._full and job.wrote:
             log.info("storage_has_space")
             self._full = False
         return value
+
+    def fail(self, error: StorageFailedError) -> None:
+        """Write no more; `failed` returns the error."""
+        self.failure = error
+        self._failed.set()
 
     async def failed(self) -> StorageFailedError:
         await self._failed.wait()
@@ -144,33 +134,19 @@ class Store:
 
     def size(self) -> int:
         """Return the size of the file and its write-ahead log in bytes."""
-        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        files = (self.path, journal_file.wal_of(self.path))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def close(self) -> None:
-        """Finish the queued jobs and close the file."""
+        """Finish the queued jobs and close the file; the next start looks through a failed one."""
         self._closed = True
-        self._queue.put(None)
-        self._thread.join()
+        self._writer.close()
         self.read.close()  # first: the last connection to close removes the WAL
         self._db.close()
-
-    def _serve(self) -> None:
-        broken: StorageFailedError | None = None
-        while (job := self._queue.get()) is not None:
-            group = [job]
-            while len(group) < GROUP and not self._queue.empty():
-                following = self._queue.get()
-                if following is None:
-                    self._queue.put(None)  # ends the thread after this group
-                    break
-                group.append(following)
-            broken = broken or _commit(self._db, group)
-            for done in group:
-                done.error = broken or done.error
-            for loop in {done.loop for done in group}:
-                with suppress(RuntimeError):  # the loop is closed, and its callers with it
-                    loop.call_soon_threadsafe(_settle, [job for job in group if job.loop is loop])
+        self.crashes.remove()
+        if self.failure is not None:
+            with suppress(OSError):
+                journal_file.wal_of(self.path).touch()  # as an unclean end leaves it
 
 
 def open_database(path: Path) -> apsw.Connection:
@@ -179,17 +155,20 @@ def open_database(path: Path) -> apsw.Connection:
     Raises:
         JournalError: the file cannot be opened, is damaged, or is newer than this program.
     """
-    unclean = path.with_name(f"{path.name}-wal").exists()  # a clean end removes it
+    path = path.resolve() if path.exists() else path  # SQLite's other files are beside the target
+    unclean = journal_file.wal_of(path).exists()
     try:
-        path.touch(mode=0o600)
-        path.chmod(0o600)
+        fresh = journal_file.prepare(path)
         db = apsw.Connection(str(path), statementcachesize=STATEMENTS)
     except (OSError, apsw.Error) as error:
-        raise _cannot_open(path, error) from error
+        raise journal_file.cannot_open(path, error) from error
     try:
+        # In milliseconds. Backup tools lock the file briefly, and so does who reads it first after
+        # a kill.
+        db.set_busy_timeout(5000)
+        verify(db)  # before anything is written
         # Without this, SQLite plans many statements again for every new value.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        db.set_busy_timeout(5000)  # milliseconds, for backup tools that lock the file briefly
         for pragma in (
             "journal_mode=WAL",
             "synchronous=FULL",
@@ -199,12 +178,15 @@ def open_database(path: Path) -> apsw.Connection:
         ):
             db.execute(f"PRAGMA {pragma}")
         if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
-            raise _cannot_open(path, damage)
+            raise journal_file.cannot_open(path, damage)
         migrate(db)
+        if fresh:
+            journal_file.made(path)
+            log.info("journal_created", path=str(path))
     except apsw.Error as error:
         db.close()
-        raise _cannot_open(path, error) from error
-    except JournalError:
+        raise journal_file.cannot_open(path, error) from error
+    except (JournalError, OSError):
         db.close()
         raise
     return db
@@ -227,72 +209,3 @@ def reading(path: Path) -> Iterator[apsw.Connection]:
         raise JournalError(
             f"{path}: the journal cannot be read ({error}); start the daemon once, or restore it"
         ) from error
-
-
-def _cannot_open(path: Path, problem: object) -> JournalError:
-    return JournalError(
-        f"{path}: cannot open the journal ({problem}); restore a backup or move the file away"
-    )
-
-
-def _commit(db: apsw.Connection, group: list[_Job[Any]]) -> StorageFailedError | None:
-    """Run a group of jobs in one transaction; if the commit fails, all of them fail.
-
-    Returns an error after which the file must not be used any more, or None.
-    """
-    try:
-        db.execute("BEGIN IMMEDIATE")
-        if len(group) == 1:
-            _run(db, group[0], back="ROLLBACK")
-        else:
-            for job in group:
-                db.execute("SAVEPOINT job")
-                _run(db, job, back="ROLLBACK TO job")
-                db.execute("RELEASE job")
-        _pass(group, "before")
-        if db.in_transaction:
-            db.execute("COMMIT")
-        _pass(group, "after")
-    except (apsw.IOError, apsw.CorruptError) as error:
-        return StorageFailedError(f"the journal cannot be used any more ({error}); check the disk")
-    except apsw.Error as error:
-        full = isinstance(error, apsw.FullError)
-        for job in group:
-            job.error = (
-                StorageFullError(f"the disk is full ({error}); free some space")
-                if full
-                else JournalError(f"the journal cannot be written ({error})")
-            )
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-    return None
-
-
-def _settle(group: list[_Job[Any]]) -> None:
-    for job in group:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.value)
-
-
-def _run(db: apsw.Connection, job: _Job[Any], back: str) -> None:
-    """Run a job; the statement ``back`` undoes it if it fails."""
-    changes = db.total_changes()
-    try:
-        job.value = job.work(db, *job.args)
-        job.wrote = db.total_changes() > changes
-    except (apsw.FullError, apsw.IOError, apsw.CorruptError):
-        raise  # SQLite has rolled back the whole transaction
-    except Exception as error:  # noqa: BLE001 - the job's caller gets it
-        job.error = error
-        db.execute(back)
-
-
-def _pass(group: list[_Job[Any]], side: str) -> None:
-    """Pass a crash point for each function that has written."""
-    for job in group:
-        if job.wrote:
-            failpoint(f"{job.work.__name__.lstrip('_')}:{side}")

@@ -72,7 +72,7 @@ FROM inbox AS a JOIN inbox AS b ON a.chat_key = b.chat_key AND a.id < b.id
 JOIN (SELECT number, min(id) AS claimed FROM transition
   WHERE kind = 'inbox' AND state = 'claimed' GROUP BY number) AS second ON second.number = b.id
 LEFT JOIN (SELECT number, min(id) AS claimed FROM transition
-  WHERE kind = 'inbox' AND state IN('claimed','cancelled','done') GROUP BY number) AS first
+  WHERE kind = 'inbox' AND state IN('claimed','cancelled','done','dead') GROUP BY number) AS first
   ON first.number = a.id
 WHERE first.claimed IS NULL OR first.claimed > second.claimed""",
     # A step that has ended never changes and never runs again.

@@ -1,6 +1,8 @@
 """The schema of the journal as numbered changes: ``0001_….sql``, then ``0002_….sql``."""
 
 from collections.abc import Mapping
+from contextlib import closing
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
@@ -8,6 +10,8 @@ import apsw
 
 from orchestrator.errors import JournalError
 from orchestrator.failpoints import failpoint
+
+MOVE_AWAY = "move journal.db, journal.db-wal and journal.db-shm away to start with an empty journal"
 
 
 def scripts(folder: Traversable | None = None) -> dict[int, str]:
@@ -26,17 +30,11 @@ def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None
     number, without gaps (default: `scripts`).
 
     Raises:
-        JournalError: another version of this program wrote the file, with a newer schema.
+        JournalError: as `verify`.
     """
     known = known or scripts()
-    version = db.execute("PRAGMA user_version").get
     newest = max(known)
-    if version > newest:
-        raise JournalError(
-            f"the journal has schema {version}, this version reads schemas up to {newest}; "
-            "run the version that wrote it, restore an older backup, or move journal.db, "
-            "journal.db-wal and journal.db-shm away to start with an empty journal"
-        )
+    version = verify(db, known)
     if version == newest:
         return
     with db:
@@ -45,3 +43,47 @@ def migrate(db: apsw.Connection, known: Mapping[int, str] | None = None) -> None
         db.execute(f"PRAGMA user_version={newest:d}")
         failpoint("migrate:before")
     failpoint("migrate:after")
+
+
+def verify(db: apsw.Connection, known: Mapping[int, str] | None = None) -> int:
+    """Return the schema number of a journal, or 0 for an empty one, without writing to it.
+
+    Raises:
+        JournalError: another version of this program wrote the file, with a newer schema, or
+            another program did.
+    """
+    known = known or scripts()
+    version, newest, found = int(db.execute("PRAGMA user_version").get), max(known), _columns(db)
+    if version > newest:
+        raise JournalError(
+            f"the journal has schema {version}, this version reads schemas up to {newest}; "
+            f"run the version that wrote it, restore an older backup, or {MOVE_AWAY}"
+        )
+    if found and not version:
+        raise JournalError(
+            f"journal.db is a database of another program; restore a backup, or {MOVE_AWAY}"
+        )
+    if version == newest and (lacks := sorted(_expected(tuple(known.items())) - found)):
+        raise JournalError(
+            f"journal.db is of another program, or of a version before the first release: it has"
+            f" no {lacks[0]}; restore a backup, or {MOVE_AWAY}"
+        )
+    return version
+
+
+def _columns(db: apsw.Connection) -> frozenset[str]:
+    """Return every column of every table, as ``table.column``."""
+    rows = db.execute(
+        "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
+        " WHERE t.type = 'table'"
+    )
+    return frozenset(str(name) for (name,) in rows)
+
+
+@cache
+def _expected(known: tuple[tuple[int, str], ...]) -> frozenset[str]:
+    """Return the columns of a journal that has every migration."""
+    with closing(apsw.Connection(":memory:")) as db:
+        for _, change in sorted(known):
+            db.execute(change)
+        return _columns(db)

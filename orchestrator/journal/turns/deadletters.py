@@ -1,4 +1,4 @@
-"""Dead letters: messages given up because they kept ending their agent's process.
+"""Dead letters: messages given up because they kept ending their agent's process, or the daemon.
 
 An operator puts one back into its chat's queue, for a new turn, or drops it for good. Tasks of
 subagents are excluded: the parent receives their failure.
@@ -6,9 +6,11 @@ subagents are excluded: the parent receives their failure.
 
 import apsw
 
+from orchestrator import chat_texts
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
-from orchestrator.journal.turns import inbox
+from orchestrator.journal.db.crash_record import MAX_DEATHS
+from orchestrator.journal.turns import inbox, outbox, turns
 from orchestrator.journal.turns.inbox import INBOX, SUBAGENT, InboxRow
 
 DEAD = f"state = 'dead' AND kind <> '{SUBAGENT}'"
@@ -41,6 +43,37 @@ def drop(db: apsw.Connection, row_id: int, now: int) -> None:
     """
     inbox.end(db, f"id = ? AND {DEAD}", row_id, "cancelled", DROPPED, now)
     _decided(db, row_id, "dead letter dropped", now)
+
+
+def count_fault(db: apsw.Connection, chat: str, problem: str, now: int) -> bool:
+    """Count a failure to open a turn for a chat's next message; the third gives it up.
+
+    Return whether it did.
+    """
+    if turns.open_in(db, chat) is not None or (row := inbox.oldest_new(db, chat)) is None:
+        return False
+    db.execute("UPDATE inbox SET claims = claims + 1 WHERE id = ?", (row.id,))
+    return row.claims + 1 >= MAX_DEATHS and give_up_next(db, chat, problem, now)
+
+
+def give_up_next(db: apsw.Connection, chat: str, problem: str, now: int) -> bool:
+    """Give up a chat's next message, if it has one without a turn; return whether it had.
+
+    The chat is told. Tasks, work of subagents and programs' requests are refused instead, because
+    their callers wait for an end.
+    """
+    row = inbox.oldest_new(db, chat)
+    if row is None:
+        return False
+    if row.internal or row.kind == inbox.REQUEST:
+        inbox.refuse(db, row, problem, None, now)
+        return True
+    inbox.end(db, "id = ?", row.id, "dead", problem, now)
+    db.execute("UPDATE inbox SET claims = max(claims, ?) WHERE id = ?", (MAX_DEATHS, row.id))
+    audit.record(db, "dispatcher", f"dead letter: {problem}", f"inbox {row.id}", now)
+    notice = chat_texts.POISON.format(deaths=MAX_DEATHS, turn=f"inbox {row.id}")
+    outbox.add_notice(db, row.address(), notice, now)
+    return True
 
 
 def _decided(db: apsw.Connection, row_id: int, act: str, now: int) -> None:

@@ -5,13 +5,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import apsw
 
-from orchestrator.channel_api import InboundMessage
+from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
 from orchestrator.journal.db import audit
+from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
-from orchestrator.journal.turns import attachments, outbox
+from orchestrator.journal.turns import albums, attachments, outbox
 
 # Kinds of messages, besides that of a person.
 COMMAND = "command"  # a chat command, which the daemon answers
@@ -22,6 +24,7 @@ RESULT = "subagent_result"  # the result of a subagent, for its parent
 HANDOFF = "handoff"  # the note for an agent that takes over a chat
 INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF)  # the kinds that the daemon writes
 RUNNING = "state IN('running','waiting') AND state = 'running'"  # of a turn; uses the partial index
+WAITING_CHATS = distinct("inbox", "chat_key", "state = 'new'")
 CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagents have other queues
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
@@ -75,6 +78,7 @@ class InboxRow:
     received_at: int
     error: str | None
     kind: str
+    album: str | None
 
     @property
     def internal(self) -> bool:
@@ -115,7 +119,7 @@ def ingest(
     Returns the ids of the rows that an agent should answer.
     """
     admitted = []
-    for arrival in arrivals:
+    for arrival in map(partial(_addressed, db), arrivals):
         row = store(db, arrival, now)
         if row is None:
             continue
@@ -135,8 +139,17 @@ def ingest(
     return admitted
 
 
+def _addressed(db: apsw.Connection, arrival: Arrival) -> Arrival:
+    """Admit a part of an album whose caption, in another part, addresses the bot."""
+    message = arrival.message
+    if arrival.refusal != NOT_ADDRESSED or message.album is None:
+        return arrival
+    known = albums.addressed(db, _address(message).chat_key, message.album)
+    return Arrival(message) if known else arrival
+
+
 def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = None) -> int | None:
-    """Store one update in a queue (default: its chat's).
+    """Store one update in a queue (default: its chat's), where a part joins its album.
 
     Returns its id, or None if it was stored before.
     """
@@ -150,20 +163,24 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
         "state": "done" if is_command else "new" if refusal is None else "cancelled",
         "now": now,
         "refusal": refusal,
+        "album": None if is_command else message.album,
     }
     db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"
         " edit_date, kind, sender_id, sender_name, private, target, text, state, received_at,"
-        " ended_at, error) VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
+        " ended_at, error, album)"
+        " VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
         " :message_id, :edit_date, :kind, :sender_id, :sender_name, :private, :target, :text,"
-        " :state, :now, iif(:state = 'new', NULL, :now), :refusal) ON CONFLICT DO NOTHING",
+        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album) ON CONFLICT DO NOTHING",
         values,
     )
     if not db.changes():
         return None
     row = db.last_insert_rowid()
-    if refusal is None:
+    if refusal is None or (message.album and refusal == NOT_ADDRESSED):  # it may still be
         attachments.attach(db, row, message.attachments)
+    if message.album and values["state"] == "new":
+        albums.join(db, row, address.chat_key, message.album)
     if arrival.notice is not None:
         outbox.add_notice(db, address, arrival.notice, now)
     return row
@@ -182,8 +199,10 @@ def next_offset(db: apsw.Connection, channel: str, bot_id: str) -> int:
 def chats_with_work(db: apsw.Connection) -> dict[str, bool]:
     """Return the chats with work, oldest first; True for those with a new message."""
     rows = db.execute(
-        "SELECT chat_key, max(new) FROM (SELECT chat_key, received_at AS at, 1 AS new FROM inbox"
-        f" WHERE state = 'new' UNION ALL SELECT chat_key, started_at, 0 FROM turn WHERE {RUNNING})"
+        "SELECT chat_key, max(new) FROM (SELECT value AS chat_key, 1 AS new, (SELECT received_at"
+        " FROM inbox WHERE state = 'new' AND chat_key = value ORDER BY id LIMIT 1) AS at"
+        f" FROM ({WAITING_CHATS})"
+        f" UNION ALL SELECT chat_key, 0, started_at FROM turn WHERE {RUNNING})"
         " GROUP BY chat_key ORDER BY min(at)"
     )
     return {str(key): bool(new) for key, new in rows}

@@ -3,7 +3,11 @@
 ``queued → sending → delivered | unknown | failed_permanent``; in ``edit`` mode a placeholder or a
 streamed preview comes first: ``queued → ph_sending → ph_sent → sending → delivered``. A preview and
 the final text are the same row: ``final`` is 0 until T6 stores the text. ``again`` counts how often
-a message of unknown delivery may still be repeated.
+a message of unknown delivery may still be repeated, and of an edit that it has to be: an earlier
+edit may land after it. Such a row goes from ``sending`` back to ``ph_sent`` with its ``msg_id``.
+
+A row has its place in the chat once the platform has given its first message a number. `first` is
+all that decides which row of a chat is next, and so keeps invariant 23.
 """
 
 from collections.abc import Sequence
@@ -11,11 +15,15 @@ from dataclasses import dataclass
 
 import apsw
 
+from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
+LATE_EDIT = 4000  # milliseconds until an edit is repeated; an earlier one has landed by then
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
+WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all but previews that have their place
+PREVIEW = f"turn_id = ? AND final = 0 AND {OPEN}"
 CLOSE = (  # T9, when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
     f" AND NOT EXISTS(SELECT 1 FROM outbox WHERE turn_id = turn.id AND {OPEN})"
@@ -56,8 +64,15 @@ class OutboxRow:
     final: bool
     state: str
     ph_id: str | None
+    msg_id: str | None
     attempt: int
     not_before: int
+    rendered: str | None
+
+    @property
+    def shown(self) -> bool:
+        """Return whether its text was shown and is only to be repeated."""
+        return self.msg_id is not None
 
 
 OUTBOX = Rows(OutboxRow, "outbox")
@@ -65,28 +80,25 @@ OUTBOX = Rows(OutboxRow, "outbox")
 
 @dataclass(frozen=True)
 class Part:
-    """A message of a reply that is not stored yet."""
+    """A message of a reply that is not stored yet; ``rendered`` as in `ReplyPart`."""
 
     text: str
     markdown: bool = True
     reply_to: str | None = None
     again: int = 0
+    rendered: str | None = None
 
 
 def add(
     db: apsw.Connection, turn_id: str, address: Address, parts: Sequence[Part], mode: str, now: int
 ) -> None:
-    """Queue the parts of a reply in order; a preview that was sent becomes the first part."""
-    sql = "SELECT part FROM outbox WHERE turn_id = ? AND final = 0"
-    preview = db.execute(sql, (turn_id,)).get
-    if parts and isinstance(preview, int):
+    """Queue the parts of a reply in order; a preview becomes the first part, sent or not."""
+    if parts:
         db.execute(
-            "UPDATE outbox SET body = ?, markdown = ?, final = 1,"
-            " state = CASE state WHEN 'ph_sent' THEN 'ph_sent' ELSE 'queued' END"
-            " WHERE turn_id = ? AND part = ?",
-            (parts[0].text, parts[0].markdown, turn_id, preview),
+            f"UPDATE outbox SET body = ?, markdown = ?, rendered = ?, final = 1 WHERE {PREVIEW}",
+            (parts[0].text, parts[0].markdown, parts[0].rendered, turn_id),
         )
-        parts = parts[1:]
+        parts = parts[db.changes() :]
     add_extra(db, turn_id, address, parts, mode, now)
     if mode == STORED:
         db.execute(f"{CLOSE} AND id = ?", (turn_id,))
@@ -124,22 +136,19 @@ def notices_to(db: apsw.Connection, chat_key: str, message_id: str) -> tuple[str
 
 
 def start_preview(
-    db: apsw.Connection, turn_id: str, address: Address, text: str, now: int
-) -> tuple[int, str | None]:
-    """Store a streamed preview before the platform is called (T7).
+    db: apsw.Connection, turn_id: str, address: Address, part: Part, now: int
+) -> None:
+    """Queue a preview of a turn's answer, unless it has one or the turn has ended."""
+    begun = db.execute(f"SELECT 1 FROM outbox WHERE {PREVIEW}", (turn_id,)).get
+    sql = "SELECT 1 FROM turn WHERE id = ? AND state IN('running','waiting')"
+    if begun is None and db.execute(sql, (turn_id,)).get is not None:
+        _insert(db, turn_id, address, part, "edit", now, final=False)
 
-    Returns the row's id, and the platform's id of the preview if an earlier process sent it.
-    """
-    sql = "SELECT id, ph_id FROM outbox WHERE turn_id = ? AND final = 0"
-    found = db.execute(sql, (turn_id,)).fetchone()
-    if found is None:
-        _insert(db, turn_id, address, Part(text), "edit", now, final=False)
-        row, sent = db.last_insert_rowid(), None
-    else:
-        row, sent = found
-    if sent is None:
-        sending(db, row, "ph_sending", now)
-    return row, sent
+
+def preview_message(db: apsw.Connection, turn_id: str) -> str | None:
+    """Return the platform's id of a turn's preview; None before it is sent and after T6."""
+    found = db.execute(f"SELECT ph_id FROM outbox WHERE {PREVIEW}", (turn_id,)).get
+    return None if found is None else str(found)
 
 
 def _insert(
@@ -155,22 +164,38 @@ def _insert(
     values = {"turn_id": turn_id, "chat_key": address.chat_key, "mode": mode, "final": final}
     db.execute(
         "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
-        " body, markdown, reply_to, again, final, state, created_at, ended_at) VALUES(:turn_id,"
+        " body, markdown, rendered, reply_to, again, final, state, created_at, ended_at)"
+        " VALUES(:turn_id,"
         " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
         " :channel, :bot_id, :chat_id, :thread_id, :chat_key, iif(:stored, 'direct', :mode),"
-        " :text, :markdown, :reply_to, :again, :final, iif(:stored, 'delivered', 'queued'), :now,"
-        " iif(:stored, :now, NULL))",
+        " :text, :markdown, :rendered, :reply_to, :again, :final,"
+        " iif(:stored, 'delivered', 'queued'), :now, iif(:stored, :now, NULL))",
         {**vars(address), **vars(part), **values, "stored": mode == STORED, "now": now},
     )
 
 
-def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
-    """Return the next row of each chat of a channel; a chat's later rows wait for it.
+def first(db: apsw.Connection, chat_key: str) -> OutboxRow | None:
+    """Return the row of a chat that is to be sent next; the chat's later rows wait for it.
 
-    Previews are left out, and no row waits for them.
+    A preview waits, and is waited for, until it has its place. Then no row waits for its text. Nor
+    does any wait for the repetition of an edit.
     """
-    first = f"SELECT min(id) FROM outbox WHERE {OPEN} AND channel = ? AND final = 1"
-    return OUTBOX.select(db, f"id IN ({first} GROUP BY chat_key)", channel)
+    sql = f"{WAITING} AND chat_key = ? ORDER BY msg_id IS NOT NULL, id LIMIT 1"
+    return OUTBOX.first(db, sql, chat_key)
+
+
+def waiting(db: apsw.Connection, channel: str) -> list[Address]:
+    """Return the chats of a channel that have a row to send."""
+    first_id = f"SELECT min(id) FROM outbox WHERE {WAITING} AND chat_key = value"
+    chats = f"SELECT ({first_id}) FROM ({distinct('outbox', 'chat_key', WAITING)})"
+    sql = f"SELECT bot_id, chat_id, thread_id FROM outbox WHERE id IN({chats}) AND channel = ?"
+    return [Address(channel, *chat) for chat in db.execute(sql, (channel,))]
+
+
+def due(db: apsw.Connection, channel: str) -> list[OutboxRow]:
+    """Return the `first` row of each chat of a channel."""
+    found = [first(db, address.chat_key) for address in waiting(db, channel)]
+    return [row for row in found if row is not None]
 
 
 def pop_unconfirmed(db: apsw.Connection, chat_key: str, now: int) -> list[str]:
@@ -188,15 +213,22 @@ def texts_of_turn(db: apsw.Connection, turn_id: str) -> tuple[str, ...]:
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
-def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> None:
-    """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``."""
-    sql = "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ?"
+def sending(db: apsw.Connection, row_id: int, state: str, now: int) -> bool:
+    """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``.
+
+    Returns false if the row has ended meanwhile, so that nothing is to be sent.
+    """
+    sql = (
+        f"UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ? WHERE id = ? AND {OPEN}"
+    )
     db.execute(sql, (state, now, row_id))
+    return db.changes() == 1
 
 
 def placeholder_sent(db: apsw.Connection, row_id: int, message_id: str) -> None:
     """Store the platform's id of a placeholder or preview (T8)."""
-    db.execute("UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ?", (message_id, row_id))
+    sql = f"UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ? AND {OPEN}"
+    db.execute(sql, (message_id, row_id))
 
 
 def replacing(db: apsw.Connection, row_id: int, message_id: str, now: int) -> None:
@@ -206,14 +238,30 @@ def replacing(db: apsw.Connection, row_id: int, message_id: str, now: int) -> No
 
 
 def delivered(db: apsw.Connection, row_id: int, message_id: str | None, now: int) -> None:
-    """Store that the platform accepted a message (T8), and its id there."""
-    end(db, row_id, "delivered", None, now)
+    """Store that the platform accepted a message (T8), and its id there.
+
+    The row ends, unless it was edited and an earlier edit may land after this one. Then the edit is
+    to be repeated.
+    """
     db.execute("UPDATE outbox SET msg_id = ? WHERE id = ?", (message_id, row_id))
+    db.execute(
+        "UPDATE outbox SET state = 'ph_sent', again = again - 1, not_before = ?"
+        " WHERE id = ? AND mode = 'edit' AND again > 0",
+        (now + LATE_EDIT, row_id),
+    )
+    if db.changes() == 0:
+        end(db, row_id, "delivered", None, now)
+
+
+def preview_unknown(db: apsw.Connection, turn_id: str, message_id: str) -> None:
+    """Have the final edit of a message repeated: an edit of its preview may land late."""
+    sql = f"UPDATE outbox SET again = 1 WHERE turn_id = ? AND ph_id = ? AND {OPEN}"
+    db.execute(sql, (turn_id, message_id))
 
 
 def close_silent(db: apsw.Connection, turn_id: str, now: int) -> None:
     """Close a turn whose reply is empty (T9), and abandon its preview."""
-    sql = "UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE turn_id = ? AND final = 0"
+    sql = f"UPDATE outbox SET state = 'abandoned', ended_at = ? WHERE {PREVIEW}"
     db.execute(sql, (now, turn_id))
     db.execute(f"{CLOSE} AND id = ?", (turn_id,))
 
@@ -223,6 +271,15 @@ def end(db: apsw.Connection, row_id: int, state: str, error: str | None, now: in
     sql = "UPDATE outbox SET state = ?, error = ?, ended_at = ? WHERE id = ?"
     db.execute(sql, (state, error, now, row_id))
     db.execute(f"{CLOSE} AND id = (SELECT turn_id FROM outbox WHERE id = ?)", (row_id,))
+
+
+def refused(db: apsw.Connection, row_id: int, error: str, now: int) -> None:
+    """End a row that the platform will never take; of a preview only the text so far is given up.
+
+    The turn goes on, and its reply becomes a row of its own.
+    """
+    final = db.execute("SELECT final FROM outbox WHERE id = ?", (row_id,)).get
+    end(db, row_id, "failed_permanent" if final else "abandoned", error, now)
 
 
 def mark_unconfirmed(
@@ -243,22 +300,24 @@ def requeue(db: apsw.Connection, row_id: int, error: str, not_before: int) -> No
     """Queue a row again, to be sent at ``not_before`` (milliseconds) or later."""
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END,"
-        " error = ?, not_before = ? WHERE id = ?",
+        f" error = ?, not_before = ? WHERE id = ? AND {OPEN}",
         (error, not_before, row_id),
     )
 
 
 def forget_placeholder(db: apsw.Connection, row_id: int) -> None:
     """Queue a row again without its placeholder, so that a new message is sent."""
-    db.execute("UPDATE outbox SET state = 'queued', ph_id = NULL WHERE id = ?", (row_id,))
+    sql = f"UPDATE outbox SET state = 'queued', ph_id = NULL, again = 0 WHERE id = ? AND {OPEN}"
+    db.execute(sql, (row_id,))
 
 
 def recover(db: apsw.Connection, now: int) -> None:
     """Classify at boot the rows that were being sent when the process died.
 
     In ``edit`` mode an edit is repeated, and a placeholder of unknown delivery is sent again. The
-    delivery of a direct message is unknown.
+    delivery of a direct message is unknown. An edit of the last process may land late.
     """
+    db.execute(f"UPDATE outbox SET again = 1 WHERE {OPEN} AND ph_id IS NOT NULL AND msg_id IS NULL")
     db.execute(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
         f" WHERE {OPEN} AND mode = 'edit' AND state IN('ph_sending','sending')"

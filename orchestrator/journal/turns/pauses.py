@@ -1,6 +1,12 @@
-"""Pauses of agents, at most one at a time for each."""
+"""Pauses of agents, at most one at a time for each.
+
+A refused key is tried again by itself: the pause ends for a trial, and if that is refused, a new
+pause goes on where it left off. An answer of the model or a person ends such a row of trials. The
+whole row is told once.
+"""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import apsw
 
@@ -25,6 +31,14 @@ class Pause:
     at: int
 
 
+ACCOUNT = "account"
+FIRST_TRIAL = 60_000  # milliseconds until a refused key is tried again; doubled by every trial
+LAST_TRIAL = 3_600_000
+# The trials of the refusal that goes on: a pause that a person or a limit ended has a mark.
+TRIALS = """SELECT id FROM pause WHERE agent_id = :agent AND kind = 'account' AND mark IS NULL
+  AND id > (SELECT coalesce(max(id), 0) FROM pause WHERE agent_id = :agent AND mark IS NOT NULL)
+  AND at > coalesce((SELECT at FROM model_call WHERE agent_id = :agent AND state = 'settled'
+                     ORDER BY at DESC LIMIT 1), 0)"""
 PAUSES = Rows(Pause, "pause")
 
 
@@ -61,8 +75,45 @@ def end(db: apsw.Connection, agent_id: str, by: str, now: int) -> bool:
     return True
 
 
+def next_trial(db: apsw.Connection, pause: Pause) -> int | None:
+    """Return when (milliseconds) a refused key is tried again; None for other pauses."""
+    if pause.kind != ACCOUNT:
+        return None
+    trials = int(db.execute(f"SELECT count(*) FROM ({TRIALS})", {"agent": pause.agent_id}).get)
+    return pause.at + min(LAST_TRIAL, FIRST_TRIAL << min(trials - 1, 10))
+
+
+def shown(db: apsw.Connection) -> dict[str, str]:
+    """Return why each paused agent is paused, and when that is tried again by itself."""
+    reasons = {}
+    for pause in every(db):
+        trial = next_trial(db, pause)
+        at = (
+            ""
+            if trial is None
+            else f"; next trial {datetime.fromtimestamp(trial / 1000, UTC):%H:%M} UTC"
+        )
+        reasons[pause.agent_id] = pause.reason + at
+    return reasons
+
+
+def try_again(db: apsw.Connection, pause: Pause, now: int) -> None:
+    """End a pause for a trial, which is not told."""
+    db.execute("UPDATE pause SET ended_at = ? WHERE id = ? AND ended_at IS NULL", (now, pause.id))
+
+
+def is_trial(db: apsw.Connection, pause: Pause) -> bool:
+    """Return whether a pause only goes on after a trial, so that people know of it."""
+    names = {"agent": pause.agent_id, "pause": pause.id}
+    return bool(db.execute(f"SELECT 1 FROM ({TRIALS}) WHERE id < :pause LIMIT 1", names).get)
+
+
 def tell(db: apsw.Connection, pause: Pause, address: Address, text: str, now: int) -> None:
-    """Send the notice of a pause to a chat, once."""
+    """Send the notice of a pause to a chat, once, however often its cause is tried again."""
+    names = {"agent": pause.agent_id, "chat": address.chat_key}
+    told = f"SELECT 1 FROM pause_told WHERE chat_key = :chat AND pause_id IN({TRIALS})"
+    if pause.kind == ACCOUNT and db.execute(f"{told} LIMIT 1", names).get is not None:
+        return
     db.execute("INSERT OR IGNORE INTO pause_told VALUES(?,?)", (pause.id, address.chat_key))
     if db.changes():
         outbox.add_notice(db, address, text, now)

@@ -10,6 +10,9 @@ from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMe
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
+FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
+    "coalesce((SELECT old_id FROM chat_move WHERE channel = ?2 AND new_id = ?3), ?3)"
+)
 ADDRESSES = Rows(Address, "inbox")
 
 
@@ -34,6 +37,17 @@ def end(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> None:
         "UPDATE session SET ended_at = ? WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
         (now, agent_id, chat_key),
     )
+
+
+def merge(db: apsw.Connection, session_id: int, into: int, now: int) -> None:
+    """End a session and append its messages to another one."""
+    db.execute("UPDATE message SET session_id = ? WHERE session_id = ?", (into, session_id))
+    db.execute(
+        "UPDATE session SET tokens = tokens + more, idle_since = coalesce(since, idle_since)"
+        " FROM (SELECT tokens AS more, idle_since AS since FROM session WHERE id = ?) WHERE id = ?",
+        (session_id, into),
+    )
+    db.execute("UPDATE session SET ended_at = ? WHERE id = ?", (now, session_id))
 
 
 def append(
@@ -93,8 +107,8 @@ def recent_tools(db: apsw.Connection, session_id: int, turns: int) -> tuple[str,
 
 
 def address(db: apsw.Connection, agent_id: str, channel: str, chat_id: str) -> Address | None:
-    """Return the address of a chat that has written to an agent before."""
-    where = "agent_id = ? AND channel = ? AND chat_id = ? ORDER BY id DESC LIMIT 1"
+    """Return the address of a chat that has written to an agent before, under any of its ids."""
+    where = f"agent_id = ?1 AND channel = ?2 AND chat_id = {FIRST_ID} ORDER BY id DESC LIMIT 1"
     return ADDRESSES.first(db, where, agent_id, channel, chat_id)
 
 

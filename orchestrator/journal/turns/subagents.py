@@ -21,6 +21,7 @@ from thinker.protocol.messages import Frozen
 QUEUE = "subagent/"  # begins the name of a subagent's queue
 MOST = 5  # runs of an agent at once
 OPEN = "inbox.state IN('new','claimed')"
+REPORTED = 30_000  # characters of a result in a message, as a worker shows them of a tool's
 RETURNED = "Subagent (reference: {id}) has returned the following result:\n\n{result}"
 FAILED = "Subagent (reference: {id}) has reported a failure:\n\n{result}"
 
@@ -131,6 +132,8 @@ def end(db: apsw.Connection, turn_id: str, result: str, now: int, *, failed: boo
     )
     if run.wait or (run.spec.explicit and not failed):
         return
+    if len(result) > REPORTED:
+        result = f"{result[:REPORTED]}\n[shortened: the result has {len(result)} characters]"
     report = (FAILED if failed else RETURNED).format(id=run.subagent_id, result=result)
     tell(db, run, f"{run.turn_id}:{run.seq}", report, now)
 

@@ -5,11 +5,12 @@ chat is open. Every change is fenced by the epoch: a replaced supervisor changes
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apsw
 
+from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.db.store import FencedError
@@ -66,12 +67,12 @@ class Context:
     recent_tools: tuple[str, ...]
 
 
-def new_id(now: int) -> str:
+def new_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes) -> str:
     """Return an id for a turn that begins now (milliseconds); later ids are greater.
 
     Rows of turns of one time are then close together on disk, as with UUID version 7.
     """
-    return f"{now:012x}{secrets.token_hex(10)}"
+    return f"{now:012x}{random(10).hex()}"
 
 
 def boot(db: apsw.Connection, now: int) -> int:
@@ -261,12 +262,16 @@ def _change(
         raise FencedError(f"turn {turn.id} is no longer run here")
 
 
-def close_preview(db: apsw.Connection, turn_id: str, shown: str) -> None:
-    """End the preview of a cancelled turn, if there is one, with the text it last showed."""
+def close_preview(db: apsw.Connection, turn_id: str, ending: ReplyPart) -> None:
+    """End the preview of a cancelled turn, if there is one, with a last text.
+
+    One that was not sent yet is abandoned.
+    """
     db.execute(
-        "UPDATE outbox SET body = ?, final = 1, ended_at = iif(ph_id IS NULL, t_sending, NULL),"
-        " state = iif(ph_id IS NULL, 'abandoned', 'ph_sent') WHERE turn_id = ? AND final = 0",
-        (f"{shown}\n\n{STOPPED}".strip(), turn_id),
+        "UPDATE outbox SET body = ?, rendered = ?, final = 1,"
+        " ended_at = iif(state = 'queued', created_at, NULL),"
+        f" state = iif(state = 'queued', 'abandoned', state) WHERE {outbox.PREVIEW}",
+        (ending.text, ending.rendered, turn_id),
     )
 
 
@@ -277,4 +282,5 @@ def _close_previews(db: apsw.Connection) -> None:
         " WHERE final = 0 AND turn.state = 'cancelled'"
     )
     for turn_id, body in list(rows):
-        close_preview(db, turn_id, str(body).removesuffix(outbox.UNFINISHED))
+        shown = str(body).removesuffix(outbox.UNFINISHED)
+        close_preview(db, turn_id, ReplyPart(f"{shown}\n\n{STOPPED}".strip()))

@@ -21,14 +21,18 @@ from thinker.protocol.messages import JsonObject
 
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # a picture in a message or a result
 INDEXES = ("message_words", "message_grams", "fact_words", "fact_grams")
-HERE = "channel = :channel AND chat_id = :chat"
-NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' = :chat"
+HERE = "channel = :channel AND chat_id IN gone_chat"
+NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' IN gone_chat"
+MOVED = "channel = :channel AND :chat IN(old_id, new_id)"
 LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
     " AND substr(source, 12, instr(source, '..') - 12) IN gone_turn"
 )
 # The ids to remove, in order: each query uses the ids gathered before it.
 GATHERED = (
+    ("gone_chat", "SELECT :chat WHERE :chat IS NOT NULL"),
+    ("gone_chat", f"SELECT old_id FROM chat_move WHERE {MOVED}"),
+    ("gone_chat", f"SELECT new_id FROM chat_move WHERE {MOVED}"),
     ("gone_task", f"SELECT id FROM task WHERE agent_id = :agent OR {NOTIFIED}"),
     ("gone_key", f"SELECT chat_key FROM inbox WHERE {HERE}"),
     ("gone_key", f"SELECT {inbox.CHAT} FROM inbox WHERE {HERE}"),
@@ -91,6 +95,7 @@ TABLES = (
     ("pause", "agent_id = :agent"),
     ("model_call", "agent_id = :agent"),
     ("pairing", HERE),
+    ("chat_move", "channel = :channel AND old_id IN gone_chat"),
     (  # last: triggers write into it with every change above
         "transition",
         """turn_id IN gone_turn OR kind = 'inbox' AND number IN gone_inbox
@@ -199,8 +204,10 @@ def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
     names = {str(name) for (name,) in rows}
     if subject.agent:
         return frozenset({*names, f"agent {subject.agent}"})
-    chat = (f"{subject.channel}/{subject.chat}", f"{subject.channel}:{subject.chat}")
-    return frozenset({*names, *chat})
+    chats = [str(chat) for (chat,) in db.execute("SELECT id FROM gone_chat")]
+    return frozenset(
+        {*names, *(f"{subject.channel}{sign}{chat}" for chat in chats for sign in "/:")}
+    )
 
 
 def _unlearn(db: apsw.Connection) -> None:

@@ -1,31 +1,46 @@
 """List the files bundled with a skill, and read one without leaving the skill's folder."""
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from orchestrator.tools.builtin.host_tool import ToolFailure
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError, Folder
 from thinker.formats.skill_file import FILE_NAME
 
-MAX_BYTES = 256 * 1024  # of one file; the limit of SKILL.md
 MAX_LISTED = 100  # paths in one message to the model
 
 
 def bundled_files(folder: Path) -> tuple[str, ...]:
     """Return the files below a skill's folder, as sorted relative paths with ``/``.
 
-    SKILL.md, hidden files and links that leave the folder are left out. At most `MAX_LISTED`.
+    SKILL.md, hidden files, links that leave the folder and folders that are unreadable or too large
+    are left out. At most `MAX_LISTED`.
     """
-    root = folder.resolve()
-    found: list[str] = []
-    for directory, below, names in os.walk(folder):
-        below[:] = [name for name in below if not name.startswith(".")]
-        paths = [Path(directory, name) for name in names if not name.startswith(".")]
-        found += [
-            path.relative_to(folder).as_posix()
-            for path in paths
-            if path.is_file() and path.resolve().is_relative_to(root)
-        ]
+    root = os.path.realpath(folder)
+    found = [
+        path.relative_to(folder).as_posix()
+        for path in islice(_below(folder), regular_file.MAX_ENTRIES)
+        if path.is_file() and Path(os.path.realpath(path)).is_relative_to(root)
+    ]
     return tuple(sorted(path for path in found if path != FILE_NAME)[:MAX_LISTED])
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield everything below a folder, without following links to other folders."""
+    folders = [folder]
+    for directory in folders:  # grows
+        with suppress(FileError):
+            for name in Folder(directory).names():
+                path = directory / name
+                if name.startswith("."):
+                    continue
+                yield path
+                if path.is_dir() and not path.is_symlink():
+                    folders.append(path)
 
 
 def read_bundled(folder: Path, path: str) -> str:
@@ -33,38 +48,20 @@ def read_bundled(folder: Path, path: str) -> str:
 
     Raises:
         ToolFailure: the path leaves the folder, or names no regular UTF-8 file of at most
-            `MAX_BYTES`. The message lists the bundled files.
+            `BUNDLED_FILE` bytes. The message lists the bundled files.
     """
     try:
-        return _text(_inside(folder, path))
-    except (ValueError, OSError) as error:
-        # The whole message of an OSError would show the host's paths.
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        return regular_file.read_text(_inside(folder, path), regular_file.BUNDLED_FILE)
+    except FileError as error:
         there = ", ".join(bundled_files(folder)) or "no bundled files"
-        raise ToolFailure(f"cannot read {path!r}: {reason}; there are: {there}") from error
+        raise ToolFailure(f"cannot read {path!r}: {error}; there are: {there}") from error
 
 
 def _inside(folder: Path, name: str) -> Path:
     path = PurePosixPath(name)
     if path.is_absolute() or "\0" in name or any(part.startswith(".") for part in path.parts):
-        raise ValueError("the path must be relative to the skill's folder, without '..'")
-    try:
-        real = (folder / path).resolve()
-    except RuntimeError as error:  # up to Python 3.12
-        raise ValueError("the links of this path lead in a circle") from error
-    if not real.is_relative_to(folder.resolve()):
-        raise ValueError("the path leaves the skill's folder")
+        raise FileError("the path must be relative to the skill's folder, without '..'")
+    real = Path(os.path.realpath(folder / path))  # unlike `resolve`, it lets a circle of links pass
+    if not real.is_relative_to(os.path.realpath(folder)):
+        raise FileError("the path leaves the skill's folder")
     return real
-
-
-def _text(real: Path) -> str:
-    if not real.is_file():  # opening a named pipe would wait for a writer
-        raise ValueError("there is no such file")
-    with real.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"larger than {MAX_BYTES // 1024} KiB")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8 text") from error

@@ -13,6 +13,8 @@ from typing import TypeAlias
 import apsw
 from pydantic import JsonValue
 
+from orchestrator.channel_api import ReplyPart
+from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import subagents
@@ -34,7 +36,7 @@ class ToolContext:
     ``split`` cuts a text into parts that a channel accepts; ``mode`` returns how messages to an
     address are delivered; ``store`` is for tools that read; ``meaning`` embeds a text, or returns
     None without an embeddings model; ``denied_tools`` may not be used in this turn;
-    ``environments`` are the variables that are set outside the prompt.
+    ``environments`` are the variables that are set outside the prompt; ``off_loop`` reads files.
     """
 
     agent_id: str
@@ -44,12 +46,13 @@ class ToolContext:
     timezone: str
     skill_directories: tuple[Path, ...]
     skills: tuple[str, ...]
-    split: Callable[[str, str], tuple[str, ...]]
+    split: Callable[[str, str], tuple[ReplyPart, ...]]
     mode: Callable[[Address], str]
     store: Store
     meaning: Callable[[str], Awaitable[Embedding | None]]
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
+    off_loop: OffLoop = off_loop
 
     @property
     def source(self) -> str:

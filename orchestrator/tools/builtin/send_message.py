@@ -33,7 +33,8 @@ def send_telegram(db: apsw.Connection, context: ToolContext, arguments: JsonObje
 
 def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, channel: str) -> str:
     address = _address(db, context, channel, text(arguments, "chat_id"))
-    parts = [Part(part) for part in context.split(channel, text(arguments, "message"))]
+    texts = context.split(channel, text(arguments, "message"))
+    parts = [Part(part.text, rendered=part.rendered) for part in texts]
     if not parts:
         raise ToolFailure("message is empty; write the text to send")
     outbox.add_extra(db, context.turn_id, address, parts, context.mode(address), context.now)

@@ -1,13 +1,12 @@
 """Tools to read skills of files and playbooks of the journal, and to change playbooks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, TypeVarTuple
 
 import apsw
-from anyio import to_thread
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -89,6 +88,8 @@ class _Changed(BaseModel):
 
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 @plain_tool(
@@ -109,10 +110,10 @@ async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
         raise ToolFailure(f"no skill {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
     folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
     if not file:
-        return known[name] + await to_thread.run_sync(_files_line, folder)
+        return known[name] + await _read(context, _files_line, folder)
     if folder is None:
         raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
-    return await to_thread.run_sync(read_bundled, folder, file)
+    return await _read(context, read_bundled, folder, file)
 
 
 def _files_line(folder: Path | None) -> str:
@@ -177,9 +178,16 @@ def delete_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
     return f"Deleted the skill {old.name}."
 
 
+async def _read(context: ToolContext, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    try:
+        return await context.off_loop(function, *arguments)
+    except TimeoutError as error:
+        raise ToolFailure(f"the skill files: {error}") from error
+
+
 async def _known(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlaybook]]:
     """Return the skills of files and of the journal that the agent's globs permit."""
-    files, _ = await to_thread.run_sync(scan, context.skill_directories)
+    files, _ = await _read(context, scan, context.skill_directories)
     stored = await context.store.transact(playbooks.every, context.agent_id, context.skills)
     return [skill for skill in files if _allowed(context.skills, skill.name)], stored
 

@@ -1,30 +1,33 @@
-"""Withhold tools of MCP servers whose definition is not the pinned one.
+"""Remember the tools of MCP servers, and withhold those whose definition is not the pinned one.
 
 Operators are notified once of each changed tool: in the log, in `orchestrator status`, and in the
 chats that the ``costControls`` of its agents name.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import apsw
 import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
-from orchestrator.journal.access import tool_pins
+from orchestrator.journal.access import tool_lists, tool_pins
 from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.turns import outbox, pauses
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.toolhost.wire import ServerTool
 from orchestrator.tools.mcp.mcp_tools import name_for
 from orchestrator.tools.policy import allowed
 
+TOOLS = TypeAdapter(tuple[ServerTool, ...])
 log = structlog.get_logger()
 
 
 @dataclass
-class ToolPins:
+class ToolPins(LoopOwned):
     """Compares the tools that servers list with the pins in the journal.
 
     ``clock`` returns milliseconds. ``notified`` is called when the outbox has a notice about a
@@ -36,24 +39,45 @@ class ToolPins:
     clock: Callable[[], int]
     notified: Callable[[], None]
     _lists: dict[str, tuple[ServerTool, ...]] = field(default_factory=dict, init=False)
+    _pinned: Collection[str] = field(default=(), init=False)
     _unread: set[str] = field(default_factory=set, init=False)  # servers with a list to compare
     # Digests of usable tools by server.
     _accepted: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
 
-    def set_servers(self, lists: Mapping[str, tuple[ServerTool, ...]]) -> None:
-        """Set the servers with pins, and the tools that each of them lists."""
-        self._lists, self._unread = dict(lists), set(lists)
+    def remembered(self) -> dict[str, tuple[ServerTool, ...]]:
+        """Return the tools that each server listed last, also before a restart."""
+        try:
+            found = self.store.read(tool_lists.every)
+            return {server: TOOLS.validate_json(tools) for server, tools in found.items()}
+        except JournalError as error:
+            report_failure(error)
+        except ValidationError as error:  # of another version; the servers list them again
+            log.warning("tool_lists_unreadable", problem=str(error))
+        return {}
+
+    def set_servers(
+        self, lists: Mapping[str, tuple[ServerTool, ...]], pinned: Collection[str]
+    ) -> None:
+        """Set the servers with the tools that each of them lists, and which of them have pins."""
+        self._lists, self._pinned, self._unread = dict(lists), pinned, set(lists)
 
     def set_tools(self, server: str, tools: tuple[ServerTool, ...]) -> None:
         self._lists[server] = tools
         self._unread.add(server)
 
+    @property
+    def unread(self) -> bool:
+        """Whether there are lists that have not been compared yet."""
+        return bool(self._unread)
+
     def compared(self, server: str) -> bool:
-        """Return whether a server's newest list has been compared with the pins."""
-        return server not in self._unread
+        """Return whether the tools of a server's newest list can be used."""
+        return server not in self._unread or server not in self._pinned
 
     def usable(self, server: str) -> tuple[ServerTool, ...]:
-        """Return the tools of a server that equal their pins."""
+        """Return the tools of a server that equal their pins; all if it has none."""
+        if server not in self._pinned:
+            return self._lists[server]
         digests = self._accepted.get(server, frozenset())
         return tuple(tool for tool in self._lists[server] if tool.digest in digests)
 
@@ -72,12 +96,14 @@ class ToolPins:
         self._unread |= {name.partition("/")[0] for name in self.withheld().values()}
 
     async def compare_new(self) -> bool:
-        """Compare new lists with the pins; return whether there were any."""
+        """Remember new lists and compare them with the pins; return whether there were any."""
         compared = False
         while self._unread:
             server = self._unread.pop()  # a list that arrives meanwhile is added again
+            tools, pinned = self._lists[server], server in self._pinned
+            agents, now = self.agents().agents, self.clock()
             try:
-                found = await self.store.transact(self._look, server, self._lists[server])
+                found = await self.store.transact(_look, server, tools, pinned, agents, now)
             except JournalError as error:
                 report_failure(error)
                 self._unread |= {server} & self._lists.keys()
@@ -90,30 +116,43 @@ class ToolPins:
                 self.notified()
         return compared
 
-    def _look(
-        self, db: apsw.Connection, server: str, tools: tuple[ServerTool, ...]
-    ) -> tuple[frozenset[str], list[str]]:
-        now = self.clock()
-        listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
-        digests, changed = tool_pins.compare(db, server, listed, now)
-        for tool in changed:
-            self._notify(db, server, tool, now)
-        return digests, changed
 
-    def _notify(self, db: apsw.Connection, server: str, tool: str, now: int) -> None:
-        name = name_for(server, tool)
-        places = {}
-        for agent in self.agents().agents:
-            controls = agent.cost_controls
-            if (
-                controls is not None
-                and controls.notify_channel is not None
-                and controls.notify_chat_id is not None
-                and allowed(name, agent.allowed_tools, agent.denied_tools)
-            ):
-                place = (controls.notify_channel, controls.notify_chat_id)
-                places[place] = pauses.address(db, agent.agent_id, *place)
-        for address in places.values():
-            if address is not None:
-                text = chat_texts.TOOL_CHANGED.format(tool=name, name=f"{server}/{tool}")
-                outbox.add_notice(db, address, text, now)
+def _look(
+    db: apsw.Connection,
+    server: str,
+    tools: tuple[ServerTool, ...],
+    pinned: bool,  # noqa: FBT001 - `Store.transact` passes arguments by position
+    agents: tuple[AgentDefinition, ...],
+    now: int,
+) -> tuple[frozenset[str], list[str]]:
+    """Remember a list; return the digests that are trusted, and the tools found changed."""
+    if tools:
+        tool_lists.remember(db, server, TOOLS.dump_json(tools).decode(), now)
+    if not pinned:
+        return frozenset(), []
+    listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
+    digests, changed = tool_pins.compare(db, server, listed, now)
+    for tool in changed:
+        _notify(db, server, tool, agents, now)
+    return digests, changed
+
+
+def _notify(
+    db: apsw.Connection, server: str, tool: str, agents: tuple[AgentDefinition, ...], now: int
+) -> None:
+    name = name_for(server, tool)
+    places = {}
+    for agent in agents:
+        controls = agent.cost_controls
+        if (
+            controls is not None
+            and controls.notify_channel is not None
+            and controls.notify_chat_id is not None
+            and allowed(name, agent.allowed_tools, agent.denied_tools)
+        ):
+            place = (controls.notify_channel, controls.notify_chat_id)
+            places[place] = pauses.address(db, agent.agent_id, *place)
+    for address in places.values():
+        if address is not None:
+            text = chat_texts.TOOL_CHANGED.format(tool=name, name=f"{server}/{tool}")
+            outbox.add_notice(db, address, text, now)

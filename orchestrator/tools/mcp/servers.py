@@ -1,13 +1,14 @@
 """Run the tool host process, keep the tools of its MCP servers, and call them.
 
 The tool host runs while agents.json names a server. It is restarted with back-off when it dies or
-hangs, which affects only calls in flight. Tools of a server that is away stay offered: a call
-waits a moment for the server to come back.
+hangs, which affects only calls in flight. The tools that a server listed last are offered while it
+starts or is away, also after a restart of the daemon: a call waits for the server.
 """
 
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 
 import anyio
 import structlog
@@ -17,12 +18,20 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
 from orchestrator.journal.turns.steps import Call
+from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import ChildProcess, Program, running_child, wait_any
+from orchestrator.processes.child_process import (
+    ChildProcess,
+    Program,
+    Spawn,
+    execute,
+    running_child,
+    wait_any,
+)
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
-from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog
+from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog, owner
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import inherited
@@ -30,8 +39,9 @@ from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.toolhost")
-READY_WAIT = 10.0  # seconds after a change that turns wait for the servers' first lists
-HOST_WAIT = 10.0  # seconds that a call waits for the tool host
+READY_WAIT = 30.0  # seconds after a change that turns wait for servers that never listed tools
+START_WAIT = 75.0  # seconds that a call waits for a server that starts; the tool host gives it 60
+RETRY_WAIT = 10.0  # seconds that a call waits for a server that has failed
 GRACE = 15.0  # seconds beyond a call's own timeout: the tool host first waits for its server
 REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
 MAX_REPEATS = 2  # of a repeatable call whose answer was lost
@@ -40,7 +50,7 @@ SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
 log = structlog.get_logger()
 
 
-class McpServers:
+class McpServers(LoopOwned):
     """All MCP servers of agents.json, while `run` runs.
 
     ``reserved`` are the names of built-in tools. ``tools`` has every usable tool by its name for
@@ -55,6 +65,7 @@ class McpServers:
         pins: ToolPins,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = restarts.jitter,
+        spawn: Spawn = execute,
     ) -> None:
         env = {**inherited(environ), wire.LOG_VARIABLE: settings.log_level}
         self._program = Program("the tool host", ARGV, env, settings.home, wire.FD_VARIABLE)
@@ -62,6 +73,7 @@ class McpServers:
         self.pins = pins
         self._clock = clock
         self._jitter = jitter
+        self._spawn = spawn
         self._servers: dict[str, McpServer] = {}
         self._states: dict[str, wire.ServerState] = {}
         self._problems: tuple[str, ...] = ()
@@ -79,10 +91,15 @@ class McpServers:
         if new == old:
             return
         fresh = {n for n in new if n not in old or _spec(n, new[n]) != _spec(n, old[n])}
-        started = {name: wire.ServerState(name=name, state="starting") for name in fresh}
+        known = self.pins.remembered()
+        started = {
+            name: wire.ServerState(name=name, state="starting", tools=known.get(name, ()))
+            for name in fresh
+        }
         self._states = {name: started.get(name) or self._states[name] for name in new}
         self._servers = new
-        self.pins.set_servers({n: self._states[n].tools for n in new if new[n].pin})
+        pinned = {name for name in new if new[name].pin}
+        self.pins.set_servers({name: self._states[name].tools for name in new}, pinned)
         self._history = restarts.forgiven(self._history)
         self._set_at = self._clock()
         self._outdated = True
@@ -93,7 +110,7 @@ class McpServers:
         return tuple(self._states.values())
 
     async def wait_ready(self) -> None:
-        """Wait until each server has connected or failed, at most `READY_WAIT` after a change."""
+        """Wait until the tools of each server are known, at most `READY_WAIT` after a change."""
         while any(map(self._is_pending, self._states.values())):
             left = max(0.0, self._set_at + READY_WAIT - self._clock())
             with anyio.move_on_after(left) as waiting:
@@ -102,32 +119,50 @@ class McpServers:
                 return
 
     def _is_pending(self, state: wire.ServerState) -> bool:
-        unread = state.state == "connected" and not self.pins.compared(state.name)
-        return unread or state.state == "starting"
+        return not self.pins.compared(state.name) if state.tools else state.state == "starting"
+
+    def answering_tools(self) -> dict[str, McpTool]:
+        """Return the tools that can be called now, without waiting for their servers."""
+        answering = {name for name, state in self._states.items() if self._ready(state)}
+        return {name: tool for name, tool in self.tools.items() if tool.server in answering}
+
+    async def wait_for_tool(self, name: str, tell: Callable[[str], None]) -> None:
+        """Wait for the server of a tool that cannot be called now, as `call` does."""
+        with suppress(ToolUnavailableError):
+            await self._answering(owner(name, self._servers), tell)
 
     def why_missing(self, name: str) -> str:
         """Return the message for a model that calls a missing tool."""
         if name in self.pins.withheld():
             return chat_texts.TOOL_WITHHELD.format(tool=name)
-        return f"there is no tool {name!r} any more; its MCP server is away or was removed"
+        state = self._states.get(owner(name, self._servers))
+        if state is not None and state.state != "connected":
+            return _away(state)
+        return f"there is no tool {name!r} any more; its MCP server was removed, or lists others"
 
     def recheck_pins(self) -> None:
         """Compare withheld tools with their pins again: the operator may have approved them."""
         self.pins.recheck()
         self._changes.wake()
 
-    async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> wire.ToolAnswer:
-        """Call a tool; ``key`` identifies the call, also when it is repeated.
+    async def call(
+        self,
+        tool: McpTool,
+        arguments: JsonObject,
+        key: str,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> wire.ToolAnswer:
+        """Call a tool once its server answers; ``key`` identifies the call, also when repeated.
+
+        ``tell`` is given what the chat should see while it waits, and an empty text afterwards.
 
         Raises:
             ToolUnavailableError: the tool did not run.
             ToolLostError: it is unknown whether the tool ran.
         """
-        with anyio.move_on_after(HOST_WAIT):
-            while (child := self._child) is None or child.peer.closed.is_set():
-                await self._changes.changed.wait()
-        if child is None or child.peer.closed.is_set():
-            raise ToolUnavailableError(f"the tool host is away: {self._history.reason}")
+        child = await self._answering(tool.server, tell)
+        if not any((t.server, t.tool) == (tool.server, tool.tool) for t in self.tools.values()):
+            raise ToolUnavailableError(self.why_missing(tool.spec.name))
         request = wire.ToolRequest(
             server=tool.server,
             tool=tool.tool,
@@ -146,30 +181,89 @@ class McpServers:
         except (PeerClosedError, TimeoutError, ValidationError) as error:
             raise ToolLostError(f"the tool host did not answer ({error})") from error
 
-    async def result(self, tool: McpTool, call: Call) -> ToolResult | None:
+    async def _answering(self, server: str, tell: Callable[[str], None]) -> ChildProcess:
+        """Return the tool host once a server is connected there and its tools are known.
+
+        It waits for as long as a server may take to start; a server that fails is given a moment.
+
+        Raises:
+            ToolUnavailableError: the server did not come, or agents.json has no such server.
+        """
+        began, told = anyio.current_time(), False
+        while True:
+            state = self._states.get(server)
+            if state is None:
+                raise ToolUnavailableError(f"there is no server {server!r} any more")
+            child = self._ready(state)
+            if child is not None:
+                if told:
+                    tell("")
+                return child
+            limit = RETRY_WAIT if state.state == "failed" else START_WAIT
+            left = began + limit - anyio.current_time()
+            if left <= 0:
+                raise ToolUnavailableError(_away(state))
+            if not told:
+                tell(chat_texts.TOOL_WAITS.format(server=server))
+                log.info("mcp_call_waits", server=server, state=state.state)
+            told = True
+            with anyio.move_on_after(left):
+                await self._changes.changed.wait()
+
+    def _ready(self, state: wire.ServerState) -> ChildProcess | None:
+        child = self._child
+        if child is None or child.peer.closed.is_set() or state.state != "connected":
+            return None
+        return child if self.pins.compared(state.name) else None
+
+    async def result(
+        self, tool: McpTool, call: Call, tell: Callable[[str], None] = lambda _: None
+    ) -> ToolResult | None:
         """Return the result of a call past T4; None if it is unknown whether the tool ran.
 
         A call whose side-effect class allows it is repeated up to `MAX_REPEATS` times.
         """
-        repeat = call.side_effect in REPEATABLE and call.side_effect is tool.spec.side_effect
         lost, problem = False, ""
-        for _ in range(1 + MAX_REPEATS if repeat else 1):
+        for _ in range(1 + MAX_REPEATS):
             try:
-                answer = await self.call(tool, call.arguments, call.idem_key)
+                answer = await self.call(tool, call.arguments, call.idem_key, tell)
             except ToolUnavailableError as error:
                 problem = str(error)
                 break
             except ToolLostError as error:
                 lost, problem = True, str(error)
                 log.warning("mcp_call_lost", tool=call.name, seq=call.seq, problem=problem)
+                if not self._repeatable(call, tool):
+                    break
             else:
                 return _result(call, answer)
         if lost and call.side_effect is not SideEffect.PURE:
             return None
         return _result(call, wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True))
 
+    def _repeatable(self, call: Call, tool: McpTool) -> bool:
+        """Return whether a call may run twice, by its class when it was planned and by today's."""
+        today = self.tools.get(call.name, tool).spec.side_effect
+        return call.side_effect in REPEATABLE and call.side_effect is today
+
     async def run(self) -> None:
-        """Keep the tool host running while there are servers, until canceled."""
+        """Keep the tool host running and the lists of tools compared, until canceled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._compare_lists)
+            tasks.start_soon(self._keep_host)
+
+    async def _compare_lists(self) -> None:
+        """Compare each new list with the pins; after a fault of the journal, try again."""
+        while True:
+            changed = self._changes.changed
+            if await self.pins.compare_new():
+                self._refresh()
+                continue
+            with anyio.move_on_after(wire.HEARTBEAT if self.pins.unread else None):
+                await changed.wait()
+
+    async def _keep_host(self) -> None:
+        """Keep the tool host running while there are servers."""
         while True:
             delay = restarts.wait(self._history, self._clock()) if self._servers else None
             if delay == 0.0:
@@ -183,7 +277,7 @@ class McpServers:
         self._history = restarts.starting(self._history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
         try:
-            async with running_child(self._program, ChildProcess) as child:
+            async with running_child(self._program, ChildProcess, self._spawn) as child:
                 self._history = restarts.ready(self._history)
                 child.peer.notifications |= {wire.SERVER_STATE: self._on_server_state}
                 self._outdated = True
@@ -222,8 +316,6 @@ class McpServers:
                 await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
                 self._child = child
                 self._changes.wake()
-            if await self.pins.compare_new():
-                self._refresh()
             with anyio.move_on_after(wire.HEARTBEAT):
                 await wait_any(changed, child.exited, child.peer.closed)
 
@@ -234,20 +326,22 @@ class McpServers:
             return
         tools = state.tools if state.state == "connected" else known.tools
         self._states[state.name] = state.model_copy(update={"tools": tools})
-        if self._servers[state.name].pin:
+        if state.state == "connected":
             self.pins.set_tools(state.name, tools)
         self._refresh()
 
     def _refresh(self) -> None:
-        listed = {
-            name: self.pins.usable(name) if self._servers[name].pin else state.tools
-            for name, state in self._states.items()
-        }
+        listed = {name: self.pins.usable(name) for name in self._states}
         self.tools, problems = build_catalog(listed, self._servers, self._reserved)
         for problem in set(problems) - set(self._problems):
             log.warning("mcp_tool_left_out", problem=problem)
         self._problems = problems
         self._changes.wake()
+
+
+def _away(state: wire.ServerState) -> str:
+    problem = state.error or f"it has not answered in {START_WAIT:.0f} seconds"
+    return f"the tool server {state.name!r} is away: {problem}"
 
 
 def _result(call: Call, answer: wire.ToolAnswer) -> ToolResult:

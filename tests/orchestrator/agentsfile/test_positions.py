@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.agentsfile import AgentsFileError, parse
-from orchestrator.agentsfile.positions import JsonSyntaxError, read
+from orchestrator.agentsfile.positions import MAX_REPEATED, MAX_VALUES, JsonSyntaxError, read
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS = (
@@ -80,3 +80,16 @@ def test_syntax_error_has_its_line_and_what_to_do(text: str, line: int, words: s
     with pytest.raises(JsonSyntaxError, match=words) as caught:
         read(text)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "0," * MAX_VALUES + "0]",
+        "{" + '"a": 1, ' * (MAX_REPEATED + 1) + '"a": 1}',
+    ],
+)
+def test_file_that_would_take_minutes_to_check_is_refused(text: str) -> None:
+    """The size alone does not bound the work: 4 MiB hold two million values."""
+    with pytest.raises(JsonSyntaxError, match="is it the right file"):
+        read(text)

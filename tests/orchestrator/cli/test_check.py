@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 from fakes.control_server import command
+from fakes.journal import job, opened
 
 from orchestrator.errors import ExitCode
+from orchestrator.journal.turns import chat_moves
 
 AGENTS = [
     {"agentId": "work", "llmProvider": "demo"},
@@ -102,3 +104,17 @@ def test_route_in_a_broken_file_is_refused_with_the_problem(tmp_path: Path) -> N
     refused = command(tmp_path, "route", "explain", "web", "1", "--config", str(path))
     assert refused.exit_code == ExitCode.CONFIG
     assert refused.stderr.startswith("other.json")
+
+
+def test_moved_group_is_routed_by_either_id_and_the_first_one_is_to_be_edited(
+    tmp_path: Path,
+) -> None:
+    """The journal knows the move; the file may say either."""
+    with opened(tmp_path) as db, job(db):
+        chat_moves.move_chat(db, "telegram", "1", "123", "-1001", 0)
+    for chat_id, warnings in (("123", 1), ("-1001", 0)):
+        write(tmp_path, bindings=[BINDINGS[0] | {"chatId": chat_id}, BINDINGS[1]])
+        assert command(tmp_path, "check").stdout.count("write -1001") == warnings
+        for asked in ("123", "-1001"):
+            route = command(tmp_path, "route", "explain", "telegram", "--", asked).stdout
+            assert route.endswith("answered by agent 'work'\n")

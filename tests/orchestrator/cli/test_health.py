@@ -10,6 +10,7 @@ from orchestrator.control.protocol import HealthReport
 from orchestrator.errors import ExitCode
 
 READY = HealthReport(ready=True)
+HELD = HealthReport(ready=True, notes=("channel telegram sends nothing to chat 7 until noon",))
 DEAF = HealthReport(ready=False, reasons=("channel telegram has not heard",))
 
 
@@ -30,7 +31,15 @@ async def test_daemon_that_is_not_ready_is_exit_1_only_with_the_option(tmp_path:
     assert alive.exit_code == 0
     assert ready.exit_code == as_json.exit_code == ExitCode.FAILED
     assert alive.stdout == ready.stdout == "alive, not ready\nchannel telegram has not heard\n"
-    assert json.loads(as_json.stdout) == {"ready": False, "reasons": list(DEAF.reasons)}
+    found = {"ready": False, "reasons": list(DEAF.reasons), "notes": []}
+    assert json.loads(as_json.stdout) == found
+
+
+async def test_chat_that_takes_no_messages_is_shown_by_a_ready_daemon(tmp_path: Path) -> None:
+    """Other chats are served."""
+    async with serving(tmp_path, {protocol.HEALTH: HELD}):
+        shown = await ask(tmp_path, "health", "--ready")
+    assert (shown.exit_code, shown.stdout) == (0, f"ready\n{HELD.notes[0]}\n")
 
 
 def test_no_daemon_is_not_healthy(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from fakes.channel import FakeChannel
 from orchestrator.channel_api import ChannelStatus
 from orchestrator.control import status
 from orchestrator.journal.db.store import Store
+from orchestrator.outbound.flood_control import BOT, Hold
 
 
 async def test_health_names_everything_that_keeps_messages_from_being_answered(
@@ -27,6 +28,23 @@ async def test_health_names_everything_that_keeps_messages_from_being_answered(
     )
     closed = await status.health(store, [], 1100.0, admitting=True)
     assert closed.reasons == ("the journal cannot be written: the journal is closed",)
+
+
+@pytest.mark.parametrize(
+    ("chat", "seconds", "ready"), [("7", 900, True), (BOT, 60, True), (BOT, 61, False)]
+)
+async def test_what_a_platform_does_not_take_is_told_until_when(
+    tmp_path: Path, chat: str, seconds: float, *, ready: bool
+) -> None:
+    """One chat, or a bot for a moment, keeps nobody else from an answer."""
+    store = Store(tmp_path / "journal.db")
+    hold = Hold("telegram", chat, seconds)
+    report = await status.health(store, [], 1_800_000_000.0, admitting=True, holds=[hold])
+    store.close()
+    assert report.ready is ready
+    (line,) = report.notes if ready else report.reasons
+    where = "chat 7 until 2027-01-15 08:15:00 UTC" if chat else "any chat until 2027-01-15 08:01:0"
+    assert f"channel telegram sends nothing to {where}" in line
 
 
 @pytest.mark.parametrize(("state", "ready"), [("ok", True), ("starting", False)])

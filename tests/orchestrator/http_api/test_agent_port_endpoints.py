@@ -42,11 +42,16 @@ async def fail(_: AgentPortMessage) -> None:
     raise RuntimeError
 
 
+async def secret() -> str:
+    """The token of the clients."""
+    return "secret"
+
+
 def client(answer: Answerer = echo) -> httpx.AsyncClient:
     """A client of the application, without a network."""
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(
-            app=AgentPortApi("work", lambda: "secret", answer), raise_app_exceptions=False
+            app=AgentPortApi("work", secret, answer), raise_app_exceptions=False
         ),
         base_url="http://127.0.0.1:8006",
         headers={"authorization": "Bearer secret"},
@@ -57,7 +62,7 @@ def client(answer: Answerer = echo) -> httpx.AsyncClient:
 async def raw(answer: Answerer = echo) -> AsyncIterator[int]:
     """The number of a port that is served on loopback."""
     with time_limit():
-        async with AgentPortApi("work", lambda: "secret", answer).served(0) as port:
+        async with AgentPortApi("work", secret, answer).served(0) as port:
             yield port
 
 
@@ -207,7 +212,7 @@ async def test_closed_port_lets_waiting_clients_go() -> None:
         tasks.start_soon(ask, port)
         await waiting.wait()
     assert responses[0].startswith(b"HTTP/1.1 202 ")
-    async with AgentPortApi("work", lambda: "secret", echo).served(port) as again:
+    async with AgentPortApi("work", secret, echo).served(port) as again:
         assert again == port
 
 

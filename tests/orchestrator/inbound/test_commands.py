@@ -11,7 +11,7 @@ from fakes.commands import NoQueues, command_desk
 from fakes.journal import CLASSES, next_turn, planned, step, update
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import InboundMessage
+from orchestrator.channel_api import InboundMessage, ReplyPart
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.store import Store, open_database
 from orchestrator.journal.inspect import invariants, recent
@@ -249,7 +249,8 @@ async def test_preview_of_a_stopped_turn_ends_so(tmp_path: Path) -> None:
     async with chat_in(tmp_path) as chat:
         await chat.begins("tell me a tale")
         address = inbox.of_turn(chat.db, "t1")[0].address()
-        row, _ = outbox.start_preview(chat.db, "t1", address, "Once …", NOW)
+        outbox.start_preview(chat.db, "t1", address, outbox.Part("Once …"), NOW)
+        row = outbox.due(chat.db, "telegram")[0].id
         outbox.placeholder_sent(chat.db, row, "m5")
         steps.plan(chat.db, step("t1", "read"), CLASSES, 1, NOW)
         await chat.says("/stop")
@@ -257,7 +258,7 @@ async def test_preview_of_a_stopped_turn_ends_so(tmp_path: Path) -> None:
         closed = ("Once\n\n(stopped)", "ph_sent", "m5")
         asked = "SELECT body, state, ph_id FROM outbox"
         assert chat.db.execute(f"{asked} WHERE id = ?", (row,)).fetchone() == closed
-        turns.close_preview(chat.db, "t1", "later")
+        turns.close_preview(chat.db, "t1", ReplyPart("later\n\n(stopped)"))
         assert chat.db.execute(f"{asked} WHERE id = ?", (row,)).fetchone() == closed
 
 

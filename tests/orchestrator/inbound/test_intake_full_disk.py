@@ -12,7 +12,8 @@ from fakes.commands import NoQueues, command_desk
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import InboundMessage
 from orchestrator.inbound.intake import NO_SPACE, JournalIntake
-from orchestrator.journal.db.store import StorageFullError, Store
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.writer import StorageFullError
 from orchestrator.journal.inspect import recent
 
 AGENTS = AgentsFile.model_validate(

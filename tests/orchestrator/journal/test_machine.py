@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from orchestrator.channel_api import ReplyPart
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.inspect import invariants, recent, trace
 from orchestrator.journal.turns import (
@@ -24,7 +25,7 @@ from orchestrator.journal.turns import (
     transcript,
     turns,
 )
-from orchestrator.journal.turns.outbox import OutboxRow
+from orchestrator.journal.turns.outbox import OutboxRow, Part
 from thinker.protocol.messages import SideEffect
 
 ENDS = ("ok", "ok", "ok", "not sent", "unknown", "gone", "blocked", "")
@@ -39,22 +40,21 @@ class Journal(TurnMachine):
         self.visible: Counter[int] = Counter()  # times that a direct message was shown
         # Turns and their parts as chats saw them.
         self.order: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        # Rows of each chat in the order of their first messages.
+        self.places: defaultdict[str, list[int]] = defaultdict(list)
         self.ended: dict[tuple[object, ...], object] = {}  # results of finished steps
         super().__init__()
 
     # --- delivery ----------------------------------------------------------------------------
 
     @precondition(lambda self: self.open_turns())
-    @rule(number=chance, arrives=st.booleans())
-    def an_answer_is_streamed(self, number: int, *, arrives: bool) -> None:
-        """A preview, of which the receipt may be lost."""
+    @rule(number=chance)
+    def an_answer_is_streamed(self, number: int) -> None:
+        """A preview, which is sent in its turn."""
         turn = self.pick(number)
         with job(self.db):
             address = inbox.of_turn(self.db, turn.id)[0].address()
-            row, sent = outbox.start_preview(self.db, turn.id, address, "I think …", self.now)
-        if arrives and sent is None:
-            with job(self.db):
-                outbox.placeholder_sent(self.db, row, f"p{row}")
+            outbox.start_preview(self.db, turn.id, address, Part("I think …"), self.now)
 
     @precondition(lambda self: self.due())
     @rule(ends=st.lists(st.tuples(chance, st.sampled_from(ENDS)), min_size=1, max_size=6))
@@ -71,6 +71,8 @@ class Journal(TurnMachine):
     def send(self, row: OutboxRow, end: str) -> None:
         """One row, once."""
         placeholder = row.mode == "edit" and row.ph_id is None
+        if end in SEEN[row.mode] and row.id not in self.places[row.chat_key]:
+            self.places[row.chat_key].append(row.id)
         with job(self.db):
             outbox.sending(self.db, row.id, "ph_sending" if placeholder else "sending", self.now)
         if not placeholder and end in SEEN[row.mode]:
@@ -88,9 +90,10 @@ class Journal(TurnMachine):
             outbox.placeholder_sent(self.db, row.id, f"p{row.id}")
         elif end == "ok":
             outbox.delivered(self.db, row.id, row.ph_id or f"m{row.id}", self.now)
-        elif end == "blocked" or (end == "unknown" and row.mode == "direct"):
-            state = "failed_permanent" if end == "blocked" else "unknown"
-            outbox.end(self.db, row.id, state, end, self.now)
+        elif end == "blocked":
+            outbox.refused(self.db, row.id, end, self.now)
+        elif end == "unknown" and row.mode == "direct":
+            outbox.end(self.db, row.id, "unknown", end, self.now)
         elif end == "gone":
             outbox.forget_placeholder(self.db, row.id)
         else:
@@ -119,7 +122,7 @@ class Journal(TurnMachine):
             assert cancellations.cancel(self.db, turn.chat_key, "stopped", self.now) == turn.id
         if shown:
             with job(self.db):
-                turns.close_preview(self.db, turn.id, "I think")
+                turns.close_preview(self.db, turn.id, ReplyPart("I think\n\n(stopped)"))
 
     # --- the operator ------------------------------------------------------------------------
 
@@ -144,10 +147,11 @@ class Journal(TurnMachine):
 
     @invariant()
     def the_world_sees_everything_once(self) -> None:
-        """4, 6 and 12; a keyed or pure tool may run again, with the same key."""
+        """4, 6, 12 and 23; a keyed or pure tool may run again, with the same key."""
         assert [key for key, times in self.effects.items() if key[0] in ONCE and times > 1] == []
         assert [row for row, times in self.visible.items() if times > 1] == []
         assert [seen for seen in self.order.values() if seen != sorted(seen)] == []
+        assert [rows for rows in self.places.values() if rows != sorted(rows)] == []
 
     @invariant()
     def what_has_ended_stays(self) -> None:

@@ -1,76 +1,17 @@
-"""What happens to a row of the outbox after each outcome of a platform call."""
+"""What a chat sees, in which order, after each outcome of a platform call."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-import apsw
 import pytest
-from fakes.channel import FakeChannel
+from fakes.delivering import FIRST, HERE, STATES, WORDS, answering, delivering
 from fakes.journal import open_turn, opened
-from fakes.time_limit import time_limit
+from structlog.testing import capture_logs
 
-from orchestrator.channel_api import SendOutcome
-from orchestrator.journal.db.store import Store
+from orchestrator.channel_api import MAX_HOLD, OutboundPart, ReplyPart, SendOutcome
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Address, Part
-from orchestrator.outbound.delivery import MAX_RETRY_DELAY, Delivery
-
-
-@dataclass
-class Outbox:
-    """A delivery to one channel, at a time that a test sets."""
-
-    store: Store
-    channel: FakeChannel
-    now: int = 0
-
-    def __post_init__(self) -> None:
-        self.tasks = anyio.create_task_group()
-        adapters = {self.channel.name: self.channel}
-        self.delivery = Delivery(self.store, adapters, self.tasks, lambda: self.now)
-
-    async def add(self, text: str, chat_id: str = "7", again: int = 0) -> None:
-        """Queue a message of the daemon."""
-
-        def add_notice(db: apsw.Connection) -> None:
-            address = Address("telegram", "1", chat_id)
-            outbox.add_notice(db, address, text, self.now, again=again)
-
-        await self.store.transact(add_notice)
-        self.delivery.wake("telegram")
-
-    async def states(self) -> list[object]:
-        """The states of all rows, once none is due."""
-        await self.delivery.wait_idle()
-        return self.store.read(lambda db: [state for (state,) in db.execute(STATES)])
-
-    def pass_retry_delay(self) -> None:
-        """Let the time come at which rows are sent again."""
-        self.now += round(MAX_RETRY_DELAY * 1000)
-        self.delivery.wake()
-
-
-STATES = "SELECT state FROM outbox ORDER BY id"
-
-
-@asynccontextmanager
-async def delivering(folder: Path, *outcomes: SendOutcome | None) -> AsyncIterator[Outbox]:
-    """The delivery of a folder's journal; these are the outcomes of the first calls."""
-    channel = FakeChannel()
-    channel.outcomes.extend(outcomes)
-    store = Store(folder / "journal.db")
-    try:
-        running = Outbox(store, channel)
-        async with running.tasks as tasks:
-            tasks.start_soon(running.delivery.run, "telegram")
-            with time_limit():
-                yield running
-            tasks.cancel_scope.cancel()
-    finally:
-        store.close()
+from orchestrator.outbound.flood_control import BOT
 
 
 @pytest.mark.parametrize(
@@ -117,6 +58,48 @@ async def test_reply_takes_the_place_of_its_placeholder(
         assert list(running.channel.texts.values()) == texts
 
 
+async def test_every_attempt_sends_a_cut_part_in_the_same_form(tmp_path: Path) -> None:
+    """The row keeps its markup, in the place of a preview as in a message of its own."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+        with db:
+            outbox.start_preview(db, turn.id, Address("telegram", "1", "7"), Part("one"), 0)
+            parts = [Part("one", rendered="<b>one</b>"), Part("two", rendered="<b>two</b>")]
+            turns.reply(db, turn, parts, "direct", ("done", None), 0)
+    async with delivering(tmp_path, SendOutcome.NOT_SENT, None, None, SendOutcome.NOT_SENT) as run:
+        while await run.states() != ["delivered"] * 2:
+            run.pass_retry_delay()
+        calls = [*run.channel.sent, *run.channel.edited]
+    assert {(part.text, part.rendered) for part in calls} == {
+        ("…", None),
+        ("one", "<b>one</b>"),
+        ("two", "<b>two</b>"),
+    }
+
+
+async def test_message_that_breaks_an_adapter_ends_neither_the_daemon_nor_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried three times, and then a failure that stays visible."""
+    async with delivering(tmp_path) as running:
+        original = running.channel.send
+
+        async def faulty(part: OutboundPart) -> str:
+            if part.text == "poison":
+                raise RecursionError
+            return await original(part)
+
+        monkeypatch.setattr(running.channel, "send", faulty)
+        with capture_logs():
+            await running.add("poison", again=5)
+            await running.add("fine", chat_id="8")
+            assert await running.states() == ["queued", "delivered"]
+            for _ in range(2):
+                running.pass_retry_delay()
+                states = await running.states()
+        assert states == ["failed_permanent", "delivered"]
+
+
 async def test_slow_chat_holds_up_no_other(tmp_path: Path) -> None:
     """Each chat has one message on its way; delivery is idle when all have arrived."""
     async with delivering(tmp_path) as running:
@@ -143,20 +126,171 @@ async def test_row_of_a_clock_that_was_set_back_is_sent_at_once(tmp_path: Path) 
 
 async def test_preview_of_an_answer_becomes_its_reply(tmp_path: Path) -> None:
     """The words that were shown first are edited; the reply needs no message of its own."""
+    async with answering(tmp_path) as answer:
+        running = answer.running
+        assert await running.states() == ["delivered", "ph_sent"]
+        assert running.shown == ["before", FIRST]
+        await running.reply(answer.turn, "These are the last words.")
+        assert await running.states() == ["delivered"] * 2
+        assert running.shown == ["before", "These are the last words."]
+
+
+async def test_preview_waits_for_what_was_queued_before_it(tmp_path: Path) -> None:
+    """However often that fails."""
+    failures = (SendOutcome.NOT_SENT,) * 2
+    async with answering(tmp_path, *failures) as answer:
+        running = answer.running
+        running.pass_retry_delay()
+        assert await running.states() == ["queued"] * 2
+        assert running.shown == []
+        running.pass_retry_delay()
+        assert await running.states() == ["delivered", "ph_sent"]
+        assert running.shown == ["before", FIRST]
+
+
+@pytest.mark.parametrize("outcome", [SendOutcome.NOT_SENT, SendOutcome.UNKNOWN])
+async def test_what_is_queued_after_a_preview_waits_until_it_stands(
+    tmp_path: Path, outcome: SendOutcome
+) -> None:
+    """A preview that failed is sent again in its place, and the reply is put there."""
+    async with answering(tmp_path, None, outcome) as answer:
+        running = answer.running
+        await running.add("after")
+        assert await running.states() == ["delivered", "queued", "queued"]
+        running.pass_retry_delay()
+        assert await running.states() == ["delivered", "ph_sent", "delivered"]
+        await running.reply(answer.turn, "done")
+        assert await running.states() == ["delivered"] * 3
+        assert running.shown == ["before", "done", "after"]
+
+
+async def test_preview_that_is_refused_for_good_holds_up_nothing(tmp_path: Path) -> None:
+    """The reply is then a message of its own."""
+    async with answering(tmp_path, None, SendOutcome.PERMANENT) as answer:
+        running = answer.running
+        await running.add("after")
+        assert await running.states() == ["delivered", "abandoned", "delivered"]
+        await running.reply(answer.turn, "done")
+        assert running.shown[:2] == ["before", "after"]
+        assert await running.states() == ["delivered", "abandoned", "delivered", "delivered"]
+        assert running.shown == ["before", "after", "done"]
+
+
+async def test_reply_waits_for_its_preview_that_is_being_sent(tmp_path: Path) -> None:
+    """T6 does not: the reply is then put into the message that the preview became."""
     with opened(tmp_path) as db:
         turn = open_turn(db)
-    address = Address("telegram", "1", "7")
     async with delivering(tmp_path) as running:
-        async with running.delivery.preview(turn.id, address) as preview:
-            preview.show("These words are long enough to be shown.")
-            while not running.channel.texts:
+        gate = running.channel.held["7"] = anyio.Event()
+        async with running.delivery.preview(turn.id, HERE) as preview:
+            preview.show(WORDS)
+            while running.store.read(lambda db: db.execute(STATES).get) != "ph_sending":
                 await anyio.lowlevel.checkpoint()
-            assert not preview.withdraw()
-
-        def reply(db: apsw.Connection) -> None:
-            turns.reply(db, turn, [Part("These are the last words.")], "edit", ("done", None), 0)
-
-        await running.store.transact(reply)
-        running.delivery.wake()
+        await running.reply(turn, "done")
+        gate.set()
         assert await running.states() == ["delivered"]
-        assert list(running.channel.texts.values()) == ["These are the last words."]
+        assert running.channel.calls == ["send", "edit"]
+        assert running.shown == ["done"]
+
+
+async def test_refused_chat_is_held_and_others_are_served(tmp_path: Path) -> None:
+    """A second chat that is refused meanwhile means the whole bot."""
+    async with delivering(tmp_path, 1e5) as running:
+        await running.add("held", "7")
+        assert await running.states() == ["queued"]
+        running.pass_retry_delay()  # the row's own delay is shorter
+        await running.add("served", "8")
+        assert await running.states() == ["queued", "delivered"]
+        running.channel.outcomes.append(2000.0)
+        await running.add("held, too", "9")
+        await running.states()
+        await running.add("held with them", "8")
+        assert await running.states() == ["queued", "delivered", "queued", "queued"]
+        assert running.shown == ["served"]
+        bot, chat = running.delivery.flood.holds(anyio.current_time())
+        assert (bot.chat_id, chat.chat_id) == (BOT, "7")
+        assert bot.seconds <= 2000 < chat.seconds <= MAX_HOLD
+
+
+async def test_preview_that_meets_a_limit_is_not_sent_again_before_its_time(tmp_path: Path) -> None:
+    """Nor is anything else sent to that chat, its typing indicator included."""
+    async with answering(tmp_path, None, 1000.0) as answer:
+        running = answer.running
+        running.pass_retry_delay()
+        await running.add("after")
+        assert await running.states() == ["delivered", "queued", "queued"]
+        assert running.channel.calls == ["send", "send"]
+        assert [hold.chat_id for hold in running.delivery.flood.holds(anyio.current_time())] == [
+            "7"
+        ]
+
+
+async def test_refused_typing_indicator_holds_its_chat(tmp_path: Path) -> None:
+    """It meets the same limit as messages, and its failure does not end the turn."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+    async with delivering(tmp_path) as running:
+        running.channel.refusals.append(1000.0)
+        async with running.delivery.preview(turn.id, HERE):
+            while not running.channel.calls:
+                await anyio.lowlevel.checkpoint()
+            await running.add("hello")
+            assert await running.states() == ["queued"]
+        assert running.channel.calls == ["typing"]
+
+
+async def test_growing_answer_that_breaks_an_adapter_is_shown_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon goes on."""
+    with capture_logs() as logs:
+        async with answering(tmp_path) as answer:
+            running = answer.running
+            assert await running.states() == ["delivered", "ph_sent"]
+
+            def faulty(text: str, mark: str = "") -> tuple[ReplyPart, ...]:
+                broken.set()
+                raise RecursionError(text + mark)
+
+            broken = anyio.Event()
+            with monkeypatch.context() as patch:
+                patch.setattr(running.channel, "split", faulty)
+                answer.preview.show(f"{WORDS} And there are more.")
+                await broken.wait()
+                await anyio.wait_all_tasks_blocked()
+            await running.reply(answer.turn, "These are the last words.")
+            assert await running.states() == ["delivered"] * 2
+            assert running.shown == ["before", "These are the last words."]
+    assert "preview_broke" in [entry["event"] for entry in logs]
+
+
+async def test_answer_that_grows_is_shown_by_editing_its_preview(tmp_path: Path) -> None:
+    """The chat sees more of it while the turn goes on."""
+    async with answering(tmp_path) as answer:
+        running = answer.running
+        answer.preview.show(f"{WORDS} And there are more.")
+        while running.shown[-1] != f"{WORDS} And there are more. …":
+            await anyio.lowlevel.checkpoint()
+        await running.reply(answer.turn, "done")
+        assert await running.states() == ["delivered"] * 2
+        assert running.shown == ["before", "done"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (WORDS, FIRST),
+        ("\n\nExactly twenty-four long words", "Exactly twenty-four long …"),
+        ("One line\nand_a_word_beyond_the_end", "One line …"),
+        ("Donaudampfschifffahrtsgesellschaft", "Donaudampfschifffahrtsge …"),
+    ],
+)
+async def test_preview_begins_with_the_first_words(tmp_path: Path, text: str, words: str) -> None:
+    """Even if the whole answer is there: a preview that is left over must not look like it."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+    async with delivering(tmp_path) as running, running.delivery.preview(turn.id, HERE) as preview:
+        preview.show(text)
+        await running.queued(1)
+        assert await running.states() == ["ph_sent"]
+        assert running.shown == [words]

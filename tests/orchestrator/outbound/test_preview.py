@@ -8,7 +8,7 @@ from orchestrator.outbound.preview import Preview
 
 async def test_text_is_awaited_until_it_is_long_enough() -> None:
     """A look at it after every change."""
-    preview = Preview()
+    preview = Preview("t1")
     found: list[str] = []
 
     async def wait() -> None:
@@ -24,18 +24,19 @@ async def test_text_is_awaited_until_it_is_long_enough() -> None:
     assert found == ["abcd"]
 
 
-def test_preview_is_withdrawn_unless_its_chat_has_begun_to_see_it() -> None:
-    """What is seen cannot be taken back; what is withdrawn never begins."""
-    seen, unseen = Preview(), Preview()
-    assert seen.begin()
-    assert not seen.withdraw()
-    assert unseen.withdraw()
-    assert not unseen.begin()
+def test_answer_is_offered_until_its_chat_refuses_it() -> None:
+    """A platform that took it slowly may be offered more, one that cannot show it may not."""
+    preview = Preview("t1")
+    preview.offer()
+    assert preview.offered
+    preview.refuse()
+    preview.offer()
+    assert not preview.offered
 
 
 def test_closed_preview_shows_nothing_more() -> None:
     """Neither to a chat nor to clients that look on."""
-    preview, views = Preview(), list[str]()
+    preview, views = Preview("t1"), list[str]()
     preview.view = views.append
     preview.show("a")
     preview.close()

@@ -12,6 +12,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.turns.steps import Call
 from orchestrator.prompts.library import PromptLibrary
+from orchestrator.prompts.prompt_tools import configured
 from orchestrator.tools.mcp.mcp_tools import McpTool
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.protocol.environments import Environments
@@ -72,14 +73,14 @@ def test_tool_gets_its_variables_and_options_when_it_is_called(tmp_path: Path) -
     spec = ToolSpec(name="files_read", description="", parameters={})
     tool = McpTool(spec, "files", "read", 1.0, keyed=False)
     given = call(**entry["options"], path="${SECRET}")  # type: ignore[arg-type]  # JSON
-    made, equipped = found.configured(agent, known, given, tool)
+    made, equipped = configured(found.bundle_of(agent), known, given, tool)
     assert made.arguments == {
         "key": "Bearer x",
         "in": [{"store": "vs_1/2"}],
         "path": "${SECRET}",
     }
     assert equipped.env == {"A": "2", "STORE": "vs_1"}
-    assert found.configured(agent, known, call(key="${SECRET}"), tool)[0].arguments == {
+    assert configured(found.bundle_of(agent), known, call(key="${SECRET}"), tool)[0].arguments == {
         "key": "${SECRET}"
     }
 
@@ -92,7 +93,7 @@ def test_call_whose_variable_is_not_set_is_refused(tmp_path: Path) -> None:
         ToolSpec(name="r", description="", parameters={}), "files", "read", 1.0, keyed=False
     )
     with pytest.raises(DefinitionError, match="SECRET is not set; the operator has to set it"):
-        found.configured(agent, Environments(), call(key="${SECRET}"), tool)
+        configured(found.bundle_of(agent), Environments(), call(key="${SECRET}"), tool)
     (unknown, *_) = problems(placed(tmp_path, tools=[entry | {"options": {"a": "${B}"}}])[0])
     assert "tools[0].options: 'B' is not declared; add it to \"variables\"" in unknown
 

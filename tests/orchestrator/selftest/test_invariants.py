@@ -73,7 +73,7 @@ def test_history_that_went_well_has_no_violation() -> None:
         ("model calls (13)", with_events(LedgerEvent("asked", "one", 0))),
         ("model calls (13)", with_journal(steps=(replace(MODEL, usage=None), CALL))),
         ("starts (14)", replace(WELL, boots=2)),
-        ("claims", replace(WELL, worker_deaths=1)),
+        ("claims", replace(WELL, worker_deaths=2)),
         ("claims", with_journal(inbox=(replace(INBOX, claims=3),))),
         ("waiting (16)", with_journal(inbox=(replace(INBOX, state="new"),))),
         ("recovery (20)", replace(WELL, deaths=(Death(JOURNAL, 0, ("a", "b")),))),
@@ -104,6 +104,32 @@ def test_replies_out_of_order_are_a_violation() -> None:
     )
     found = check(replace(WELL, scenario=two, events=events))
     assert "order (4)" in [violation.check for violation in found]
+
+
+@pytest.mark.parametrize(
+    ("rows", "numbers", "found"),
+    [
+        (("one#1", "two#1"), (3, 5), []),
+        (("one#1", "two#1"), (5, 3), ["places (23)"] * 2),
+        (("two#1", "one#1"), (3, 5), ["places (23)"]),
+        (("one#1", "two#1"), (5, 5), []),
+    ],
+)
+def test_messages_that_stand_in_another_order_are_a_violation(
+    rows: tuple[str, ...], numbers: tuple[int, int], found: list[str]
+) -> None:
+    """By the platform's numbers, even if the first one showed its text first."""
+    two = scenario(Script("one", 101), Script("two", 101))
+    one, other = (replace(OUT, id=number, body=body) for number, body in enumerate(rows))
+    events = (
+        SAID,
+        LedgerEvent("said", "two", 8, 101),
+        LedgerEvent("shown", "one#1 done", numbers[0], 101),
+        LedgerEvent("shown", "one#1 two#1" if len({*numbers}) == 1 else "two#1", numbers[1], 101),
+    )
+    evidence = with_journal(outbox=(one, other))
+    checks = [v.check for v in check(replace(evidence, scenario=two, events=events))]
+    assert [name for name in checks if name == "places (23)"] == found
 
 
 def test_unknown_call_that_was_told_is_no_violation() -> None:

@@ -35,7 +35,7 @@ async def test_answer_is_returned_and_its_reservation_waits_to_be_settled(tmp_pa
         assert answer.summary == "They talked."
         assert bench.spent() == [("compaction/7", "reserved", 500)]
         with job(bench.db):
-            bench.gate.settle_work(bench.db, "work", CALL.name, answer)
+            bench.gate.rules().settle_work(bench.db, "work", CALL.name, answer)
         assert bench.spent() == [("compaction/7", "settled", 100)]
 
 

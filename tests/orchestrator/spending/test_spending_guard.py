@@ -10,6 +10,7 @@ import pytest
 from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, open_turn, opened, receive, step, update
 from fakes.time_limit import time_limit
+from structlog.testing import capture_logs
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.journal.db import audit
@@ -53,7 +54,7 @@ class Bench:
         )
         with job(self.db):
             steps.plan(self.db, commit, CLASSES, 1, self.now)
-            pause, notified = self.gate.settle(self.db, turn, commit)
+            pause, notified = self.gate.rules().settle(self.db, turn, commit)
         assert notified == (pauses.find(self.db, "work") is not None)
         return pause
 
@@ -63,7 +64,7 @@ class Bench:
         row = inbox.oldest_new(self.db, f"telegram/1/{chat}/")
         assert row is not None
         with job(self.db):
-            return self.gate.admits(self.db, "work", row)
+            return self.gate.rules().admits(self.db, "work", row)
 
     def notices(self) -> list[tuple[str, str]]:
         """Return the notices: chat and text."""
@@ -112,7 +113,7 @@ def test_answer_that_trips_is_delivered_and_the_next_message_waits(bench: Bench)
     turn = open_turn(bench.db)
     assert bench.answers(turn, 20_000, text="the answer") is None
     with job(bench.db):
-        assert bench.gate.holds(bench.db, turn) is None
+        assert bench.gate.rules().holds(bench.db, turn) is None
         turns.reply(bench.db, turn, [Part("the answer")], "direct", ("done", None), bench.now)
     assert bench.admits(2) is not None
 
@@ -124,7 +125,7 @@ def test_pause_holds_across_a_restart_and_ends_with_a_fresh_window(bench: Bench)
     bench.answers(turn, 10_000, "read")
     with job(bench.db):
         turns.boot(bench.db, bench.now)
-    reborn = SpendingGuard(bench.store, lambda: bench.file, {}, lambda: bench.now)
+    reborn = SpendingGuard(bench.store, lambda: bench.file, {}, lambda: bench.now).rules()
     with job(bench.db):
         assert reborn.holds(bench.db, turn) is not None
         assert reborn.resume(bench.db, "work", "operator") is None
@@ -138,9 +139,9 @@ async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: B
     """The chat gets one notice; the operator may resume as well."""
     turn = open_turn(bench.db)
     with job(bench.db):
-        bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
-        bench.gate.refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
-        assert bench.gate.holds(bench.db, turn) is not None
+        bench.gate.rules().refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
+        bench.gate.rules().refused(bench.db, turn, "groq refused the key; set GROQ_API_KEY")
+        assert bench.gate.rules().holds(bench.db, turn) is not None
     assert [chat for chat, _ in bench.notices()] == ["7"]
     bench.now += 1
     bench.gate.configured()
@@ -149,6 +150,62 @@ async def test_refused_key_pauses_until_the_configuration_is_read_again(bench: B
         with time_limit():
             await bench.gate.resumed("work")
         tasks.cancel_scope.cancel()
+
+
+def refused(bench: Bench, turn: Turn) -> None:
+    with job(bench.db):
+        bench.gate.rules().refused(bench.db, turn, "groq refused the key")
+
+
+async def lifted_after(bench: Bench, minutes: float) -> bool:
+    """Return whether the agent goes on that long after its pause began."""
+    pause = pauses.find(bench.db, "work")
+    assert pause is not None
+    bench.now = pause.at + round(minutes * MINUTE)
+    await bench.gate.lift()
+    return pauses.find(bench.db, "work") is None
+
+
+async def test_refused_key_is_tried_again_at_growing_distances_and_told_once(bench: Bench) -> None:
+    """After 1, 2, 4 … minutes, and then every hour; other chats hear of it once as well."""
+    turn = open_turn(bench.db)
+    with capture_logs() as logs:
+        for minutes in (1, 2, 4, 8, 16, 32, 60, 60):
+            refused(bench, turn)
+            assert bench.admits(int(bench.now % 100_000), chat="8") is not None
+            assert not await lifted_after(bench, minutes - 0.001)
+            assert await lifted_after(bench, minutes)
+    assert sorted(chat for chat, _ in bench.notices()) == ["7", "8"]
+    warned = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert [entry["event"] for entry in warned] == ["agent_paused"]
+
+
+async def test_key_that_worked_meanwhile_begins_its_distances_anew(bench: Bench) -> None:
+    """The next refusal is news."""
+    turn = open_turn(bench.db)
+    for minutes in (1, 2):
+        refused(bench, turn)
+        assert await lifted_after(bench, minutes)
+    bench.answers(turn, 10, "read")
+    bench.now += 1
+    refused(bench, turn)
+    assert await lifted_after(bench, 1)
+    assert [chat for chat, _ in bench.notices()] == ["7", "7"]
+
+
+async def test_person_who_resumes_hears_of_the_next_refusal(bench: Bench) -> None:
+    """Otherwise it would look as if the new key worked."""
+    turn = open_turn(bench.db)
+    refused(bench, turn)
+    assert await bench.gate.order("work", "operator", paused=False) is None
+    refused(bench, turn)
+    assert [chat for chat, _ in bench.notices()] == ["7", "7"]
+
+
+async def test_clock_that_was_set_back_delays_no_trial(bench: Bench) -> None:
+    """A pause that begins in the future is tried now."""
+    refused(bench, open_turn(bench.db))
+    assert await lifted_after(bench, -600)
 
 
 def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
@@ -172,7 +229,7 @@ def test_call_of_a_dead_process_counts_as_it_was_reserved(bench: Bench) -> None:
     bench.answers(turn, 1_000, "read")
     with job(bench.db):
         turns.process_died(bench.db, turn.id)
-        bench.gate.reserve(bench.db, turn)
+        bench.gate.rules().reserve(bench.db, turn)
     assert usage.spent(bench.db, "work", 0).tokens == 3_000
     bench.answers(turn, 1_500, text="done")
     assert usage.spent(bench.db, "work", 0).tokens == 3_500
@@ -185,12 +242,12 @@ def test_reserved_call_needs_no_room_beside_its_own(bench: Bench) -> None:
     bench.configure(budget={"tokensPerDay": budgets.FIRST_CALL})
     turn = open_turn(bench.db)
     with job(bench.db):
-        bench.gate.reserve(bench.db, turn)
-        assert bench.gate.holds(bench.db, turn) is None
-        bench.gate.reserve(bench.db, turn)
+        bench.gate.rules().reserve(bench.db, turn)
+        assert bench.gate.rules().holds(bench.db, turn) is None
+        bench.gate.rules().reserve(bench.db, turn)
         assert usage.spent(bench.db, "work", 0).tokens == budgets.FIRST_CALL
-        bench.gate.pause(bench.db, "work", "me")
-        assert bench.gate.holds(bench.db, turn) is not None
+        bench.gate.rules().pause(bench.db, "work", "me")
+        assert bench.gate.rules().holds(bench.db, turn) is not None
 
 
 def test_call_without_a_price_counts_in_tokens_alone(bench: Bench) -> None:
@@ -216,7 +273,7 @@ async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:
     turn = open_turn(bench.db)
     assert bench.answers(turn, 9_000, "read") is not None
     with job(bench.db):
-        refused = bench.gate.resume(bench.db, "work", "operator")
+        refused = bench.gate.rules().resume(bench.db, "work", "operator")
     assert refused is not None
     assert "raise it in agents.json" in refused
     async with anyio.create_task_group() as tasks:
@@ -236,7 +293,7 @@ async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
     turn = open_turn(bench.db)
     await bench.gate.order("work", "telegram:5", paused=True)
     with job(bench.db):
-        assert bench.gate.holds(bench.db, turn) is not None
+        assert bench.gate.rules().holds(bench.db, turn) is not None
     with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.gate.resumed, "work")
@@ -250,11 +307,11 @@ async def test_operators_word_pauses_and_resumes(bench: Bench) -> None:
 
 def test_task_of_a_paused_agent_waits_in_silence(bench: Bench) -> None:
     """No chat wrote, so none gets a notice."""
-    bench.gate.pause(bench.db, "work", "operator")
+    bench.gate.rules().pause(bench.db, "work", "operator")
     open_turn(bench.db)
     receive(bench.db, update(2))
     bench.db.execute("UPDATE inbox SET kind = 'task' WHERE state = 'new'")
     row = inbox.oldest_new(bench.db, "telegram/1/7/")
     assert row is not None
-    assert bench.gate.admits(bench.db, "work", row) is not None
+    assert bench.gate.rules().admits(bench.db, "work", row) is not None
     assert bench.notices() == []

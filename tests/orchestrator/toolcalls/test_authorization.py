@@ -8,19 +8,14 @@ import apsw
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.journal import call, job, open_turn, opened, planned, step
-from fakes.pins import silent_pins
 from fakes.tool_call import tool_context
 
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
-from orchestrator.prompts.library import PromptLibrary
-from orchestrator.settings import Settings
-from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
-from orchestrator.tools.mcp.servers import McpServers
 from thinker.protocol.messages import JsonObject, ToolResult
 
 
@@ -56,11 +51,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     """A turn that has just begun."""
     with opened(tmp_path) as db:
         open_turn(db)
-        store, settings = Store(tmp_path / "journal.db"), Settings(home=tmp_path)
-        servers = McpServers(settings, {}, (), silent_pins(store))
-        journal = CallAuthorizer(
-            servers, PromptLibrary(settings), ApprovalQueue(store, lambda: 5), lambda: 5
-        )
+        store = Store(tmp_path / "journal.db")
+        journal = CallAuthorizer({}, None, now=5, code="AB12")
         yield Bench(db, journal, tool_context(store, tmp_path))
         store.close()
 

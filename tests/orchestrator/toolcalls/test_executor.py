@@ -1,14 +1,15 @@
 """Running tool calls: once however many ask, with a durable result or the reason for none."""
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 import apsw
 import pytest
-from anyio import from_thread, to_thread
 from anyio.abc import TaskGroup
 from fakes.agents_file import WORK, parsed
 from fakes.journal import job, open_turn, opened, step
@@ -35,13 +36,60 @@ from orchestrator.tools.mcp.servers import McpServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 TASK: JsonObject = {"task": "Count to three."}
+PAYING = spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
+PAY = McpTool(PAYING, "s", "pay", timeout=1, keyed=False)
 
 
-class UnansweringServers(McpServers):
+class LoopBound:
+    """Fails when another thread than that of the event loop looks at it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Look the attribute up."""
+        assert threading.current_thread() is threading.main_thread(), name
+        return super().__getattribute__(name)
+
+
+class BoundServers(LoopBound, McpServers):
+    """MCP servers of the event loop."""
+
+
+class BoundPrompts(LoopBound, PromptLibrary):
+    """Prompts of the event loop."""
+
+
+class BoundApprovals(LoopBound, ApprovalQueue):
+    """Approvals of the event loop."""
+
+
+class ConnectedServers(BoundServers):
+    """MCP servers that are connected."""
+
+    def answering_tools(self) -> dict[str, McpTool]:
+        """Return all tools."""
+        return {**self.tools}
+
+
+class StartingServers(BoundServers):
+    """MCP servers that never come to an end of their start."""
+
+    async def wait_for_tool(self, name: str, tell: Callable[[str], None]) -> None:
+        """Tell the chat, and wait."""
+        tell(f"waiting for {name}")
+        await anyio.sleep_forever()
+
+
+class UnansweringServers(ConnectedServers):
     """MCP servers whose tool host dies during each call."""
 
-    async def call(self, tool: McpTool, arguments: JsonObject, key: str) -> ToolAnswer:
+    async def call(
+        self,
+        tool: McpTool,
+        arguments: JsonObject,
+        key: str,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> ToolAnswer:
         """Lose the answer."""
+        del tell
         raise ToolLostError(f"the tool host died during {tool.tool} ({arguments}, {key})")
 
 
@@ -108,19 +156,19 @@ class Bench:
 
 @asynccontextmanager
 async def running(
-    folder: Path, kind: type[McpServers] = McpServers, now: Callable[[], int] = lambda: 5
+    folder: Path, kind: type[McpServers] = BoundServers, now: Callable[[], int] = lambda: 5
 ) -> AsyncIterator[Bench]:
     """A turn that has just begun, with its tools."""
     with opened(folder) as db, closing(Store(folder / "journal.db")) as store, time_limit():
         open_turn(db)
         settings, changes = Settings(home=folder), list[str]()
         servers = kind(settings, {}, (), silent_pins(store))
-        approvals = ApprovalQueue(store, now)
+        approvals = BoundApprovals(store, now)
         async with anyio.create_task_group() as tasks:
             runner = ToolExecutor(
                 store,
                 servers,
-                PromptLibrary(settings),
+                BoundPrompts(settings),
                 tasks,
                 approvals,
                 1,
@@ -137,45 +185,25 @@ def offer(monkeypatch: pytest.MonkeyPatch, name: str, tool: HeldTool) -> None:
     monkeypatch.setitem(TOOLS, name, PlainTool(about, tool.run))
 
 
-class TurnIdWithHook(str):
-    """A turn id that calls ``hook`` once, when it is first compared with another id."""
-
-    __slots__ = ("hook",)
-    hook: Callable[[], None] | None
-
-    def __eq__(self, other: object) -> bool:
-        """Call the hook, then compare."""
-        hook, self.hook = self.hook, None
-        if hook is not None:
-            hook()
-        return str.__eq__(self, other)
-
-    __hash__ = str.__hash__
-
-
-async def test_running_calls_are_read_while_another_call_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_journal_gets_plain_data_and_nothing_that_the_event_loop_may_change(
+    tmp_path: Path,
 ) -> None:
-    """The journal's thread reads them inside T2, while the event loop starts and ends calls."""
-    first, second = HeldTool(), HeldTool()
-    offer(monkeypatch, "first", first)
-    offer(monkeypatch, "second", second)
-    async with running(tmp_path) as bench:
-        one, two = bench.plan("first", "second")
-        bench.tasks.start_soon(bench.ask, one)
-        await first.entered.wait()
+    """A result, a refusal, a question and a missing tool; so do all tests here."""
+    loop = threading.current_thread()
 
-        async def begin_second() -> None:
-            bench.tasks.start_soon(bench.ask, two)
-            await second.entered.wait()
+    def now() -> int:
+        assert threading.current_thread() is loop
+        return 5
 
-        turn_id = TurnIdWithHook("t1")
-        turn_id.hook = lambda: from_thread.run(begin_second)
-        assert await to_thread.run_sync(bench.runner.running, turn_id) == {one}
-        assert bench.runner.running("t1") == {one, two}
-        assert bench.runner.running("t2") == frozenset()
-        first.released.set()
-        second.released.set()
+    async with running(tmp_path, now=now) as bench:
+        for name in ("list_facts", "get_time", "none_such"):
+            (seq,) = bench.plan(name)
+            assert isinstance(await bench.outcome(seq), ToolResult)
+            denied = await bench.ask(bench.plan(name)[0], bench.caller(deniedTools=["*"]))
+            assert denied.is_error
+        (seq,) = bench.plan("list_facts")
+        question = await bench.question(seq, bench.caller(approvals=["list_facts"]))
+        assert question.tool == "list_facts"
 
 
 async def test_call_runs_once_for_all_who_ask_at_the_same_time(
@@ -330,11 +358,23 @@ async def test_tool_that_is_gone_is_refused_with_the_reason(tmp_path: Path) -> N
         assert bench.state(seq) == "failed"
 
 
+async def test_call_that_waits_for_its_server_is_not_taken_for_one_that_was_sent(
+    tmp_path: Path,
+) -> None:
+    """If the daemon dies meanwhile, the next one makes the call."""
+    async with running(tmp_path, StartingServers) as bench:
+        bench.servers.tools = {"s_pay": PAY}
+        (seq,) = bench.plan("s_pay")
+        with anyio.CancelScope() as scope:
+            await bench.runner.call(bench.caller(), seq, lambda _: scope.cancel())
+        assert bench.state(seq) == "planned"
+        bench.tasks.cancel_scope.cancel()
+
+
 async def test_call_whose_answer_is_lost_is_recorded_as_unknown(tmp_path: Path) -> None:
     """The model is asked to verify before it repeats the call."""
     async with running(tmp_path, UnansweringServers) as bench:
-        pay = spec("s_pay", "Pay.", {}, side_effect=SideEffect.NON_IDEMPOTENT)
-        bench.servers.tools = {"s_pay": McpTool(pay, "s", "pay", timeout=1, keyed=False)}
+        bench.servers.tools = {"s_pay": PAY}
         (seq,) = bench.plan("s_pay")
         result = await bench.ask(seq)
         assert (result.is_error, result.content) == (True, UNKNOWN_OUTCOME)

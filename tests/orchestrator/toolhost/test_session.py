@@ -226,23 +226,85 @@ async def test_server_that_cannot_be_used_says_why(spec: ServerSpec, problem: st
         assert await refused(fake.call("echo", {"text": "x"}, 0.05)) == NOT_SENT
 
 
-async def test_server_that_ignores_every_signal_is_killed_with_its_children(tmp_path: Path) -> None:
-    """It ignores end-of-file and SIGTERM."""
-    flag = tmp_path / "fake.txt"
-    code = f"""
-import os, signal
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = os.fork()
-open({str(flag)!r}, "a").write(str(os.getpid()) + "\\n")
+ESCAPED = """
+import os, signal, sys
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+open(sys.argv[1], "a").write(f"{os.getpid()}\\n")
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open(sys.argv[1], "a").write(f"{os.getpid()}\\n")
+        signal.pause()
+    os._exit(0)
 signal.pause()
 """
-    async with watched(program(code)):
-        while len(pids := effects(tmp_path, "fake")) < 2:
-            await anyio.lowlevel.checkpoint()
-        ends = [os.pidfd_open(int(pid)) for pid in pids]
-    for end in ends:
-        await anyio.wait_readable(end)
-        os.close(end)
+
+
+async def test_server_that_ignores_every_signal_is_killed_with_its_children(tmp_path: Path) -> None:
+    """It ignores end-of-file and SIGTERM; a grandchild has a session and a parent of its own."""
+    flag = str(tmp_path / "fake.txt")
+    spec = ServerSpec(name="fake", command=sys.executable, args=("-c", ESCAPED, flag))
+    async with watched(spec):
+        pids = await named(tmp_path)
+    await all_end(pids)
+
+
+async def test_hung_server_is_restarted_with_its_children_while_calls_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its open calls are lost; it is left alone for as long as one of them may take."""
+    monkeypatch.setattr(session, "PING", 0.01)
+    monkeypatch.setattr(session, "PING_TIMEOUT", 0.5)
+    async with watched(stdio(tmp_path)) as fake, anyio.create_task_group() as tasks:
+        await fake.until(lambda state: state.state == "connected")
+
+        async def lost(tool: str, timeout: float) -> None:  # noqa: ASYNC109 - the call's own
+            assert await refused(fake.call(tool, {}, timeout)) == LOST
+
+        tasks.start_soon(lost, "hang", 2)
+        tasks.start_soon(lost, "echo", 3)
+        state = await fake.until(lambda state: state.state == "failed")
+        assert state.error == "did not answer in 3 seconds"
+        await all_end(await named(tmp_path))
+        assert (await fake.call("echo", {"text": "back"})).content == "back"
+
+
+async def test_slow_server_that_answers_pings_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that takes longer than any ping may is answered by the process that began it."""
+    monkeypatch.setattr(session, "PING", 0.01)
+    monkeypatch.setattr(session, "PING_TIMEOUT", 0.5)
+    async with watched(stdio(tmp_path)) as fake:
+        assert await refused(fake.call("slow", {}, 2)) == LOST
+        assert (await fake.call("echo", {"text": "still here"})).content == "still here"
+    assert [state.state for state in fake.states] == ["starting", "connected"]
+
+
+async def test_end_of_a_server_is_seen_though_a_grandchild_holds_its_pipes(tmp_path: Path) -> None:
+    """The call is lost at once, and the grandchild goes with the server."""
+    async with watched(stdio(tmp_path)) as fake:
+        await fake.until(lambda state: state.state == "connected")
+        assert await refused(fake.call("crash_and_leave_a_child", {})) == LOST
+        await fake.until(lambda state: state.state == "failed")
+        await all_end(await named(tmp_path))
+
+
+async def named(folder: Path) -> list[int]:
+    """Return two processes, once the fake has named them."""
+    while len(found := effects(folder, "fake")) < 2:
+        await anyio.lowlevel.checkpoint()
+    return list(map(int, found))
+
+
+async def all_end(pids: list[int]) -> None:
+    """Wait for the end of these processes."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            end = os.pidfd_open(pid)
+            await anyio.wait_readable(end)
+            os.close(end)
 
 
 def commands() -> str:

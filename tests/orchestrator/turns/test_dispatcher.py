@@ -11,9 +11,11 @@ from fakes.turn_bench import START, echo, turn_bench
 from structlog.testing import capture_logs
 
 from orchestrator import chat_texts
-from orchestrator.journal.turns import cancellations
+from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import cancellations, inbox
 from orchestrator.processes.worker import WorkerHost
 from orchestrator.turns import dispatcher
+from orchestrator.turns.opener import TurnOpening
 from thinker.protocol.methods import TurnResult, TurnRun
 
 
@@ -205,3 +207,78 @@ async def test_a_fault_in_one_chat_does_not_end_the_others(
             bench.hears("one")
             bench.hears("two", chat_id="8")
             assert sorted(await bench.channel.until(2)) == ["echo: one", "echo: two"]
+
+
+def died_in(folder: Path, text: str) -> None:
+    """Leave the crash record of a process that died."""
+    (folder / "journal.db-job").write_bytes(text.encode().ljust(512, b"\0"))
+
+
+@pytest.mark.parametrize("admitting", [False, True], ids=("new", "open"))
+async def test_message_that_ended_the_daemon_three_times_is_given_up(
+    tmp_path: Path, *, admitting: bool
+) -> None:
+    """Its chat is told, and its next message answered, whether the first had a turn or not."""
+    async with turn_bench(tmp_path) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.opener.admitting = admitting
+        bench.hears("poison", "fine")
+        if admitting:
+            await keeper.until(1)
+        await bench.store.transact(lambda _: None)
+    died_in(tmp_path, "3 _gather telegram/1/7/")
+    with capture_logs() as logs:
+        async with turn_bench(tmp_path) as bench:
+            told, answer = await bench.channel.until(2)
+            assert told.startswith("I am sorry: the agent died 3 times")
+            assert answer == "echo: fine"
+            assert bench.inbox() == ["dead", "done"]
+            assert invariants.violations(bench.db) == []
+    (given_up,) = (entry for entry in logs if entry["event"] == "message_given_up")
+    assert given_up["problem"] == "the daemon died 3 times in a row in its gather"
+
+
+async def test_two_deaths_with_a_message_are_no_reason_to_give_it_up(tmp_path: Path) -> None:
+    """Somebody may have killed the daemon."""
+    died_in(tmp_path, "2 open_next telegram/1/7/")
+    async with turn_bench(tmp_path) as bench:
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+
+
+async def test_after_a_death_in_t1_messages_are_stored_before_they_are_read(
+    tmp_path: Path,
+) -> None:
+    """T2 in the same transaction could end the daemon again before the message is stored."""
+    died_in(tmp_path, "1 _ingest ")
+    async with turn_bench(tmp_path) as bench:
+        await bench.store.transact(lambda _: None)  # the dispatcher has looked for the first time
+        with bench.dispatcher.opening(["telegram/1/7/"]) as open_all:
+            receive(bench.db, update(1, "hello"))
+            await bench.store.transact(_apply, open_all)
+            assert bench.states() == []
+        assert await bench.channel.until(1) == ["echo: hello"]
+
+
+async def test_message_for_which_no_turn_can_be_opened_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was tried for ever, and its chat got no answer any more."""
+    monkeypatch.setattr(dispatcher, "STORAGE_RETRY", 0.0)
+    original = TurnOpening.open_next
+
+    def faulty(opening: TurnOpening, db: apsw.Connection, chat: str) -> object:
+        row = inbox.oldest_new(db, chat)
+        if row is not None and row.text == "poison":
+            raise RecursionError
+        return original(opening, db, chat)
+
+    monkeypatch.setattr(TurnOpening, "open_next", faulty)
+    with capture_logs():
+        async with turn_bench(tmp_path) as bench:
+            bench.hears("poison", "fine")
+            told, answer = await bench.channel.until(2)
+            assert told.startswith("I am sorry: the agent died 3 times")
+            assert answer == "echo: fine"
+            assert bench.inbox() == ["dead", "done"]

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import apsw
+import pytest
 from fakes.journal import job
 from fakes.turn_bench import turn_bench
 
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
+from orchestrator.turns.opener import TurnOpener, TurnOpening, Unsettled
 from orchestrator.turns.turn_runner import OpenTurn
 
 CHAT = "telegram/1/7/"
@@ -22,7 +24,7 @@ async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> 
         bench.hears("hello")
         bench.opener.admitting = True
         with job(bench.db):
-            opened = bench.opener.open_next(bench.db, CHAT)
+            opened = bench.opener.opening().open_next(bench.db, CHAT)
         assert isinstance(opened, OpenTurn)
         assert opened.turn.recipe == "interactive"
         assert opened.preloaded is not None
@@ -36,8 +38,8 @@ async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> No
         bench.hears("one", "two")
         bench.opener.admitting = True
         with job(bench.db):
-            first = bench.opener.open_next(bench.db, CHAT)
-            again = bench.opener.open_next(bench.db, CHAT)
+            first = bench.opener.opening().open_next(bench.db, CHAT)
+            again = bench.opener.opening().open_next(bench.db, CHAT)
         assert isinstance(first, OpenTurn)
         assert isinstance(again, OpenTurn)
         assert again.turn.id == first.turn.id
@@ -48,7 +50,7 @@ async def test_a_chat_without_messages_has_no_turn(tmp_path: Path) -> None:
     """Nothing is written."""
     async with turn_bench(tmp_path) as bench:
         with job(bench.db):
-            assert bench.opener.open_next(bench.db, CHAT) is None
+            assert bench.opener.opening().open_next(bench.db, CHAT) is None
 
 
 async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
@@ -59,8 +61,31 @@ async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
         bench.hears("hello")
         bench.opener.admitting = True
         with job(bench.db):
-            assert isinstance(bench.opener.open_next(bench.db, CHAT), Pause)
+            assert isinstance(bench.opener.opening().open_next(bench.db, CHAT), Pause)
         assert bench.inbox() == ["new"]
+
+
+async def test_an_album_waits_until_it_is_complete(tmp_path: Path) -> None:
+    """Then its parts open one turn; after a start, parts that came meanwhile are waited for."""
+    async with turn_bench(tmp_path) as bench:
+        bench.opener.admitting = False
+        bench.hears("one", album="g")
+        bench.opener.admitting = True
+        with job(bench.db):
+            assert bench.opener.opening().open_next(bench.db, CHAT) == Unsettled(1.0)
+        bench.now[0] += 900
+        bench.opener.admitting = False
+        bench.hears("two", album="g")
+        bench.opener.admitting = True
+        restarted = TurnOpener(bench.opener.inputs, 1)
+        bench.now[0] += 400
+        with job(bench.db):
+            assert bench.opener.opening().open_next(bench.db, CHAT) == Unsettled(0.6)
+            assert restarted.opening().open_next(bench.db, CHAT) == Unsettled(0.6)
+        bench.now[0] += 600
+        with job(bench.db):
+            assert isinstance(bench.opener.opening().open_next(bench.db, CHAT), OpenTurn)
+        assert bench.inbox() == ["claimed", "done"]
 
 
 async def test_a_message_for_an_unknown_agent_is_refused(tmp_path: Path) -> None:
@@ -70,7 +95,7 @@ async def test_a_message_for_an_unknown_agent_is_refused(tmp_path: Path) -> None
         bench.hears("hello", target="nobody-there")
         bench.opener.admitting = True
         with job(bench.db):
-            assert isinstance(bench.opener.open_next(bench.db, CHAT), InboxRow)
+            assert isinstance(bench.opener.opening().open_next(bench.db, CHAT), InboxRow)
         assert bench.inbox() != ["new"]
 
 
@@ -82,30 +107,35 @@ async def test_an_agent_with_embeddings_is_loaded_with_its_worker(tmp_path: Path
         bench.hears("hello")
         bench.opener.admitting = True
         with job(bench.db):
-            opened = bench.opener.open_next(bench.db, CHAT)
+            opened = bench.opener.opening().open_next(bench.db, CHAT)
         assert isinstance(opened, OpenTurn)
         assert opened.preloaded is None
 
 
-async def test_a_failure_in_one_chat_leaves_the_others_their_turns(tmp_path: Path) -> None:
+Found = OpenTurn | Pause | InboxRow | Unsettled | None
+
+
+async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And what T1 stored of it."""
     async with turn_bench(tmp_path) as bench:
         bench.opener.admitting = False
         bench.hears("one")
         bench.hears("two", chat_id="8")
         bench.opener.admitting = True
-        broken = bench.opener.open_next
+        broken = TurnOpening.open_next
         opened: dict[str, OpenTurn | None] = {}
 
-        def failing(db: apsw.Connection, chat: str) -> OpenTurn | Pause | InboxRow | None:
-            found = broken(db, chat)
+        def failing(opening: TurnOpening, db: apsw.Connection, chat: str) -> Found:
+            found = broken(opening, db, chat)
             if chat == CHAT:
                 raise KeyError("a bug")
             return found
 
-        bench.opener.open_next = failing  # type: ignore[method-assign]  # the fault
+        monkeypatch.setattr(TurnOpening, "open_next", failing)  # the fault
         with job(bench.db):
-            bench.opener.open_all([CHAT, "telegram/1/8/"], opened, bench.db)
+            bench.opener.opening().open_all([CHAT, "telegram/1/8/"], opened, bench.db)
         assert list(opened) == ["telegram/1/8/"]
         assert turns.open_in(bench.db, CHAT) is None
         assert bench.inbox()[0] == "new"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar, TypeVarTuple
 
 import anyio
 import apsw
@@ -23,6 +24,8 @@ from thinker.protocol.messages import JsonObject, ToolResult
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 from thinker.protocol.peer import FENCED, RpcError
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 FACT: tuple[str, JsonObject] = ("store_fact", {"fact": "Likes tea."})
 
 
@@ -90,6 +93,38 @@ async def test_a_message_that_ends_three_workers_is_given_up_and_its_chat_knows(
         assert len(worker.runs) == 3
         bench.hears("hello")
         assert (await bench.channel.until(2))[1] == "echo: hello"
+
+
+async def test_deaths_of_workers_that_wait_for_a_tool_give_no_message_up(tmp_path: Path) -> None:
+    """They did nothing with the message that could have killed them."""
+    may_end, deaths = anyio.Event(), 5
+
+    async def slow(function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
+        await may_end.wait()
+        return function(*arguments)
+
+    async def waiting(run: TurnRun, host: WorkerHost) -> TurnResult:
+        if not run.steps:
+            await host.commit(response(run, "", ("read_skill", {"name": "none"})))
+            raise WorkerLostError("killed before the call")
+        (call,) = run.steps[0].calls
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.call_tool, call.seq)
+            if len(worker.runs) <= deaths:
+                await anyio.wait_all_tasks_blocked()
+                tasks.cancel_scope.cancel()
+            else:
+                may_end.set()
+        if len(worker.runs) <= deaths:
+            raise WorkerLostError("killed during the call")
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path, off_loop=slow) as bench:
+        worker = bench.scripted(waiting)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        assert len(worker.runs) == deaths + 1
+        assert bench.db.execute("SELECT claims FROM inbox").get == 1
 
 
 async def test_a_worker_that_dies_after_its_last_step_leaves_a_whole_reply(tmp_path: Path) -> None:
@@ -281,3 +316,23 @@ async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: 
             )
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [run.steer for run in worker.runs] == [True]
+
+
+async def test_an_album_enters_a_running_turn_when_it_is_complete(tmp_path: Path) -> None:
+    """As one message; until then it waits, and so does what comes after it."""
+    entered: list[list[str]] = []
+    async with turn_bench(tmp_path, {"agentId": "work", "whileBusy": "steer"}) as bench:
+
+        async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
+            await host.commit(response(run, "let me see"))
+            bench.hears("one", "two", album="g")
+            bench.hears("three")
+            for _ in range(2):
+                entered.append([message.content for message in await host.entered()])
+                bench.now[0] += 1000
+            return await echo(run, host)
+
+        bench.scripted(steered)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+    assert entered == [[], ["one\ntwo", "three"]]

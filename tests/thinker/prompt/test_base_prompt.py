@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from thinker.prompt.base_prompt import BUILT_IN, BasePrompts, choose, override, read_cached
+from thinker.formats.regular_file import FileMissingError
+from thinker.prompt.base_prompt import (
+    BUILT_IN,
+    BasePrompts,
+    choose,
+    override,
+    read_cached,
+    read_text,
+)
 from thinker.protocol.env import ThinkerSettings
 
 
@@ -90,7 +98,7 @@ def test_edit_is_live_and_an_unchanged_file_is_not_read_again(tmp_path: Path) ->
 
     def counting(path: Path) -> str:
         read.append(path)
-        return path.read_text("utf-8")
+        return read_text(path)
 
     prompts = BasePrompts(given, counting)
     assert prompts.current() is prompts.current()
@@ -112,5 +120,5 @@ def test_version_of_a_file_is_read_once(tmp_path: Path) -> None:
     path.write_text("You are someone else.", "utf-8")
     assert read_cached(path) == "You are someone else."
     path.unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileMissingError):
         read_cached(path)

@@ -5,21 +5,21 @@ Markdown file holds the fields as front matter and the ``prompt`` as its body; w
 it is a text for other prompts to include.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from thinker.formats import plain_yaml
+from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, read
 from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
+from thinker.formats.regular_file import FileError, FileKind, Folder
 from thinker.protocol.messages import JsonObject
 
 ENDINGS = (".md", ".yaml", ".yml", ".json")
 OTHER_DATA = "playbooks.json"  # the built-in playbooks are in the folder of the built-in prompts
-MAX_BYTES = 256 * 1024
 PLAIN = "Text for other prompts to include"
 
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
@@ -34,31 +34,41 @@ class DefinitionFile:
     problems: tuple[DefinitionProblem, ...] = ()
 
 
-def scan(directories: Sequence[Path]) -> dict[str, DefinitionFile]:
-    """Return every definition file in the directories, by name; a later directory wins.
+def scan(directories: Sequence[Path]) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
+    """Return every definition file in the directories, by name, and the unusable directories.
 
-    Missing directories count as empty.
+    A later directory wins. Missing directories count as empty.
     """
     found: dict[str, DefinitionFile] = {}
+    unusable: dict[Path, FileError] = {}
     for directory in directories:
         here: dict[str, DefinitionFile] = {}
-        for path in _paths(directory):
+        folder = Folder(directory)
+        try:
+            paths = tuple(_definition_files(folder))
+        except FileError as error:
+            unusable[directory] = error
+            continue
+        for path in paths:
             first = here.get(path.stem)
             if first is None:
-                here[path.stem] = load(path)
+                here[path.stem] = load(path, folder.read_text)
             else:
                 message = f"{path.name} has the same name; remove or rename one of them"
                 problem = DefinitionProblem((), "file_name", message)
                 here[path.stem] = replace(first, problems=(*first.problems, problem))
         found |= here
-    return found
+    return found, unusable
 
 
-def load(path: Path) -> DefinitionFile:
+def load(
+    path: Path, read_text: Callable[[Path, FileKind], str] = regular_file.read_text
+) -> DefinitionFile:
     """Read the file at ``path``; errors become problems of the result."""
     try:
-        definition, problems = read({"name": path.stem, **_fields(path)})
-    except (DefinitionError, YamlError) as error:
+        text = read_text(path, regular_file.DEFINITION).replace("\r\n", "\n")
+        definition, problems = read({"name": path.stem, **_fields(path, text)})
+    except (DefinitionError, FileError, YamlError) as error:
         return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
         message = f"{definition.name!r} is not the file's name; set it to {path.stem!r}"
@@ -66,19 +76,14 @@ def load(path: Path) -> DefinitionFile:
     return DefinitionFile(path, definition, problems)
 
 
-def _paths(directory: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(directory.iterdir())
-    except OSError:
-        return
-    for path in entries:
+def _definition_files(folder: Folder) -> Iterator[Path]:
+    for path in map(folder.path.joinpath, folder.names()):
         if path.suffix in ENDINGS and path.name[0] != "." and path.name != OTHER_DATA:
             yield path
 
 
-def _fields(path: Path) -> JsonObject:
+def _fields(path: Path, text: str) -> JsonObject:
     """Return the definition in a file as JSON; the errors are those that `load` reports."""
-    text = _text(path)
     if path.suffix == ".json":
         try:
             return _OBJECT.validate_json(text)
@@ -94,21 +99,3 @@ def _fields(path: Path) -> JsonObject:
     if body and "prompt" in fields:
         raise DefinitionError("prompt: is in the front matter and below it; keep one of them")
     return {**fields, "prompt": body} if body else fields
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise DefinitionError("is not a regular file; replace it with one")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise DefinitionError(f"{error.strerror}; make the file readable") from error
-    if len(data) > MAX_BYTES:
-        raise DefinitionError(
-            f"larger than {MAX_BYTES // 1024} KiB; split it and include the parts"
-        )
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise DefinitionError(f"not UTF-8 at byte {error.start}; save it as UTF-8") from error

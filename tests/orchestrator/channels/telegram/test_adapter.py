@@ -5,15 +5,17 @@ from contextlib import asynccontextmanager
 
 import anyio
 import httpx
+import pytest
 from fakes.bot_api import CONFLICT, HANG, LOST_ANSWER, UNAUTHORIZED, FakeBotApi, Fault, too_many
 from fakes.time_limit import LIMIT, time_limit
 
-from orchestrator.channel_api import InboundMessage
+from orchestrator.channel_api import InboundMessage, OutboundPart, SendError
 from orchestrator.channels.telegram.adapter import Telegram
 from orchestrator.channels.telegram.bot_api import BotApi
 from orchestrator.errors import JournalError
 
 TOKEN = "123456:ABC-DEF"
+MENTION = {"type": "mention", "offset": 0, "length": 9}
 
 
 class Inbox:
@@ -23,12 +25,24 @@ class Inbox:
         self.stored: list[InboundMessage] = []
         self.next_offset = offset
         self.full = False
+        self.known: dict[str, str] = {}  # first ids of moved chats by the new ones
         self._grown = anyio.Event()
 
     async def offset(self, channel: str, bot_id: str) -> int:
         """The stored offset."""
         assert (channel, bot_id) == ("telegram", "123456")
         return self.next_offset
+
+    async def moves(self, channel: str) -> dict[str, str]:
+        """The moves that are stored."""
+        assert channel == "telegram"
+        return dict(self.known)
+
+    async def moved(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
+        """Store a move, before any update of its batch."""
+        assert (channel, bot_id) == ("telegram", "123456")
+        assert all(message.chat_id != new_id for message in self.stored)
+        self.known[new_id] = old_id
 
     async def accept(self, messages: Sequence[InboundMessage], offset: int | None = None) -> None:
         """Store, or refuse whole."""
@@ -246,14 +260,15 @@ async def test_a_short_conflict_is_waited_out_and_a_long_one_is_reported() -> No
 
 
 async def test_polling_waits_as_long_as_telegram_asks() -> None:
-    """429 names the seconds."""
+    """429 names the seconds; an hour is the most, and at none the usual pauses are made."""
     clock = Clock()
+    faults = (too_many(33), Fault(502, None), too_many(100_000), too_many(0))
     async with FakeBotApi(TOKEN) as server:
-        server.break_next("getUpdates", too_many(33), Fault(502, None))
+        server.break_next("getUpdates", *faults)
         async with running(server, Inbox(), clock):
             server.user_says(7, "hi")
             await server.confirmed()
-    assert clock.slept[:2] == [33, 4]
+    assert clock.slept[:4] == [33, 4, 3600, 16]
 
 
 async def test_a_poll_that_hangs_is_given_up_and_repeated() -> None:
@@ -287,3 +302,56 @@ async def test_a_server_that_holds_no_poll_open_is_not_flooded() -> None:
             await clock.twice.wait()
         tasks.cancel_scope.cancel()
     assert clock.slept[:2] == [1, 1]
+
+
+@pytest.mark.parametrize("field", ["migrate_to_chat_id", "migrate_from_chat_id"])
+async def test_a_move_is_stored_before_the_updates_of_the_new_group(field: str) -> None:
+    """Either service message tells it, and what the journal sends to the old id follows."""
+    inbox = Inbox()
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, Clock()) as telegram:
+        server.becomes_supergroup(-9, -1009, field)
+        server.user_says(-1009, "@test_bot hi", entities=[{**MENTION}])
+        await inbox.holds(2)
+        assert inbox.known == {"-1009": "-9"}
+        await telegram.send(OutboundPart("-9", "hello", reply_to="3"))
+        await telegram.send(OutboundPart("-9", "again", reply_to="-1009:4"))
+        assert server.texts(-1009) == ["hello", "again"]
+        first, second = (call.params for call in server.calls("sendMessage"))
+    assert "reply_parameters" not in first
+    assert second["reply_parameters"]["message_id"] == 4
+
+
+async def test_a_refused_message_tells_the_move_and_is_sent_to_the_new_group() -> None:
+    """The number of a message of the old group means another one in the new group."""
+    inbox = Inbox()
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, Clock()) as telegram:
+        server.becomes_supergroup(-9, -1009)
+        await telegram.send(OutboundPart("-9", "hello", reply_to="3"))
+        server.user_says(-1009, "@test_bot hi", entities=[{**MENTION}])
+        await inbox.holds(1)
+        assert inbox.known == {"-1009": "-9"}
+        assert server.texts(-1009) == ["hello"]
+        refused, sent = (call.params for call in server.calls("sendMessage"))
+    assert refused["reply_parameters"]["message_id"] == 3
+    assert "reply_parameters" not in sent
+
+
+async def test_a_stored_move_is_known_after_a_restart() -> None:
+    """Nothing is sent to the old group first."""
+    inbox = Inbox()
+    inbox.known["-1009"] = "-9"
+    async with FakeBotApi(TOKEN) as server, running(server, inbox, Clock()) as telegram:
+        await server.called("getUpdates")
+        await telegram.send(OutboundPart("-9", "hello"))
+        await telegram.typing("-9", None)
+        assert [call.params["chat_id"] for call in server.calls("sendMessage")] == [-1009]
+        assert [call.params["chat_id"] for call in server.calls("sendChatAction")] == [-1009]
+
+
+async def test_a_group_that_moves_for_ever_is_not_followed() -> None:
+    """The second refusal is an error like others."""
+    async with FakeBotApi(TOKEN) as server, running(server, Inbox(), Clock()) as telegram:
+        server.becomes_supergroup(-9, -1009)
+        server.becomes_supergroup(-1009, -2009)
+        with pytest.raises(SendError):
+            await telegram.send(OutboundPart("-9", "hello"))

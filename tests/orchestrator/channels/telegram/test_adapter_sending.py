@@ -93,11 +93,12 @@ async def test_a_blocked_bot_is_told_apart() -> None:
     assert caught.value.outcome is SendOutcome.PERMANENT
 
 
-async def test_typing_is_shown_and_its_failure_is_ignored() -> None:
-    """It is a courtesy."""
+async def test_typing_is_shown_and_its_failure_is_told() -> None:
+    """A refusal may ask to send nothing for a while."""
     async with connected() as (server, telegram):
         server.break_next("sendChatAction", BLOCKED)
-        await telegram.typing("7", None)
+        with pytest.raises(SendError):
+            await telegram.typing("7", None)
         await telegram.typing("-9", "4")
         assert [call.status for call in server.calls("sendChatAction")] == [403, 200]
 
@@ -106,6 +107,19 @@ async def test_every_part_of_a_long_reply_is_accepted() -> None:
     """The adapter cuts as Telegram counts."""
     async with connected() as (server, telegram):
         for part in telegram.split("```py\n" + "x = '👍' < 1\n" * 900 + "```\n" + "word " * 2000):
-            await telegram.send(OutboundPart("7", part))
+            await telegram.send(OutboundPart("7", part.text, rendered=part.rendered))
         assert len(server.texts(7)) >= 4
         assert {call.status for call in server.calls("sendMessage")} == {200}
+
+
+async def test_a_cut_part_is_sent_as_its_plain_text_if_its_markup_is_refused() -> None:
+    """What a reader sees then has no stray marks either."""
+    async with connected() as (server, telegram):
+        first, second = telegram.split("**" + "bold " * 1000 + "end**")
+        server.break_next("sendMessage", UNPARSED)
+        await telegram.send(OutboundPart("7", first.text, rendered=first.rendered))
+        await telegram.send(OutboundPart("7", second.text, rendered=second.rendered))
+        assert server.texts(7) == [first.text, second.text]
+        sent = [call.params["text"] for call in server.calls("sendMessage")]
+    assert sent == [first.rendered, first.text, second.rendered]
+    assert set(" ".join(server.texts(7)).split()) == {"bold", "end"}

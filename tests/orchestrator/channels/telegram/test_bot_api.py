@@ -128,16 +128,13 @@ def test_a_malformed_address_is_a_configuration_error() -> None:
         BotApi(TOKEN, "http://host:port")
 
 
-async def test_a_group_that_moved_is_followed_once() -> None:
-    """A supergroup has a new number; a server that moves it for ever is not followed."""
+async def test_the_new_number_of_a_group_that_moved_is_passed_on() -> None:
+    """The adapter sends the message there."""
     async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
-        moved = Fault(400, "Bad Request: group chat was upgraded", {"migrate_to_chat_id": -1001})
-        server.break_next("sendMessage", moved)
-        await api.call("sendMessage", HELLO | {"chat_id": -1}, Sent)
-        assert server.texts(-1001) == ["hello"]
-        server.break_next("sendMessage", moved, moved)
-        with pytest.raises(BotApiError):
+        server.becomes_supergroup(-1, -1001)
+        with pytest.raises(BotApiError) as caught:
             await api.call("sendMessage", HELLO | {"chat_id": -1}, Sent)
+    assert caught.value.new_chat_id == -1001
 
 
 async def test_retry_after_is_passed_on() -> None:

@@ -4,11 +4,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram.formatting import clean, split, to_html, units, visible
+from orchestrator.channel_api import ReplyPart
+from orchestrator.channels.telegram.formatting import (
+    LIMIT,
+    _runs,
+    clean,
+    split,
+    to_html,
+    units,
+    visible,
+)
 from orchestrator.selftest.bot_world import parse_html
 
 MARKDOWN = st.text(st.sampled_from("ab1 \n*_`~#>|-[](){}!.:\\<&\"'+=\tß👍\ud83d"), max_size=300)
-PROSE = st.text(st.sampled_from("abc \n*_>#-.👍é"), max_size=600)
+Kind = tuple[str, str, tuple[str, ...]]
+SPANNING: list[Kind] = [  # Markdown, a letter in it, and the tags around that letter
+    ("**{}**", "a", ("<b>",)),
+    ("*{}*", "c", ("<i>",)),
+    ("**_{}_**", "d", ("<b>", "<i>")),
+    ("~~{}~~", "e", ("<s>",)),
+    ("`{}`", "f", ("<code>",)),
+    ("```py\n{}\n```", "g", ("<pre>", '<code class="language-py">')),
+    ("[{}](https://x.y)", "h", ('<a href="https://x.y">',)),
+    ("> {}", "i", ("<blockquote>",)),
+    ("- {}", "j", ()),
+]
+
+
+def sent(part: ReplyPart) -> str:
+    """Return what Telegram is sent for a part."""
+    return to_html(part.text) if part.rendered is None else part.rendered
+
+
+def texts(markdown: str, limit: int = LIMIT) -> list[str]:
+    """Return the texts of the parts."""
+    return [part.text for part in split(markdown, limit=limit)]
+
+
+def squeezed(text: str) -> str:
+    """Return a text without whitespace."""
+    return "".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -62,74 +97,88 @@ def test_any_text_becomes_html_that_telegram_accepts(markdown: str) -> None:
     assert parse_html(rendered) == visible(rendered)
 
 
+@given(MARKDOWN, st.integers(32, 200), st.sampled_from(["", " …"]))
+def test_every_part_fits_and_none_is_blank(markdown: str, limit: int, mark: str) -> None:
+    """What Telegram counts stays within the limit, and what is sent if it refuses the markup."""
+    for part in split(markdown, mark, limit):
+        assert part.text.strip()
+        assert units(part.text) <= limit
+        assert units(visible(sent(part))) <= limit
+
+
 @given(MARKDOWN, st.integers(32, 200))
-def test_every_part_fits_and_none_is_blank(markdown: str, limit: int) -> None:
-    """Both the source and what Telegram counts stay within the limit."""
-    for part in split(markdown, limit):
-        assert part.strip()
-        assert units(part) <= limit
-        assert units(visible(to_html(part))) <= limit
-
-
-@given(PROSE, st.integers(32, 200))
-def test_nothing_but_whitespace_is_lost_at_cuts(prose: str, limit: int) -> None:
-    """Without fences the parts are the text."""
-    assert "".join("".join(split(prose, limit)).split()) == "".join(prose.split())
-
-
-@given(
-    st.lists(st.text("ab =(👍", min_size=1, max_size=50), min_size=1, max_size=40),
-    st.sampled_from(["```", "~~~~"]),
-    st.sampled_from(["", "  ", "> "]),
-)
-def test_a_cut_fence_is_closed_and_opened_again(lines: list[str], marks: str, prefix: str) -> None:
-    """Each part is a whole code block in the same language, and together they are the code."""
-    code = [f"x{line}" for line in lines]
-    fenced = [f"{marks}py", *code, marks]
-    parts = split("\n".join(prefix + line for line in fenced), 64)
-    found = ""
+def test_the_parts_show_what_the_whole_shows(markdown: str, limit: int) -> None:
+    """Each cut part is HTML that Telegram accepts; only whitespace at cuts is missing."""
+    whole = visible(to_html(markdown)) or clean(markdown)
+    parts = split(markdown, limit=limit)
     for part in parts:
-        first, *body, last = (line.removeprefix(prefix) for line in part.split("\n"))
-        assert (first, last) == (f"{marks}py", marks)
-        found += "".join(body)
-    assert "".join(found.split()) == "".join("".join(code).split())
+        assert parse_html(sent(part)) == visible(sent(part))
+        assert part.rendered is None or visible(part.rendered) == part.text
+    shown = "".join(visible(sent(part)) or part.text for part in parts)
+    assert squeezed(shown) == squeezed(whole) or not squeezed(shown)
+
+
+@given(st.lists(st.sampled_from(SPANNING), min_size=1, max_size=4), st.integers(32, 80))
+def test_markup_that_spans_a_cut_is_closed_and_opened_again(kinds: list[Kind], limit: int) -> None:
+    """Every letter is marked in its part as it is in the whole."""
+    text = "\n\n".join(form.format(" ".join([letter] * 60)) for form, letter, _ in kinds)
+    parts = split(text, limit=limit)
+    assert len(parts) > 1
+    for _, letter, tags in kinds:
+        for part in parts:
+            around = {open_tags for open_tags, run in _runs(sent(part)) if letter in run}
+            assert around <= {tags}
+
+
+@pytest.mark.parametrize("marks", ["```py", "~~~~py"])
+def test_the_preview_of_a_text_that_ends_in_code_shows_no_backticks(marks: str) -> None:
+    """Its mark is no part of the Markdown."""
+    (part,) = split(f"{marks}\nx = 1\n{marks.removesuffix('py')}", " …")
+    assert part.rendered == '<pre><code class="language-py">x = 1</code></pre> …'
+    assert part.text == "x = 1 …"
+
+
+def test_the_preview_of_a_long_text_has_room_for_its_mark() -> None:
+    """Its first part is as long as a message, mark included."""
+    assert [units(part.text) for part in split("a" * 5000, " …")] == [4096, 906]
 
 
 def test_a_paragraph_ends_a_part_rather_than_a_line_or_a_word() -> None:
     """Cuts are made where a reader would make them."""
-    assert split("aaaa aaaa aaaa aaaa aaaa\n\nbb\ncc dd", 32) == (
+    assert texts("aaaa aaaa aaaa aaaa aaaa\n\nbb\ncc dd", 32) == [
         "aaaa aaaa aaaa aaaa aaaa",
         "bb\ncc dd",
-    )
-    assert split("aaaa aaaa aaaa aaaa aaaa\nbb ccccccc", 32)[1] == "bb ccccccc"
-    assert split("word " * 8, 32)[0] == "word word word word word word"
+    ]
+    assert texts("aaaa aaaa aaaa aaaa aaaa\nbb ccccccc", 32)[1] == "bb ccccccc"
+    assert texts("word " * 8, 32)[0] == "word word word word word word"
 
 
 def test_a_surrogate_pair_is_never_cut() -> None:
     """4097 units with an emoji across the limit: the emoji goes to the next part whole (F52)."""
-    assert split("a" * 4095 + "👍") == ("a" * 4095, "👍")
-    assert split("👍" * 2048) == ("👍" * 2048,)
-    assert [units(part) for part in split("👍" * 2049)] == [4096, 2]
+    assert texts("a" * 4095 + "👍") == ["a" * 4095, "👍"]
+    assert texts("👍" * 2048) == ["👍" * 2048]
+    assert [units(part) for part in texts("👍" * 2049)] == [4096, 2]
 
 
 def test_a_list_that_renders_longer_than_its_source_is_cut_earlier() -> None:
-    """Numbers that Markdown writes for the author count too."""
-    for part in split("1. a\n" * 819):
-        assert units(visible(to_html(part))) <= 4096
+    """Numbers that Markdown writes for the author count too, and go on after a cut."""
+    parts = texts("1. a\n" * 819)
+    assert all(units(part) <= 4096 for part in parts)
+    assert "\n".join(parts).split("\n") == [f"{number}. a" for number in range(1, 820)]
+
+
+def test_a_text_whose_addresses_are_long_is_one_message() -> None:
+    """Telegram counts what is seen; if it refuses the markup, that is what is sent."""
+    (part,) = split(f"[here](https://x.y/{'z' * 5000})")
+    assert part.text == "here"
+    assert part.rendered is not None
+    assert part.rendered.startswith('<a href="https://x.y/zzz')
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t\n", "\u00a0", "```\n```"])
 def test_blank_text_gives_no_part(blank: str) -> None:
     """Telegram refuses empty messages."""
     assert split(blank) == ()
-
-
-def test_a_language_as_long_as_a_message_does_not_stop_the_cutting() -> None:
-    """Bad input from a model ends like any other."""
-    parts = split("```" + "z" * 5000 + "\ncode\n```")
-    assert all(units(part) <= 4096 for part in parts)
-    assert "".join(parts).count("z") == 5000
-    assert "code" in parts[-1]
 
 
 def test_halves_of_surrogate_pairs_are_replaced() -> None:

@@ -77,6 +77,14 @@ def test_a_picture_is_attached_in_its_largest_size_and_the_caption_is_the_text()
     assert alone.attachments == (Attachment("d", "plan.png, image/png"),)
 
 
+def test_parts_of_an_album_are_told_by_its_id() -> None:
+    """An edit of one comes after the album, so it belongs to none."""
+    assert read(message(text="x")).album is None
+    assert read(message(caption="x", photo=[], media_group_id="5")).album == "5"
+    assert read(message(caption="x", media_group_id=5)).album == "5"
+    assert read(message(caption="x", media_group_id="5"), "edited_message").album is None
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [

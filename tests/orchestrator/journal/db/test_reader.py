@@ -32,9 +32,11 @@ async def test_reader_sees_what_was_committed_and_nothing_else(store: Store) -> 
     """Also while the writer is in the middle of something."""
     await store.transact(put, "one")
 
+    read = store.read
+
     def half(db: apsw.Connection) -> object:
         put(db, "two")
-        return store.read(get)
+        return read(get)
 
     assert store.read(get) == "one"
     assert await store.transact(half) == "one"

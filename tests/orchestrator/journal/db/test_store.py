@@ -5,22 +5,18 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-import anyio
+import anyio.to_thread
 import apsw
 import pytest
 from fakes.time_limit import LIMIT, time_limit
 from structlog.testing import capture_logs
 
 from orchestrator.errors import ExitCode, JournalError
-from orchestrator.journal.db.store import (
-    StorageFailedError,
-    StorageFullError,
-    Store,
-    open_database,
-    reading,
-)
+from orchestrator.journal.db.store import Store, open_database, reading
+from orchestrator.journal.db.writer import StorageFailedError, StorageFullError
 
 
 @pytest.fixture
@@ -49,7 +45,7 @@ class Gate:
         self.entered = threading.Event()
         self.leave = threading.Event()
 
-    def __call__(self, db: apsw.Connection) -> None:
+    def hold(self, db: apsw.Connection) -> None:
         """Wait in the writer thread."""
         del db
         self.entered.set()
@@ -65,7 +61,7 @@ async def grouped(store: Store, *work: tuple[object, ...]) -> list[object]:
     """Run jobs as one group behind a held writer; their values or errors."""
     gate = Gate()
     with time_limit():
-        held = queued(store, gate)
+        held = queued(store, gate.hold)
         await asyncio.to_thread(gate.entered.wait, LIMIT)
         jobs = [queued(store, *one) for one in work]
         await anyio.wait_all_tasks_blocked()
@@ -91,6 +87,15 @@ async def test_jobs_that_wait_share_one_commit(store: Store) -> None:
     assert await grouped(store, *((put, name) for name in names)) == names
     assert len(commits) <= 2  # that of the gate, which changed nothing, and that of the group
     assert await store.transact(keys) == names
+
+
+async def test_job_without_a_name_fails_at_once(store: Store) -> None:
+    """It ended the writer, and callers waited for ever; others go on."""
+    with time_limit():
+        with pytest.raises(TypeError, match="has no name; pass a function"):
+            await store.transact(partial(put, key="nameless"))
+        assert await store.transact(put, "named") == "named"
+        assert await store.transact(keys) == ["named"]
 
 
 async def test_failing_job_takes_back_only_itself(store: Store) -> None:
@@ -127,7 +132,7 @@ async def test_cancelled_caller_does_not_undo_its_job(store: Store) -> None:
     """Nor does it disturb the others."""
     gate = Gate()
     with time_limit():
-        held = queued(store, gate)
+        held = queued(store, gate.hold)
         await asyncio.to_thread(gate.entered.wait, LIMIT)
         with anyio.move_on_after(0):
             await store.transact(put, "a")
@@ -199,13 +204,14 @@ def test_writer_survives_a_loop_that_is_gone(tmp_path: Path) -> None:
 def test_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     """Also one that was made with wider rights; also what SQLite puts beside it."""
     path = tmp_path / "journal.db"
-    path.touch(mode=0o644)
+    open_database(path).close()
     path.chmod(0o644)
     store = Store(path)
     anyio.run(store.transact, put, "a")
+    names = ("journal.db", "journal.db-wal", "journal.db-shm", "journal.db-job")
     modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()}
     store.close()
-    assert modes == dict.fromkeys(("journal.db", "journal.db-wal", "journal.db-shm"), 0o600)
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 def test_durability_is_on(tmp_path: Path) -> None:
@@ -291,3 +297,21 @@ def test_journal_is_read_while_somebody_writes_it(store: Store) -> None:
         assert keys(db) == ["a"]
     with pytest.raises(JournalError, match="cannot be read"), reading(store.path) as db:
         put(db, "b")
+
+
+async def test_opening_waits_for_who_locks_the_file_briefly(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that comes first after a kill rebuilds the index of the WAL, under a lock."""
+    store.close()
+    other = apsw.Connection(str(store.path))
+    other.execute("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE").fetchall()
+    connected = threading.Event()
+    monkeypatch.setattr(apsw, "connection_hooks", [lambda _: connected.set()])
+    with time_limit():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, open_database, store.path)
+            await anyio.to_thread.run_sync(connected.wait)
+            with pytest.raises(apsw.BusyError):  # it is held while the other waits for it
+                apsw.Connection(str(store.path)).execute("SELECT * FROM meta")
+            other.close()

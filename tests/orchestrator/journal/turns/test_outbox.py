@@ -8,6 +8,7 @@ import apsw
 import pytest
 from fakes.journal import open_turn, opened
 
+from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Address, OutboxRow, Part
 
@@ -80,12 +81,15 @@ def test_placeholder_that_was_sent_is_edited_without_another_transaction(
 
 
 def test_preview_and_reply_are_the_same_row(db: apsw.Connection) -> None:
-    """It is not sent by itself; T6 gives it the text of the first part, the others follow."""
-    row, sent = outbox.start_preview(db, "t1", HERE, "Let me", 1)
-    assert sent is None
-    assert due(db) == []
+    """Once it has its place it is not due; T6 gives it the text of the first part."""
+    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    assert due(db) == [("7", "Let me", "queued")]
+    row = first(db).id
     outbox.placeholder_sent(db, row, "m1")
+    assert due(db) == []
+    assert outbox.preview_message(db, "t1") == "m1"
     outbox.add(db, "t1", HERE, [Part("Let me see."), Part("Done.")], "edit", 2)
+    assert outbox.preview_message(db, "t1") is None
     assert [(item.id, item.state, item.ph_id) for item in outbox.due(db, "telegram")] == [
         (row, "ph_sent", "m1")
     ]
@@ -95,29 +99,80 @@ def test_preview_and_reply_are_the_same_row(db: apsw.Connection) -> None:
 
 def test_next_process_goes_on_with_the_preview_of_the_last(db: apsw.Connection) -> None:
     """A second one would stand in the chat for ever."""
-    row, _ = outbox.start_preview(db, "t1", HERE, "Let", 1)
-    assert outbox.start_preview(db, "t1", HERE, "Let me", 2) == (row, None)
-    outbox.placeholder_sent(db, row, "m1")
+    outbox.start_preview(db, "t1", HERE, Part("Let"), 1)
+    outbox.sending(db, first(db).id, "ph_sending", 1)
+    turns.boot(db, 2)
+    assert due(db) == [("7", "Let", "queued")]
+    outbox.placeholder_sent(db, first(db).id, "m1")
     turns.boot(db, 3)
-    assert outbox.start_preview(db, "t1", HERE, "Let me see", 4) == (row, "m1")
+    outbox.start_preview(db, "t1", HERE, Part("Let me see"), 4)
+    assert outbox.preview_message(db, "t1") == "m1"
     assert db.execute("SELECT count(*) FROM outbox").get == 1
+
+
+def test_answer_of_a_turn_that_has_ended_gets_no_preview(db: apsw.Connection) -> None:
+    """It would never get a text."""
+    turns.reply(db, turns.load(db, "t1"), [Part("hi")], "edit", ("done", None), 1)
+    outbox.start_preview(db, "t1", HERE, Part("h"), 2)
+    assert texts(db) == ["hi"]
 
 
 def test_preview_that_was_never_sent_becomes_an_ordinary_row(db: apsw.Connection) -> None:
     """Nobody knows whether it arrived: the reply is sent as a new message."""
-    outbox.start_preview(db, "t1", HERE, "Let me", 1)
+    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    row = first(db).id
+    outbox.sending(db, row, "ph_sending", 1)
     outbox.add(db, "t1", HERE, [Part("Let me see.")], "edit", 2)
+    outbox.requeue(db, row, "no route", 3)
     assert (first(db).state, first(db).ph_id, first(db).body) == ("queued", None, "Let me see.")
 
 
-def test_preview_holds_up_no_other_message(db: apsw.Connection) -> None:
-    """What a tool sends while the answer is streamed goes out at once."""
-    row, _ = outbox.start_preview(db, "t1", HERE, "Let me", 1)
-    outbox.placeholder_sent(db, row, "m1")
-    outbox.add_extra(db, "t1", HERE, [Part("by the way")], "direct", 2)
+def test_preview_keeps_its_place_and_then_holds_up_no_message(db: apsw.Connection) -> None:
+    """It waits for what was queued before; what a tool sends meanwhile waits until it is seen."""
+    outbox.add_notice(db, HERE, "before", 1)
+    outbox.start_preview(db, "t1", HERE, Part("Let me"), 2)
+    outbox.add_extra(db, "t1", HERE, [Part("by the way")], "direct", 3)
+    assert due(db) == [("7", "before", "queued")]
+    outbox.delivered(db, first(db).id, "m1", 4)
+    assert due(db) == [("7", "Let me", "queued")]
+    outbox.placeholder_sent(db, first(db).id, "m2")
     assert due(db) == [("7", "by the way", "queued")]
-    outbox.add(db, "t1", HERE, [Part("Done."), Part("Bye.")], "edit", 3)
+    outbox.add(db, "t1", HERE, [Part("Done."), Part("Bye.")], "edit", 5)
     assert texts(db) == ["Done.", "by the way", "Bye."]
+
+
+def test_preview_that_a_chat_refuses_is_given_up_and_the_reply_is_not(
+    db: apsw.Connection,
+) -> None:
+    """The reply becomes a row of its own, whose fate is told."""
+    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    outbox.refused(db, first(db).id, "blocked", 2)
+    assert due(db) == []
+    turns.reply(db, turns.load(db, "t1"), [Part("Done.")], "edit", ("done", None), 3)
+    row = first(db).id
+    outbox.refused(db, row, "blocked", 4)
+    assert db.execute("SELECT state FROM outbox WHERE id = ?", (row,)).get == "failed_permanent"
+    assert turns.load(db, "t1").state == "closed"
+
+
+def test_row_that_has_ended_is_not_sent(db: apsw.Connection) -> None:
+    """A stopped turn gives its preview up while the queue waits for the platform's rate."""
+    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    row = first(db).id
+    turns.close_preview(db, "t1", ReplyPart("Let me\n\n(stopped)"))
+    assert not outbox.sending(db, row, "ph_sending", 2)
+    outbox.placeholder_sent(db, row, "m1")
+    assert db.execute("SELECT state, ph_id FROM outbox").fetchall() == [("abandoned", None)]
+
+
+def test_preview_that_is_being_sent_when_its_turn_stops_ends_so(db: apsw.Connection) -> None:
+    """What a chat has seen does not stay unfinished."""
+    outbox.start_preview(db, "t1", HERE, Part("Let me …"), 1)
+    row = first(db).id
+    outbox.sending(db, row, "ph_sending", 2)
+    turns.close_preview(db, "t1", ReplyPart("Let me\n\n(stopped)"))
+    outbox.placeholder_sent(db, row, "m1")
+    assert due(db) == [("7", "Let me\n\n(stopped)", "ph_sent")]
 
 
 def test_what_a_tool_sent_stands_before_the_reply(db: apsw.Connection) -> None:
@@ -169,6 +224,29 @@ def test_message_that_boot_leaves_unknown_can_close_its_turn(db: apsw.Connection
     turns.reply(db, turns.load(db, "t1"), [Part("hi")], "direct", ("done", None), 1)
     outbox.sending(db, first(db).id, "sending", 2)
     turns.boot(db, 3)
+    assert turns.load(db, "t1").state == "closed"
+
+
+def test_edit_is_repeated_after_one_that_may_land_late(db: apsw.Connection) -> None:
+    """Once, after a while, whatever is killed meanwhile; no later row waits for it."""
+    outbox.start_preview(db, "t1", HERE, Part("Let me"), 1)
+    row = first(db).id
+    outbox.placeholder_sent(db, row, "m1")
+    turns.boot(db, 2)
+    turns.reply(db, turns.load(db, "t1"), [Part("Done."), Part("2")], "edit", ("done", None), 3)
+    outbox.sending(db, row, "sending", 4)
+    outbox.delivered(db, row, "m1", 5)
+    turns.boot(db, 6)
+    assert due(db) == [("7", "2", "queued")]
+    outbox.delivered(db, first(db).id, "m2", 7)
+    assert due(db) == [("7", "Done.", "ph_sent")]
+    assert (first(db).shown, first(db).not_before) == (True, 5 + outbox.LATE_EDIT)
+    assert turns.load(db, "t1").state == "replied"
+    outbox.sending(db, row, "sending", 8)
+    turns.boot(db, 9)
+    assert due(db) == [("7", "Done.", "ph_sent")]
+    outbox.delivered(db, row, "m1", 10)
+    assert due(db) == []
     assert turns.load(db, "t1").state == "closed"
 
 

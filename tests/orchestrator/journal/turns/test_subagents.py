@@ -125,6 +125,21 @@ def test_result_of_other_work_is_a_message_in_its_chat(
     assert row.text == f"Subagent (reference: work-sub-t1-2) has {words}:\n\n42"
 
 
+def test_message_with_a_long_result_is_shortened_and_the_result_kept_whole(
+    db: apsw.Connection,
+) -> None:
+    """What a turn costs does not depend on how much a subagent says."""
+    call, said = begun(db, wait=False), "x" * (subagents.REPORTED + 1)
+    with job(db):
+        turns.reply(db, turns.load(db, "t1"), [Part("started")], "direct", ("done", None), NOW)
+        subagents.end(db, admitted(db, call).id, said, NOW, failed=False)
+    row = inbox.oldest_new(db, "telegram/1/7/")
+    assert row is not None
+    assert row.text.endswith(f"x\n[shortened: the result has {len(said)} characters]")
+    assert row.text.count("x") == subagents.REPORTED
+    assert run(db, call).result == said
+
+
 def test_stopped_turn_takes_its_work_along(db: apsw.Connection) -> None:
     """Begun or not; their turns are found as cancelled."""
     call = begun(db)

@@ -246,7 +246,7 @@ def test_turn_closes_when_its_last_message_has_ended(db: apsw.Connection) -> Non
 def test_turn_with_an_empty_reply_closes_at_once(db: apsw.Connection) -> None:
     """And gives up a preview that will never get a text."""
     turn = open_turn(db)
-    outbox.start_preview(db, "t1", row_of(db, "t1").address(), "Let me", 1)
+    outbox.start_preview(db, "t1", row_of(db, "t1").address(), Part("Let me"), 1)
     turns.reply(db, turn, [], "edit", DONE, 3)
     assert turns.load(db, "t1").state == "closed"
     assert db.execute("SELECT state FROM outbox").get == "abandoned"

@@ -88,6 +88,15 @@ def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(
     assert f"answer of {ZEBRA}".encode() not in data
 
 
+def test_chat_that_moved_is_forgotten_by_either_id(db: apsw.Connection) -> None:
+    """Its rows have the first id; people may know the new one alone."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    with job(db):
+        erasure.forget(db, Subject(channel="api", chat=f"req-{ZEBRA}"), 20)
+        erasure.forget(db, Subject(channel="telegram", chat=f"-100{CHAT}"), 20)
+    assert mentions(db, CHAT, ZEBRA) == set()
+
+
 def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Connection) -> None:
     """Not its id in any row; another agent keeps all that it has."""
     Life(db, "zoroaster", CHAT, ZEBRA).live()
@@ -96,7 +105,7 @@ def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: apsw.Co
     subject = Subject(agent="zoroaster")
     with job(db):
         known = erasure.count(db, subject)
-        assert {table for table, _ in TABLES} - set(known) == {"pairing"}
+        assert {table for table, _ in TABLES} - set(known) == {"pairing", "chat_move"}
         erasure.forget(db, subject, 20)
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 21)  # its pairing, notices
     assert mentions(db, "zoroaster", CHAT, ZEBRA) == set()

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.tools.builtin.bundled_files import (
-    MAX_BYTES,
     MAX_LISTED,
     bundled_files,
     read_bundled,
 )
 from orchestrator.tools.builtin.host_tool import ToolFailure
+from thinker.formats.regular_file import BUNDLED_FILE
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def test_bundled_file_is_listed_and_read(skill: Path) -> None:
         ("link.txt", "leaves the skill's folder"),
         ("away/secret.txt", "leaves the skill's folder"),
         ("missing.md", "no such file"),
-        ("references", "no such file"),
-        ("pipe", "no such file"),
+        ("references", "a directory, not a regular file"),
+        ("pipe", "a named pipe, not a regular file"),
         ("picture.png", "not UTF-8"),
         ("large.txt", "larger than 256 KiB"),
         ("x" * 300, "File name too long"),
@@ -61,7 +61,7 @@ def test_anything_else_is_refused_with_the_files_there_are(
     (skill / ".env").write_text("KEY=1", "utf-8")
     os.mkfifo(skill / "pipe")
     (skill / "picture.png").write_bytes(b"\x89PNG\xff")
-    (skill / "large.txt").write_bytes(b"x" * (MAX_BYTES + 1))
+    (skill / "large.txt").write_bytes(b"x" * (BUNDLED_FILE.max_bytes + 1))
     with pytest.raises(ToolFailure) as failure:
         read_bundled(skill, wanted)
     message = str(failure.value)

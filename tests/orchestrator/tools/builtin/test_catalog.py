@@ -9,6 +9,7 @@ from fakes.journal import receive, update
 from fakes.tool_call import run
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin import clock, memory_tools, send_message, skill_tools
@@ -29,7 +30,7 @@ def context(context: ToolContext) -> ToolContext:
     """A call whose channel splits at bars and edits messages in private chats."""
     return replace(
         context,
-        split=lambda _, text: tuple(text.split("|")) if text else (),
+        split=lambda _, text: tuple(map(ReplyPart, text.split("|"))) if text else (),
         mode=lambda address: "edit" if address.private else "direct",
     )
 

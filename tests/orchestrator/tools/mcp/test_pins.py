@@ -48,7 +48,7 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
     pins = ToolPins(store, agents, lambda: 0, lambda: told.append("told"))
     hello = InboundMessage("telegram", "b", "1", "1", "1", "hello")
     await store.transact(inbox.ingest, [Arrival(hello)], None, 0)  # so that the bot is known
-    pins.set_servers({"files": (tool("a"),)})
+    pins.set_servers({"files": (tool("a"),)}, {"files"})
     assert not pins.compared("files")
     assert pins.usable("files") == ()
     assert await pins.compare_new()
@@ -74,7 +74,7 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
 async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store) -> None:
     """The catalogue takes the first, so the first is compared."""
     pins = silent_pins(store)
-    pins.set_servers({"files": (tool("a"),)})
+    pins.set_servers({"files": (tool("a"),)}, {"files"})
     await pins.compare_new()
     pins.set_tools("files", (tool("x"), tool("a")))
     await pins.compare_new()

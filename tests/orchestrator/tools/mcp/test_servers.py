@@ -11,17 +11,19 @@ from typing import Any
 import anyio
 import pytest
 from fakes.agent_process import Clock
-from fakes.mcp_config import effects, entry
+from fakes.mcp_config import effects, entry, held
 from fakes.pins import silent_pins
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import McpServer
+from orchestrator.errors import ToolUnavailableError
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.steps import Call
 from orchestrator.processes.reaper import members
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
+from orchestrator.tools.mcp import servers as servers_module
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.tools.mcp.servers import SILENCE, McpServers
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
@@ -36,12 +38,19 @@ async def running(folder: Path, clock: Clock, **fields: Any) -> AsyncIterator[Mc
         servers = McpServers(Settings(home=folder), os.environ, (), pins, clock, lambda: 0.0)
         assert servers.states() == ()
         servers.define({"s": McpServer.model_validate(entry(folder, "s", **fields))})
-        with time_limit():
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(servers.run)
-                await until(servers, lambda: "s_echo" in servers.tools)
-                yield servers
-                tasks.cancel_scope.cancel()
+        async with serving(servers):
+            await until(servers, lambda: "s_echo" in servers.tools)
+            yield servers
+
+
+@asynccontextmanager
+async def serving(servers: McpServers) -> AsyncIterator[None]:
+    """Run the tool host for the block."""
+    with time_limit():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(servers.run)
+            yield
+            tasks.cancel_scope.cancel()
 
 
 @contextmanager
@@ -66,7 +75,10 @@ def pid(servers: McpServers) -> int:
 
 
 async def result(
-    servers: McpServers, name: str, arguments: JsonObject | None = None
+    servers: McpServers,
+    name: str,
+    arguments: JsonObject | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> ToolResult | None:
     """The result of a call that was planned with the class that its tool has now."""
     tool = servers.tools[name]
@@ -82,7 +94,7 @@ async def result(
         result=None,
         epoch=1,
     )
-    return await servers.result(tool, call)
+    return await servers.result(tool, call, tell)
 
 
 async def test_calls_end_as_their_class_says(tmp_path: Path) -> None:
@@ -158,6 +170,78 @@ async def test_settings_of_our_own_change_without_a_new_connection(tmp_path: Pat
         await until(servers, lambda: bool(servers.pins.withheld()))
         assert "s_add" not in servers.tools
         assert pid(servers) == first
+
+
+@pytest.mark.parametrize("pin", [True, False])
+async def test_tools_are_offered_after_a_restart_and_a_call_waits_for_its_server(
+    tmp_path: Path,
+    pin: bool,  # noqa: FBT001 - pytest passes parameters by name
+) -> None:
+    """Turns do not wait at all; the chat hears why the call does."""
+    async with running(tmp_path, Clock(), pin=pin):
+        pass
+    gate = tmp_path / "gate"
+    with pinned(tmp_path) as pins:
+        servers = McpServers(Settings(home=tmp_path), os.environ, (), pins, Clock(), lambda: 0.0)
+        servers.define({"s": McpServer.model_validate(held(tmp_path, "s", gate, pin=pin))})
+        told: list[str] = []
+
+        def tell(text: str) -> None:
+            told.append(text)
+            gate.touch()
+
+        async with serving(servers):
+            await servers.wait_ready()
+            assert servers.states()[0].state == "starting"
+            answered = await result(servers, "s_echo", {"text": "hi"}, tell)
+    assert answered is not None
+    assert answered.content == "hi"
+    assert told == ["⏳ Waiting for the tool server 's' to start", ""]
+
+
+async def test_call_of_a_remembered_tool_ends_as_its_server_says_when_it_answers(
+    tmp_path: Path,
+) -> None:
+    """A tool that has changed is withheld, and one that is gone is said to be gone."""
+    async with running(tmp_path, Clock()) as servers:
+        await result(servers, "s_grow")
+        await until(servers, lambda: "s_added" in servers.tools)
+        await result(servers, "s_redescribe", {"text": "Another one."})
+        await until(servers, lambda: bool(servers.pins.withheld()))
+        await servers.pins.store.transact(tool_pins.approve, "s", "operator", 0)
+        servers.recheck_pins()
+        await until(servers, lambda: "s_add" in servers.tools)
+    with pinned(tmp_path) as pins:
+        servers = McpServers(Settings(home=tmp_path), os.environ, (), pins, Clock(), lambda: 0.0)
+        servers.define({"s": McpServer.model_validate(entry(tmp_path, "s"))})
+        async with serving(servers):
+            await servers.wait_ready()
+            gone, changed = servers.tools["s_added"], servers.tools["s_add"]
+            for tool, text in ((gone, "lists others"), (changed, "has changed")):
+                with pytest.raises(ToolUnavailableError, match=text):
+                    await servers.call(tool, {}, "key")
+
+
+async def test_call_to_a_server_that_does_not_start_fails_with_its_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tools stay offered until agents.json has it no more."""
+    monkeypatch.setattr(servers_module, "RETRY_WAIT", 0.1)
+    async with running(tmp_path, Clock()):
+        pass
+    with pinned(tmp_path) as pins:
+        servers = McpServers(Settings(home=tmp_path), os.environ, (), pins, Clock(), lambda: 0.0)
+        servers.define({"s": McpServer(command="no-such-program")})
+        async with serving(servers):
+            await servers.wait_ready()
+            failed = await result(servers, "s_echo", {"text": "hi"})
+            assert failed is not None
+            assert failed.is_error
+            assert failed.content.startswith("the tool failed: the tool server 's' is away: ended")
+            assert "no-such-program" in failed.content
+            assert "is away: ended" in servers.why_missing("s_unheard_of")
+            servers.define({})
+            assert servers.tools == {}
 
 
 async def test_hung_tool_host_is_replaced_and_its_servers_with_it(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.definition_files import MAX_BYTES, load, scan
+from thinker.formats.prompts.definition_files import load, scan
+from thinker.formats.regular_file import DEFINITION
 
 YAML = 'toolDescription: "no: really"\nmodel: inherit\nprompt: Be kind.\nincludeChat: true\n'
 MARKDOWN = (
@@ -62,7 +63,7 @@ def test_markdown_without_front_matter_is_a_text_to_include(tmp_path: Path) -> N
         ("a.md", "---\nprompt: x\n---\ny", "prompt: is in the front matter and below it"),
         ("a.md", "---\n: :\n  -\n---\ny", "line 2: "),
         ("a.json", JSON.replace("{", '{"name": "b", ', 1), "name: 'b' is not the file's name"),
-        ("a.md", "x" * (MAX_BYTES + 1), "larger than 256 KiB"),
+        ("a.md", "x" * (DEFINITION.max_bytes + 1), "larger than 256 KiB"),
     ],
 )
 def test_invalid_file_is_reported_with_the_correction(
@@ -86,11 +87,11 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "dir.md").mkdir()
     (tmp_path / "latin.md").write_bytes(b"\xff")
     os.mkfifo(tmp_path / "pipe.md")
-    found = scan((tmp_path, tmp_path / "missing"))
+    found, _ = scan((tmp_path, tmp_path / "missing"))
     assert {name: str(file.problems[0]) for name, file in found.items()} == {
-        "dir": "is not a regular file; replace it with one",
+        "dir": "a directory, not a regular file; replace it with one",
         "latin": "not UTF-8 at byte 0; save it as UTF-8",
-        "pipe": "is not a regular file; replace it with one",
+        "pipe": "a named pipe, not a regular file; replace it with one",
     }
 
 
@@ -103,7 +104,7 @@ def test_later_directory_wins_and_duplicates_are_reported(tmp_path: Path) -> Non
     (theirs / "a.md").write_text(MARKDOWN, "utf-8")
     (theirs / ".hidden.md").write_text("x", "utf-8")
     (theirs / "notes.txt").write_text("x", "utf-8")
-    found = scan((ours, theirs))
+    found, _ = scan((ours, theirs))
     assert found.keys() == {"a"}
     assert found["a"].path == theirs / "a.md"
     assert "a.yaml has the same name" in str(found["a"].problems[0])

@@ -1,0 +1,80 @@
+"""Chats whose id has changed: Telegram gives a group that becomes a supergroup a new one.
+
+The journal goes on with the first id, so that conversation, queue and open turns stay what they
+are. Updates with the new id are renamed before they are stored, and the channel's adapter sends to
+the new id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import apsw
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.turns import inbox, sessions
+
+BEGINS = "substr(chat_key, 1, length(:new)) = :new"
+RENAMED = ":old || substr(chat_key, length(:new) + 1)"
+
+
+def every(db: apsw.Connection, channel: str) -> dict[str, str]:
+    """Return the first ids of a channel's moved chats by their new ids."""
+    rows = db.execute("SELECT new_id, old_id FROM chat_move WHERE channel = ?", (channel,))
+    return {str(new): str(old) for new, old in rows}
+
+
+def renamed(message: InboundMessage, first: Mapping[str, str]) -> InboundMessage:
+    """Return an update as its chat is known here; ``first`` are the first ids by the new ones.
+
+    The numbers of messages begin anew in a supergroup, so the new id becomes part of their names.
+    """
+    chat_id = first.get(message.chat_id)
+    if chat_id is None:
+        return message
+    in_its_name = message.sender_id == message.chat_id
+    return replace(
+        message,
+        chat_id=chat_id,
+        message_id=f"{message.chat_id}:{message.message_id}",
+        sender_id=chat_id if in_its_name else message.sender_id,
+    )
+
+
+def move_chat(
+    db: apsw.Connection, channel: str, bot_id: str, old_id: str, new_id: str, now: int
+) -> bool:
+    """Store that a chat has a new id, with what the new id has had since; False if it is known.
+
+    Messages that wait and conversations of the new id become the chat's own. An open turn of the
+    new id ends where it began.
+    """
+    first = every(db, channel).get(old_id, old_id)
+    if first == new_id:
+        return False
+    db.execute(
+        "INSERT INTO chat_move VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
+        (channel, first, new_id, now),
+    )
+    if not db.changes():
+        return False
+    keys = {
+        "old": inbox.chat_key(channel, bot_id, first, None),
+        "new": inbox.chat_key(channel, bot_id, new_id, None),
+    }
+    db.execute(
+        f"UPDATE inbox SET chat_key = {RENAMED}, chat_id = :first,"
+        " message_id = iif(update_id IS NULL, message_id, chat_id || ':' || message_id)"
+        f" WHERE state = 'new' AND {BEGINS}",
+        {**keys, "first": first},
+    )
+    both = db.execute(  # an agent's open conversations under the new id and under the first one
+        f"SELECT later.id, own.id FROM (SELECT id, agent_id, {RENAMED} AS key FROM session"
+        f" WHERE ended_at IS NULL AND {BEGINS}) AS later JOIN session AS own"
+        " ON own.agent_id = later.agent_id AND own.chat_key = key AND own.ended_at IS NULL",
+        keys,
+    )
+    for later, own in list(both):
+        sessions.merge(db, later, own, now)
+    for table in ("session", "handoff", "subagent"):
+        db.execute(f"UPDATE OR IGNORE {table} SET chat_key = {RENAMED} WHERE {BEGINS}", keys)
+    return True

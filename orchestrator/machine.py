@@ -1,0 +1,82 @@
+"""What the daemon takes from the machine that it runs on: time, chance, processes and sockets."""
+
+import random
+import secrets
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+import watchfiles
+from anyio import to_thread
+
+from orchestrator import files
+from orchestrator.control import control_server
+from orchestrator.files import OffLoop
+from orchestrator.processes import child_process, local_models, reaper
+from orchestrator.processes.child_process import Spawn
+from orchestrator.processes.launch import Endpoint
+from orchestrator.processes.zygotes import Zygotes
+from orchestrator.settings import Settings
+from orchestrator.watching import FileWatch
+
+if TYPE_CHECKING:
+    from thinker.http.client import HttpTransport
+
+
+class Machine:
+    """This machine. `run` must run while workers are spawned.
+
+    A simulated machine overrides what it provides itself.
+    """
+
+    bot_transport: "HttpTransport | None" = None  # to the Bot API; None opens connections
+    spawn_tool_host: Spawn = staticmethod(child_process.execute)
+    spawn_worker: Spawn = staticmethod(child_process.execute)
+    off_loop: OffLoop = staticmethod(files.off_loop)
+    in_thread: OffLoop = staticmethod(to_thread.run_sync)
+    watch: FileWatch = staticmethod(watchfiles.awatch)
+    model_servers: Callable[[], Awaitable[tuple[Endpoint, ...]]] = staticmethod(
+        local_models.local_servers
+    )
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
+        if self._zygotes is not None:
+            self.spawn_worker = self._zygotes.spawn
+
+    def clock(self) -> int:
+        """Return milliseconds since the epoch, of a clock that can be set."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Return seconds of a clock that cannot be set."""
+        return time.monotonic()
+
+    def chance(self) -> float:
+        """Return a random number in [0, 1); no secret depends on it."""
+        return random.random()  # noqa: S311 - see above
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return bytes that no one can guess."""
+        return secrets.token_bytes(count)
+
+    def stop_signals(self) -> AbstractContextManager[AsyncIterator[signal.Signals]]:
+        """Receive the signals that stop or reload the daemon, while the block lasts."""
+        return anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+    def listen(self) -> socket.socket:
+        """Bind the control socket; see `control_server.listen`."""
+        return control_server.listen(self._settings)
+
+    async def run(self) -> None:
+        """Keep a zygote ready, and reap orphans, until canceled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(reaper.reap_orphans, child_process.is_watched, end=True))
+            if self._zygotes is not None:
+                tasks.start_soon(self._zygotes.run)

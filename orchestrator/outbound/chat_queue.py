@@ -1,0 +1,266 @@
+"""The queue of one chat: its rows of the outbox in their order, and its preview.
+
+One task makes all calls of a chat, one after another. So nothing that was queued later stands
+before what was queued earlier (invariant 23), and no edit overtakes another.
+
+What is known after a failed call decides what happens next. A message that certainly did not arrive
+is sent again. An edit is repeated, since that changes nothing: also one that was accepted, if an
+earlier edit of the message may land after it. A message that may have arrived is repeated only if
+its row says that a second copy does no harm.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import anyio
+import structlog
+
+from orchestrator.channel_api import Adapter, OutboundPart, SendError, SendOutcome
+from orchestrator.errors import JournalError
+from orchestrator.failpoints import failpoint
+from orchestrator.journal.db.store import Store, retry_later
+from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.journal.turns import outbox
+from orchestrator.journal.turns.outbox import UNFINISHED, Address, OutboxRow
+from orchestrator.outbound.flood_control import FloodControl
+from orchestrator.outbound.preview import Preview
+from orchestrator.wakeup import Wakeup
+
+PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
+MAX_RETRY_DELAY = 60.0  # seconds
+MAX_FAULTS = 3  # attempts to send a message in which an adapter may break
+CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What the queues of a channel share. ``clock`` returns milliseconds since the epoch.
+
+    ``rested`` is woken when a queue has nothing to send now.
+    """
+
+    store: Store
+    adapter: Adapter
+    flood: FloodControl
+    clock: Callable[[], int]
+    rested: Wakeup
+
+    def held(self, chat_id: str) -> float:
+        """Return the seconds for which the platform wants nothing sent to a chat."""
+        return self.flood.left(self.adapter.name, chat_id, anyio.current_time())
+
+    def delay(self, row: OutboxRow) -> float:
+        """Return the seconds until a row may be sent.
+
+        A longer delay than any that is written means that the clock was set back since.
+        """
+        delay = (row.not_before - self.clock()) / 1000
+        return max(self.held(row.chat_id), 0.0 if delay > MAX_RETRY_DELAY else delay)
+
+    def due(self, address: Address) -> bool:
+        """Return whether a chat has a row that may be sent now, or is being sent."""
+        row = self.store.read(outbox.first, address.chat_key)
+        return row is not None and self.delay(row) <= 0
+
+    def refused(self, chat_id: str, error: SendError) -> None:
+        """Hold a chat, or all, if the platform asked for it."""
+        if error.retry_after:
+            now = anyio.current_time()
+            held = self.flood.refused(self.adapter.name, chat_id, error.retry_after, now)
+            log.warning("held", channel=held.channel, chat=held.chat_id, seconds=held.seconds)
+
+
+class ChatQueue(Wakeup):
+    """Sends what one chat is to see. ``preview`` is that of the turn that is being answered."""
+
+    def __init__(self, platform: Platform, address: Address) -> None:
+        super().__init__()
+        self.preview: Preview | None = None
+        self._address = address
+        self._platform = platform
+        self._store = platform.store
+        self._adapter = platform.adapter
+        self._clock = platform.clock
+
+    async def run(self) -> None:
+        """Send until nothing is left and no answer is being written; look again at each wake."""
+        while (row := await self._next()) is not None or self.preview is not None:
+            changed = self.changed
+            wait = self._wait(row)
+            if wait > 0:
+                self._platform.rested.wake()
+                with anyio.move_on_after(wait):
+                    await changed.wait()
+                continue
+            try:
+                await (self._show() if row is None else self._deliver(row))
+            except JournalError as error:  # before the platform was called
+                await retry_later(error)
+
+    async def _next(self) -> OutboxRow | None:
+        """Return the row to send next; a preview need not wait for a text that was shown."""
+        while True:
+            try:
+                row = self._store.read(outbox.first, self._address.chat_key)
+                break
+            except JournalError as error:
+                await retry_later(error)
+        early = row is not None and row.shown and self._platform.delay(row) > 0
+        return None if early and self._offered else row
+
+    def _wait(self, row: OutboxRow | None) -> float:
+        """Return the seconds until there is something to do, unless the queue is woken before."""
+        if row is not None:
+            return self._platform.delay(row)
+        return self._platform.held(self._address.chat_id) if self._offered else math.inf
+
+    @property
+    def _offered(self) -> bool:
+        return self.preview is not None and self.preview.offered
+
+    async def _admitted(self, calls: int = 1) -> bool:
+        """Wait for the platform's rate; return false if the chat is held by then."""
+        await self._adapter.pace(self._address.chat_id, calls)
+        return not self._platform.held(self._address.chat_id)
+
+    async def _begun(self, row: OutboxRow, state: str, calls: int = 1) -> bool:
+        """Commit T7 when the platform may be called; return false if it may not."""
+        return await self._admitted(calls) and await self._store.transact(
+            outbox.sending, row.id, state, self._clock()
+        )
+
+    async def _deliver(self, row: OutboxRow) -> None:
+        try:
+            await (self._edit(row) if row.mode == "edit" else self._direct(row))
+        except SendError as error:
+            await self._failed(row, error)
+        except JournalError:
+            raise
+        except Exception as error:  # a fault in one message must not end the daemon
+            log.exception("delivery_broke", chat=row.chat_key)
+            final = row.attempt + 1 >= MAX_FAULTS
+            outcome = SendOutcome.PERMANENT if final else SendOutcome.UNKNOWN
+            await self._failed(row, SendError(f"{type(error).__name__}: {error}", outcome))
+
+    async def _direct(self, row: OutboxRow) -> None:
+        # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
+        if not self._adapter.from_journal and not await self._begun(row, "sending"):
+            return
+        with _bounded("send"):
+            message_id = await self._adapter.send(_part(row))
+        await self._record(outbox.delivered, row.id, message_id, self._clock())
+
+    async def _edit(self, row: OutboxRow) -> None:
+        if row.ph_id is not None:
+            if await self._begun(row, "sending"):
+                await self._replace(row, row.ph_id)
+            return
+        calls = 2 if row.final else 1  # the reply takes the placeholder's place at once
+        if not await self._begun(row, "ph_sending", calls):
+            return
+        with _bounded("placeholder" if row.final else "preview"):
+            message_id = await self._adapter.send(_part(row, PLACEHOLDER))
+        if row.final and not self._platform.held(row.chat_id):
+            await self._record(outbox.replacing, row.id, message_id, self._clock())
+            await self._replace(row, message_id)
+        else:
+            await self._record(outbox.placeholder_sent, row.id, message_id)
+
+    async def _replace(self, row: OutboxRow, message_id: str) -> None:
+        with _bounded("edit"):
+            await self._adapter.edit(_part(row), message_id)
+        await self._record(outbox.delivered, row.id, message_id, self._clock())
+
+    async def _show(self) -> None:
+        preview = self.preview
+        try:
+            await self._refresh()
+        except (JournalError, StorageFailedError):
+            raise
+        except Exception:  # nor must a fault in an unfinished answer
+            log.exception("preview_broke", chat=self._address.chat_key)
+            if preview is not None:
+                preview.offered = False
+                preview.refuse()
+
+    async def _refresh(self) -> None:
+        """Show how the answer has grown, unless a row waits by now."""
+        preview = self.preview
+        if preview is None or not await self._admitted() or await self._next() is not None:
+            return
+        preview.offered = False
+        message_id = self._store.read(outbox.preview_message, preview.turn_id)
+        if message_id is None:  # it is not sent yet, or the reply takes its place
+            return
+        shown = self._adapter.split(preview.text, UNFINISHED)[0]
+        part = OutboundPart(
+            chat_id=self._address.chat_id,
+            text=shown.text,
+            thread_id=self._address.thread_id or None,
+            rendered=shown.rendered,
+        )
+        try:
+            with _bounded("refresh"):
+                await self._adapter.edit(part, message_id)
+        except SendError as error:
+            log.info("preview_failed", chat=self._address.chat_key, problem=str(error))
+            self._platform.refused(self._address.chat_id, error)
+            if error.retry_after is None:
+                preview.refuse()
+            preview.offer()
+            if error.outcome is SendOutcome.UNKNOWN:
+                await self._record(outbox.preview_unknown, preview.turn_id, message_id)
+
+    async def _failed(self, row: OutboxRow, error: SendError) -> None:
+        log.warning("send_failed", chat=row.chat_key, outcome=error.outcome, problem=str(error))
+        self._platform.refused(row.chat_id, error)
+        now = self._clock()
+        if row.shown and error.outcome in (SendOutcome.PERMANENT, SendOutcome.GONE):
+            await self._record(outbox.delivered, row.id, row.msg_id, now)
+        elif error.outcome is SendOutcome.PERMANENT:
+            await self._record(outbox.refused, row.id, str(error), now)
+        elif error.outcome is SendOutcome.GONE:
+            await self._record(outbox.forget_placeholder, row.id)
+        else:
+            wait = error.retry_after or 2.0 ** min(row.attempt, 10)
+            later = now + math.ceil(min(MAX_RETRY_DELAY, wait) * 1000)
+            if error.outcome is SendOutcome.UNKNOWN and row.mode == "direct":
+                await self._record(outbox.mark_unconfirmed, row.id, str(error), now, later)
+            else:
+                await self._record(outbox.requeue, row.id, str(error), later)
+
+    async def _record(self, work: Callable[..., None], *args: object) -> None:
+        """Run T8 until it succeeds: only this process knows what the platform did."""
+        while True:
+            try:
+                return await self._store.transact(work, *args)
+            except JournalError as error:
+                await retry_later(error)
+
+
+@contextmanager
+def _bounded(name: str) -> Iterator[None]:
+    """Limit a platform call between two failpoints; one that times out may still have worked."""
+    failpoint(f"{name}:before")
+    try:
+        with anyio.fail_after(CALL_TIMEOUT):
+            yield
+        failpoint(f"{name}:after")
+    except TimeoutError:
+        raise SendError("the platform did not answer", SendOutcome.UNKNOWN) from None
+
+
+def _part(row: OutboxRow, placeholder: str = "") -> OutboundPart:
+    """Return the message of a row; a final text begins as ``placeholder``, if there is one."""
+    replaced = row.final and bool(placeholder)
+    return OutboundPart(
+        chat_id=row.chat_id,
+        text=placeholder if replaced else row.body,
+        thread_id=row.thread_id or None,
+        markdown=row.markdown and not replaced,
+        reply_to=row.reply_to,
+        rendered=None if replaced else row.rendered,
+    )

@@ -1,0 +1,44 @@
+"""Follow the signals that stop the daemon, or make it read its configuration again."""
+
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
+
+import anyio
+import structlog
+
+log = structlog.get_logger()
+
+
+class Lifetime:
+    """Whether the daemon starts (`starting` is canceled to stop it then), is ready, or stops."""
+
+    def __init__(self) -> None:
+        self.starting = anyio.CancelScope()
+        self.ready = anyio.Event()
+        self.stopping = anyio.Event()
+
+    async def follow(
+        self,
+        receive: Callable[[], AbstractContextManager[AsyncIterator[signal.Signals]]],
+        reload: Callable[[], Awaitable[object]],
+    ) -> None:
+        """Stop on a signal, also in the middle of the start; the next one ends the process.
+
+        A reload waits until the daemon is ready, and for files; a signal to stop ends it.
+        """
+
+        async def reload_when_ready() -> None:
+            await self.ready.wait()
+            await reload()
+
+        async with anyio.create_task_group() as reloads:
+            with receive() as signals:
+                async for number in signals:
+                    if number is not signal.SIGHUP:
+                        log.info("stopping", signal=number.name)
+                        break
+                    reloads.start_soon(reload_when_ready)
+            self.stopping.set()
+            self.starting.cancel()
+            reloads.cancel_scope.cancel()

@@ -1,0 +1,119 @@
+"""A delivery to a chat platform in memory, and an answer that it shows while it is written."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import apsw
+from fakes.channel import FakeChannel
+from fakes.journal import open_turn, opened
+from fakes.time_limit import time_limit
+
+from orchestrator.channel_api import SendOutcome
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import outbox, turns
+from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.outbound.chat_queue import MAX_RETRY_DELAY
+from orchestrator.outbound.delivery import Delivery
+from orchestrator.outbound.preview import Preview
+
+HERE = Address("telegram", "1", "7")
+WORDS = "These words are long enough to be shown."
+FIRST = "These words are long …"  # as a preview begins
+STATES = "SELECT state FROM outbox ORDER BY id"
+
+
+@dataclass
+class Outbox:
+    """A delivery to one channel, at a time that a test sets."""
+
+    store: Store
+    channel: FakeChannel
+    now: int = 0
+
+    def __post_init__(self) -> None:
+        self.tasks = anyio.create_task_group()
+        adapters = {self.channel.name: self.channel}
+        self.delivery = Delivery(self.store, adapters, self.tasks, lambda: self.now)
+
+    async def add(self, text: str, chat_id: str = "7", again: int = 0) -> None:
+        """Queue a message of the daemon."""
+
+        def add_notice(db: apsw.Connection) -> None:
+            address = Address("telegram", "1", chat_id)
+            outbox.add_notice(db, address, text, self.now, again=again)
+
+        await self.store.transact(add_notice)
+        self.delivery.wake()
+
+    async def states(self) -> list[object]:
+        """The states of all rows, once none is due."""
+        await self.delivery.wait_idle()
+        return self.store.read(lambda db: [state for (state,) in db.execute(STATES)])
+
+    async def reply(self, turn: Turn, text: str) -> None:
+        """End a turn with its reply (T6)."""
+
+        def end(db: apsw.Connection) -> None:
+            turns.reply(db, turn, [Part(text)], "edit", ("done", None), self.now)
+
+        await self.store.transact(end)
+        self.delivery.wake()
+
+    async def queued(self, count: int) -> None:
+        """Wait until so many rows were ever queued and none of them is due."""
+        while len(await self.states()) < count:
+            await anyio.lowlevel.checkpoint()
+
+    @property
+    def shown(self) -> list[str]:
+        """What stands in all chats, in the order of the platform's numbers."""
+        return list(self.channel.texts.values())
+
+    def pass_retry_delay(self) -> None:
+        """Let the time come at which rows are sent again."""
+        self.now += round(MAX_RETRY_DELAY * 1000)
+        self.delivery.wake()
+
+
+@asynccontextmanager
+async def delivering(folder: Path, *outcomes: SendOutcome | float | None) -> AsyncIterator[Outbox]:
+    """The delivery of a folder's journal; these are the outcomes of the first calls."""
+    channel = FakeChannel()
+    channel.outcomes.extend(outcomes)
+    store = Store(folder / "journal.db")
+    try:
+        running = Outbox(store, channel)
+        async with running.tasks as tasks:
+            tasks.start_soon(running.delivery.run, "telegram")
+            with time_limit():
+                yield running
+            tasks.cancel_scope.cancel()
+    finally:
+        store.close()
+
+
+@dataclass
+class Answer:
+    """A turn of chat 7 whose answer is written."""
+
+    running: Outbox
+    turn: Turn
+    preview: Preview
+
+
+@asynccontextmanager
+async def answering(folder: Path, *outcomes: SendOutcome | float | None) -> AsyncIterator[Answer]:
+    """A message of the daemon is queued, and then the first words of an answer are."""
+    with opened(folder) as db:
+        turn = open_turn(db)
+    async with delivering(folder, *outcomes) as running:
+        await running.add("before")
+        await running.queued(1)
+        async with running.delivery.preview(turn.id, HERE) as preview:
+            preview.show(WORDS)
+            await running.queued(2)
+            yield Answer(running, turn, preview)

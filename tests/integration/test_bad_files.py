@@ -1,0 +1,266 @@
+"""Nothing in the place of a file can stop a process: each is refused at once, and it is told."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.bad_files import KINDS, bad
+from fakes.definition_files import agents, library
+from fakes.time_limit import time_limit
+from structlog.testing import capture_logs
+
+from orchestrator.agentsfile import AgentsFileError, load
+from orchestrator.configuration import Configuration
+from orchestrator.errors import ConfigError
+from orchestrator.http_api.token import TokenFile
+from orchestrator.settings import Settings
+from orchestrator.system.homelock import locked
+from orchestrator.tools.builtin.bundled_files import read_bundled
+from orchestrator.tools.builtin.host_tool import ToolFailure
+from thinker.formats import skill_file
+from thinker.formats.regular_file import MAX_ENTRIES, FileError
+from thinker.hooks import HookFiles
+from thinker.prompt.base_prompt import BUILT_IN, choose
+from thinker.protocol.env import ThinkerSettings
+from thinker.skills import SkillCatalog
+from thinker.summarizing import template
+
+ONE = '{"agents": [{"agentId": "%s", "llmProvider": "demo"}]}'
+Reader = Callable[[Path], str]  # reads the file at a path, and returns what is told about it
+
+
+def agents_file(path: Path) -> str:
+    """agents.json."""
+    with pytest.raises(AgentsFileError) as refused:
+        load(path)
+    return str(refused.value)
+
+
+def skill(path: Path) -> str:
+    """A SKILL.md, as the supervisor and the worker read it."""
+    found, problems = skill_file.scan((path.parent.parent,))
+    catalog = SkillCatalog((path.parent.parent,))
+    catalog.refresh()
+    assert (found, catalog.problems) == ((), problems)
+    return "; ".join(problems)
+
+
+def bundled_file(path: Path) -> str:
+    """A file beside a SKILL.md."""
+    with pytest.raises(ToolFailure) as refused:
+        read_bundled(path.parent, path.name)
+    return str(refused.value)
+
+
+def definition(path: Path) -> str:
+    """A prompt definition; the agent that has it is told as well."""
+    return "; ".join(map(str, library(path.parent.parent).problems))
+
+
+def stored_definitions(path: Path) -> str:
+    """The last good definitions, at a start."""
+    with capture_logs() as logs:
+        library(path.parent, agents())
+    return " ".join(str(line["problem"]) for line in logs)
+
+
+def base_prompt(path: Path) -> str:
+    """The custom prompt, whose place the default takes."""
+    chosen = choose(ThinkerSettings(system_prompt_path=path))
+    assert chosen.text == BUILT_IN
+    return "; ".join(chosen.warnings)
+
+
+def persona(path: Path) -> str:
+    """A persona file."""
+    settings = ThinkerSettings(persona_dir=path.parent.parent, agent_id=path.parent.name)
+    return "; ".join(choose(settings).warnings)
+
+
+def summary_template(path: Path) -> str:
+    """The template of summaries."""
+    with capture_logs() as logs:
+        assert template(path, "built in") == "built in"
+    return " ".join(str(line["problem"]) for line in logs)
+
+
+def hook(path: Path) -> str:
+    """An operator's hook, in the worker."""
+    with capture_logs() as logs:
+        assert HookFiles(path.parent).find(path.stem) == {}
+    return " ".join(str(line["problem"]) for line in logs)
+
+
+def token(path: Path) -> str:
+    """The digest of the endpoints' token."""
+    assert not TokenFile(path).accepts("guess")
+    try:
+        return str(TokenFile(path).digest())
+    except FileError as error:
+        return str(error)
+
+
+def credential(path: Path) -> str:
+    """The bot's token from systemd."""
+    with pytest.raises(ConfigError) as refused:
+        Settings.read({"CREDENTIALS_DIRECTORY": str(path.parent)})
+    return str(refused.value)
+
+
+def lock(path: Path) -> str:
+    """The lock of the home."""
+    with pytest.raises(ConfigError) as refused, locked(Settings(home=path.parent)):
+        pass
+    return str(refused.value)
+
+
+# Each reader, the place of its file, and the kinds that are good content there.
+READERS: dict[Reader, tuple[str, frozenset[str]]] = {
+    agents_file: ("agents.json", frozenset()),
+    skill: ("skills/tea/SKILL.md", frozenset()),
+    bundled_file: ("skills/tea/notes.md", frozenset({"deep"})),
+    definition: ("prompts/p.json", frozenset()),
+    stored_definitions: ("prompts.last-good.json", frozenset()),
+    base_prompt: ("agent-prompts/work.txt", frozenset({"deep"})),
+    persona: ("agents/work/instructions.md", frozenset({"deep"})),
+    summary_template: ("prompts/compaction.md", frozenset()),
+    hook: ("hooks/h.py", frozenset()),
+    token: ("api-token", frozenset()),
+    credential: ("telegram-token", frozenset()),
+    lock: ("lock", frozenset({"large", "binary", "NUL", "deep", "dangling"})),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+def test_unusable_file_is_refused_at_once_and_told(
+    tmp_path: Path, reader: Reader, kind: str
+) -> None:
+    """A pipe nobody writes to, a device without end and all the others: in every place."""
+    place, good = READERS[reader]
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind in good:
+        pytest.skip("this is good content here")
+    with bad(kind, path):
+        assert reader(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "circle", "dangling", "device", "large", "socket"])
+def test_unusable_folder_is_told(tmp_path: Path, kind: str) -> None:
+    """A folder of skills, prompts or hooks; what is good elsewhere stays usable."""
+    for name in ("skills", "prompts", "hooks"):
+        with bad(kind, tmp_path / name):
+            pass
+    _, problems = skill_file.scan((tmp_path / "skills",))
+    found = library(tmp_path, agents(hooks=["h"]))
+    told = {problem.file for problem in found.problems}
+    assert problems
+    assert {str(tmp_path / "prompts"), str(tmp_path / "hooks")} <= told
+    assert "coordinator" in found.definitions
+
+
+def test_folder_with_too_many_entries_is_told(tmp_path: Path) -> None:
+    """Looking through it would slow every turn."""
+    for number in range(MAX_ENTRIES + 1):
+        (tmp_path / str(number)).touch()
+    _, problems = skill_file.scan((tmp_path,))
+    assert problems == (f"{tmp_path}: more than {MAX_ENTRIES} entries; move some elsewhere",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_last_good_configuration_stays_in_force_whatever_takes_its_place(
+    tmp_path: Path, kind: str
+) -> None:
+    """At a reload and at a start; the problem is told, and the next good file is used."""
+    path = tmp_path / "agents.json"
+    path.write_text(ONE % "a", "utf-8")
+    configuration = Configuration(Settings(home=tmp_path), {})
+    await configuration.boot()
+    with bad(kind, path):
+        assert not await configuration.read()
+        assert configuration.problems
+        assert configuration.file.usable() == {"a"}
+        again = Configuration(Settings(home=tmp_path), {})
+        await again.boot()
+        assert again.fallen_back
+        assert again.file.usable() == {"a"}
+    fresh = tmp_path / "fresh"
+    fresh.write_text(ONE % "b", "utf-8")
+    if kind == "directory":
+        path.rmdir()
+    fresh.replace(path)
+    assert await configuration.read()
+    assert configuration.file.usable() == {"b"}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "circle", "dangling", "directory"])
+async def test_watch_outlives_whatever_takes_the_places_of_files(tmp_path: Path, kind: str) -> None:
+    """Edits are noticed again as soon as good files are back."""
+    settings = Settings(home=tmp_path)
+    settings.paths.prepare()
+    path = tmp_path / "agents.json"
+    path.write_text(ONE % "a", "utf-8")
+    configuration = Configuration(settings, {})
+    await configuration.boot()
+    changes = [anyio.Event() for _ in range(2)]
+    skills = anyio.Event()
+
+    async def on_change() -> None:
+        good = await configuration.read()
+        changes[good].set()
+
+    def on_skill() -> None:
+        if any("tea" in problem for problem in configuration.skill_problems):
+            skills.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(configuration.watch, on_change, on_skill)
+        with time_limit(), bad(kind, path):
+            await changes[False].wait()
+            (tmp_path / "skills" / "tea").mkdir()
+            with bad(kind, tmp_path / "skills" / "tea" / "SKILL.md"):
+                await skills.wait()
+        with time_limit():
+            if kind == "directory":
+                path.rmdir()
+            (tmp_path / "fresh").write_text(ONE % "b", "utf-8")
+            (tmp_path / "fresh").replace(path)
+            while configuration.file.usable() != {"b"}:
+                await changes[True].wait()
+                changes[True] = anyio.Event()
+        tasks.cancel_scope.cancel()
+
+
+async def test_file_system_that_does_not_answer_leaves_what_is_in_force(tmp_path: Path) -> None:
+    """It is told; what could be read before stays, and the wait ends."""
+
+    async def hanging(function: Callable[..., object], *arguments: object) -> object:
+        if hangs:
+            raise TimeoutError("no answer in 10 seconds")
+        return function(*arguments)
+
+    hangs = False
+    (tmp_path / "agents.json").write_text(ONE % "a", "utf-8")
+    configuration = Configuration(Settings(home=tmp_path), {}, off_loop=hanging)  # type: ignore[arg-type]
+    await configuration.boot()
+    hangs = True
+    assert not await configuration.read()
+    assert configuration.file.usable() == {"a"}
+    assert "no answer" in str(configuration.problems[0])
+    assert "no answer" in str(configuration.prompts.problems[0])
+    assert "coordinator" in configuration.prompts.definitions
+
+
+async def test_hook_that_fails_is_told_without_opening_its_file_again(tmp_path: Path) -> None:
+    """A traceback shows lines of the file, in whose place a pipe may stand by then."""
+    path = tmp_path / "h.py"
+    path.write_text("def tool_call_started(state, call):\n    raise ValueError('told')\n", "utf-8")
+    function = HookFiles(tmp_path).find("h")["tool_call_started"]
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="told") as caught:
+        function(None, None)
+    assert "raise ValueError('told')" in str(caught.getrepr(style="native"))

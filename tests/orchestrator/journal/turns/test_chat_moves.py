@@ -1,0 +1,131 @@
+"""A chat with a new id stays the same chat, whenever its move becomes known."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import job, next_turn, opened, receive, update
+
+from orchestrator.channel_api import InboundMessage
+from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import chat_moves, inbox, outbox, sessions, turns
+from orchestrator.journal.turns.outbox import Part
+from thinker.protocol.messages import UserMessage
+
+OLD, NEW = "-9", "-1009"
+KEY, NEW_KEY = "telegram/1/-9/", "telegram/1/-1009/"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal under its first epoch."""
+    with opened(tmp_path) as connection:
+        with job(connection):
+            turns.boot(connection, 0)
+        yield connection
+        assert invariants.violations(connection) == []
+
+
+def move(db: apsw.Connection, old: str = OLD, new: str = NEW) -> bool:
+    """Store a move."""
+    with job(db):
+        return chat_moves.move_chat(db, "telegram", "1", old, new, 5)
+
+
+def converse(db: apsw.Connection, number: int, text: str, chat_id: str) -> None:
+    """A message and its answer."""
+    receive(db, update(number, text, chat_id))
+    turn = next_turn(db, f"t{number}", chat_id)
+    assert turn is not None
+    with job(db):
+        turns.reply(db, turn, [Part(f"re: {text}")], "direct", ("done", None), 2)
+
+
+def said(db: apsw.Connection, key: str) -> list[str]:
+    """What people said in the open conversation of a chat."""
+    session = sessions.current(db, "work", key, 0)
+    window = sessions.window(db, session, 50)
+    return [message.text for message in window if isinstance(message, UserMessage)]
+
+
+def named(db: apsw.Connection, message: InboundMessage) -> InboundMessage:
+    """An update as it is stored."""
+    return chat_moves.renamed(message, chat_moves.every(db, "telegram"))
+
+
+def test_update_of_the_new_chat_joins_the_queue_and_the_conversation(db: apsw.Connection) -> None:
+    """Its message may have the number of one in the old chat, and is another one."""
+    converse(db, 1, "before", OLD)
+    assert move(db)
+    again = replace(update(2, "after", NEW), message_id=update(1).message_id, sender_id=NEW)
+    message = named(db, again)
+    assert message.sender_id == OLD
+    receive(db, message)
+    turn = next_turn(db, "t2", OLD)
+    assert turn is not None
+    assert said(db, KEY) == ["before"]
+    assert [row.message_id for row in inbox.of_turn(db, "t2")] == [f"{NEW}:{again.message_id}"]
+
+
+def test_other_chats_keep_their_names(db: apsw.Connection) -> None:
+    """A move changes one chat."""
+    assert move(db)
+    assert named(db, update(1, chat_id="7")) == update(1, chat_id="7")
+
+
+def test_move_is_stored_once(db: apsw.Connection) -> None:
+    """Each of the service messages and of the refused calls tells it, in any order."""
+    assert [move(db), move(db), move(db, NEW, OLD), move(db, OLD, OLD)] == [True] + [False] * 3
+    assert chat_moves.every(db, "telegram") == {NEW: OLD}
+
+
+def test_chat_that_moves_again_keeps_its_first_name(db: apsw.Connection) -> None:
+    """There are no chains to follow."""
+    assert move(db)
+    assert move(db, NEW, "-2009")
+    assert chat_moves.every(db, "telegram") == {NEW: OLD, "-2009": OLD}
+
+
+def test_what_came_before_the_move_was_known_is_brought_along(db: apsw.Connection) -> None:
+    """A message that waits changes its queue; what was said is part of the conversation."""
+    converse(db, 1, "before", OLD)
+    converse(db, 2, "between", NEW)
+    receive(db, update(3, "waiting", NEW))
+    assert move(db)
+    assert said(db, KEY) == ["before", "between"]
+    row = inbox.oldest_new(db, KEY)
+    assert row is not None
+    assert (row.chat_id, row.message_id) == (OLD, f"{NEW}:{update(3).message_id}")
+    assert inbox.oldest_new(db, NEW_KEY) is None
+
+
+def test_conversation_of_the_new_id_alone_becomes_the_chats(db: apsw.Connection) -> None:
+    """With its summary, since it stays the same session."""
+    converse(db, 1, "between", NEW)
+    session = sessions.current(db, "work", NEW_KEY, 0)
+    assert move(db)
+    assert sessions.current(db, "work", KEY, 0) == session
+
+
+def test_open_turn_of_the_old_chat_goes_on(db: apsw.Connection) -> None:
+    """Nothing of it changes: its reply is for the first id, which the adapter translates."""
+    receive(db, update(1, "before", OLD))
+    turn = next_turn(db, "t1", OLD)
+    assert turn is not None
+    assert move(db)
+    with job(db):
+        turns.reply(db, turn, [Part("done")], "direct", ("done", None), 6)
+    assert [row.chat_id for row in outbox.due(db, "telegram")] == [OLD]
+
+
+def test_chat_is_found_by_either_id(db: apsw.Connection) -> None:
+    """Tasks and tools may name the new one."""
+    converse(db, 1, "before", OLD)
+    assert sessions.address(db, "work", "telegram", NEW) is None
+    assert move(db)
+    for chat_id in (OLD, NEW):
+        found = sessions.address(db, "work", "telegram", chat_id)
+        assert found is not None
+        assert found.chat_id == OLD

@@ -1,0 +1,228 @@
+"""Messages of a chat stand as they were queued, whatever fails and whenever the process ends."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+from fakes.channel import FakeChannel
+from fakes.delivering import HERE, WORDS, Outbox, answering, delivering
+from fakes.journal import open_turn
+from fakes.time_limit import time_limit
+
+from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import outbox, turns
+from orchestrator.journal.turns.outbox import Part
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.outbound.chat_queue import MAX_RETRY_DELAY
+from orchestrator.outbound.delivery import Delivery
+from orchestrator.outbound.preview import Preview
+
+FATES = ("sent", "sent", "not sent", "lost", "refused for good")
+PLACES = (
+    "SELECT coalesce(ph_id, msg_id), body, state FROM outbox"
+    " WHERE coalesce(ph_id, msg_id) IS NOT NULL ORDER BY id"
+)
+OPEN = f"SELECT count(*) FROM outbox WHERE {outbox.OPEN}"  # noqa: S608 - of constants
+
+
+class FlakyChannel(FakeChannel):
+    """A platform whose calls take a while and fail by chance, before or after their effect."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__()
+        self.rng = rng
+
+    async def send(self, part: OutboundPart) -> str:
+        """Send, or not."""
+        fate = self.rng.choice(FATES)
+        await pass_by(self.rng.randrange(4))
+        if fate == "not sent":
+            raise SendError(fate, SendOutcome.NOT_SENT)
+        if fate == "refused for good":
+            raise SendError(fate, SendOutcome.PERMANENT)
+        message_id = await super().send(part)
+        await pass_by(self.rng.randrange(4))
+        if fate == "lost":
+            raise SendError(fate, SendOutcome.UNKNOWN)
+        return message_id
+
+    async def edit(self, part: OutboundPart, message_id: str) -> None:
+        """Edit, or say so without having done it."""
+        if self.rng.random() < 1 / 4:
+            raise SendError("no answer", SendOutcome.UNKNOWN)
+        await pass_by(self.rng.randrange(4))
+        await super().edit(part, message_id)
+
+
+async def pass_by(times: int) -> None:
+    """Let other tasks run so often."""
+    for _ in range(times):
+        await anyio.lowlevel.checkpoint()
+
+
+@dataclass
+class Lives:
+    """Processes that come after each other, with one journal and one platform."""
+
+    store: Store
+    channel: FakeChannel
+    rng: random.Random
+    now: int = 0
+    delivery: Delivery = field(init=False)
+
+    @asynccontextmanager
+    async def process(self) -> AsyncIterator[None]:
+        """A process, which ends in the midst of what it does."""
+        await self.store.transact(turns.boot, self.now)
+        async with anyio.create_task_group() as tasks:
+            adapters = {self.channel.name: self.channel}
+            self.delivery = Delivery(self.store, adapters, tasks, lambda: self.now)
+            tasks.start_soon(self.delivery.run, "telegram")
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def some_time(self) -> None:
+        """Let a little or a retry's delay pass."""
+        await pass_by(self.rng.randrange(40))
+        if self.rng.random() < 1 / 3:
+            self.now += round(MAX_RETRY_DELAY * 1000)
+        self.delivery.wake()
+
+    async def answer(self, number: int) -> None:
+        """A turn that may be streamed, send notes, and end in the next process."""
+        await self.store.transact(begin, number)
+        mode = self.rng.choice(("edit", "edit", "direct"))
+        lives = self.rng.randrange(1, 4)
+        for life in range(lives):
+            async with self.process(), AsyncExitStack() as stack:
+                for _ in range(self.rng.randrange(3)):
+                    await self.write(stack, number, mode)
+                    await self.some_time()
+                if life == lives - 1:
+                    await self.store.transact(self.end, number, mode)
+                    self.delivery.wake()
+                    await self.some_time()
+
+    async def write(self, stack: AsyncExitStack, number: int, mode: str) -> None:
+        """Show the beginning of an answer, or send a note in its midst."""
+        turn_id = f"t{number}"
+        if mode == "edit" and self.rng.random() < 1 / 2:
+            preview: Preview = await stack.enter_async_context(self.delivery.preview(turn_id, HERE))
+            preview.show(WORDS)
+        else:
+            note, way = Part(f"a note of {number}"), self.rng.choice(("edit", "direct"))
+            await self.store.transact(outbox.add_extra, turn_id, HERE, [note], way, self.now)
+            self.delivery.wake()
+
+    def end(self, db: apsw.Connection, number: int, mode: str) -> None:
+        """T6."""
+        parts = [Part(f"{number}#{part}") for part in range(self.rng.randrange(1, 3))]
+        turns.reply(db, loaded(db, number), parts, mode, ("done", None), self.now)
+
+    async def rest(self) -> None:
+        """Send until nothing is left."""
+        async with self.process():
+            while self.store.read(lambda db: db.execute(OPEN).get):
+                await self.some_time()
+
+
+def begin(db: apsw.Connection, number: int) -> None:
+    """T1 and T2."""
+    db.execute("INSERT OR IGNORE INTO meta VALUES('epoch', '1')")
+    open_turn(db, f"t{number}")
+
+
+def loaded(db: apsw.Connection, number: int) -> Turn:
+    """A turn as it is in this epoch."""
+    return turns.load(db, f"t{number}")
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_messages_stand_in_the_order_in_which_they_were_queued(
+    tmp_path: Path, seed: int
+) -> None:
+    """By the platform's numbers, and each with its own text."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    channel, store = FlakyChannel(rng), Store(tmp_path / "journal.db")
+    lives = Lives(store, channel, rng)
+    try:
+        with time_limit():
+            for number in range(1, 5):
+                await lives.answer(number)
+            await lives.rest()
+        placed = store.read(lambda db: list(db.execute(PLACES)))
+    finally:
+        store.close()
+    numbers = [int(place) for place, *_ in placed]
+    assert numbers == sorted(set(numbers))
+    shown = [(channel.texts[place], body) for place, body, state in placed if state == "delivered"]
+    assert [text for text, _ in shown] == [body for _, body in shown]
+
+
+async def shown_again(running: Outbox, turn: Turn) -> None:
+    """Reply in place of message 2, let an older edit of it land, and let the time pass for it."""
+    await running.reply(turn, "done")
+    assert await running.states() == ["delivered", "ph_sent"]
+    assert running.channel.texts["2"] == "done"
+    running.channel.texts["2"] = f"{WORDS} …"
+    await running.add("after")
+    assert await running.states() == ["delivered", "ph_sent", "delivered"]
+    running.pass_retry_delay()
+    assert await running.states() == ["delivered"] * 3
+    assert running.channel.texts["2"] == "done"
+
+
+@asynccontextmanager
+async def killed(folder: Path) -> AsyncIterator[tuple[Outbox, Turn]]:
+    """The next process, after one that was showing how message 2 grows."""
+    async with answering(folder) as answer:
+        assert await answer.running.states() == ["delivered", "ph_sent"]
+    async with delivering(folder) as running:
+        await running.store.transact(turns.boot, running.now)
+        yield running, running.store.read(turns.load, answer.turn.id)
+
+
+async def test_late_edit_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
+    """The reply takes its place again, and nothing waits for that."""
+    async with killed(tmp_path) as (running, turn):
+        await shown_again(running, turn)
+
+
+async def test_late_edit_that_got_no_answer_does_not_stay(tmp_path: Path) -> None:
+    """Nor within one process."""
+    async with answering(tmp_path, None, None, SendOutcome.UNKNOWN) as answer:
+        answer.preview.show(f"{WORDS} And there are more.")
+        while "edit" not in answer.running.channel.calls:
+            await anyio.lowlevel.checkpoint()
+        await shown_again(answer.running, answer.turn)
+
+
+@pytest.mark.parametrize("outcome", [SendOutcome.PERMANENT, SendOutcome.GONE])
+async def test_reply_that_was_shown_is_not_sent_anew(tmp_path: Path, outcome: SendOutcome) -> None:
+    """A person has deleted it before the edit was repeated, or has blocked the bot."""
+    async with killed(tmp_path) as (running, turn):
+        await running.reply(turn, "done")
+        assert await running.states() == ["delivered", "ph_sent"]
+        running.channel.outcomes.append(outcome)
+        running.pass_retry_delay()
+        assert await running.states() == ["delivered"] * 2
+        assert running.channel.calls == ["edit"] * 2
+
+
+async def test_next_answer_grows_while_an_edit_is_to_be_repeated(tmp_path: Path) -> None:
+    """A person who has asked again sees that answer being written."""
+    async with killed(tmp_path) as (running, turn):
+        await running.reply(turn, "done")
+        assert await running.states() == ["delivered", "ph_sent"]
+        await running.store.transact(open_turn, "t2")
+        async with running.delivery.preview("t2", HERE) as preview:
+            preview.show(WORDS)
+            while running.shown[-1] != f"{WORDS} …":
+                await anyio.lowlevel.checkpoint()
+            assert await running.states() == ["delivered", "ph_sent", "ph_sent"]

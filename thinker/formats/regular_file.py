@@ -1,0 +1,217 @@
+"""Read files that people and agents write: without waiting, and never without bound.
+
+A named pipe, a socket or a device in the place of a file would make a reader wait, or read for
+ever. So every file of a home is opened here: only a regular file of limited size is read.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+KIB = 1024
+MIB = 1024 * KIB
+MAX_ENTRIES = 1000  # of a folder: more would slow every turn, which looks for changed files
+MAX_FOLDER = 8 * MIB  # of all files of a folder that are read together: parsing takes seconds
+ATTEMPTS = 3  # to read a file that is being written
+# A file with a lease, or one of a kernel interface, would make an open or a read wait.
+FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+Identity = tuple[int, ...]
+
+KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+CORRECTIONS = {
+    errno.EACCES: "make it readable for the user of this program",
+    errno.EPERM: "make it readable for the user of this program",
+    errno.ELOOP: "its links lead in a circle; correct them",
+    errno.EAGAIN: "another program holds it; try again",
+}
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """How large files of a kind may be, in bytes, and what to do with a larger one."""
+
+    max_bytes: int
+    advice: str
+
+
+AGENTS_FILE = FileKind(4 * MIB, "is it the right file?")  # a thousand agents with long prompts
+# A systemPrompt of agents.json is written to such a file, so its limit is not lower.
+BASE_PROMPT = FileKind(AGENTS_FILE.max_bytes, "shorten it")
+DEFINITION = FileKind(256 * KIB, "split it and include the parts")  # more than most models take
+SKILL = FileKind(256 * KIB, "move detail to other files")  # the same
+BUNDLED_FILE = FileKind(256 * KIB, "split it")  # one tool result
+HOOK = FileKind(1 * MIB, "move code to an installed package")  # source code of one module
+TOKEN = FileKind(4 * KIB, "it must hold one token and nothing else")
+STORED_PROMPTS = FileKind(4 * MAX_FOLDER, "remove it")  # two folders, written out as JSON
+
+
+class FileError(Exception):
+    """A file or folder cannot be used; the message says why and what to do, without the path."""
+
+
+class FileMissingError(FileError):
+    """There is nothing at the path."""
+
+
+class Folder:
+    """A folder whose files are read together, at most `MAX_FOLDER` bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._room = MAX_FOLDER
+
+    def read_text(self, path: Path, kind: FileKind) -> str:
+        """Read one of its files; see the function of this name."""
+        text = read_text(path, kind)
+        self._room -= len(text)
+        if self._room < 0:
+            limit = _size(MAX_FOLDER)
+            raise FileError(f"the files of {self.path} have more than {limit}; remove some")
+        return text
+
+    def names(self) -> list[str]:
+        """Return the sorted names of what is in the folder; none if there is no folder.
+
+        Raises:
+            FileError: it is no folder, cannot be read or has more than `MAX_ENTRIES` entries.
+        """
+        try:
+            return sorted(_names(self.path))
+        except FileMissingError:
+            return []
+
+
+def read_text(path: Path, kind: FileKind) -> str:
+    """Read UTF-8 text without its byte order mark.
+
+    Raises:
+        FileMissingError: there is no file.
+        FileError: it cannot be read, is no regular file, is too large or is not text.
+    """
+    data = read_bytes(path, kind)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    if (at := text.find("\0")) >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise FileError(f"line {line} has a NUL character; is it a text file?")
+    return text
+
+
+def read_bytes(path: Path, kind: FileKind) -> bytes:
+    """Read a regular file.
+
+    Raises:
+        FileMissingError: there is no file.
+        FileError: it cannot be read, is no regular file or is too large.
+    """
+    fd = open_regular(path, os.O_RDONLY)
+    try:
+        for _ in range(ATTEMPTS):
+            data = _read(fd, kind.max_bytes + 1)
+            size = os.fstat(fd).st_size
+            if max(len(data), size) > kind.max_bytes:
+                raise FileError(
+                    f"larger than {_size(kind.max_bytes)} ({max(len(data), size)} bytes);"
+                    f" {kind.advice}"
+                )
+            if len(data) == size:
+                return data
+    except OSError as error:
+        raise _refusal(path, error) from error
+    finally:
+        os.close(fd)
+    raise FileError("it changes while it is read; write it beside and rename it")
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a regular file with these flags and return its descriptor; never wait.
+
+    Raises:
+        FileMissingError: there is no file, and the flags do not create one.
+        FileError: it cannot be opened or is no regular file.
+    """
+    try:
+        try:
+            _check(os.stat(path))  # noqa: PTH116 - before opening, which some devices act on
+        except FileNotFoundError:
+            if not flags & os.O_CREAT:
+                raise
+        fd = os.open(path, flags | FLAGS, 0o600)
+    except (OSError, ValueError) as error:
+        raise _refusal(path, error) from error
+    try:
+        _check(os.fstat(fd))  # another may have taken its place
+    except FileError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def identity(path: str | Path) -> Identity | None:
+    """Return what changes with a file: device, inode, times of writing and of any change, size.
+
+    None if the file does not exist or is unreachable.
+    """
+    try:
+        found = os.stat(path)  # noqa: PTH116 - takes half the time of Path.stat
+    except (OSError, ValueError):  # ValueError: a name with a NUL byte
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
+def _names(folder: Path) -> Iterator[str]:
+    count = 0
+    try:
+        with os.scandir(folder) as entries:  # it opens nothing but folders
+            for entry in entries:
+                count += 1
+                if count > MAX_ENTRIES:
+                    raise FileError(f"more than {MAX_ENTRIES} entries; move some elsewhere")
+                yield entry.name
+    except NotADirectoryError as error:
+        raise FileError("not a directory; replace it with one") from error
+    except (OSError, ValueError) as error:
+        raise _refusal(folder, error) from error
+
+
+def _read(fd: int, limit: int) -> bytes:
+    os.lseek(fd, 0, os.SEEK_SET)
+    parts = []
+    while limit > 0 and (part := os.read(fd, limit)):
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
+
+
+def _check(found: os.stat_result) -> None:
+    kind = stat.S_IFMT(found.st_mode)
+    if kind != stat.S_IFREG:
+        what = KINDS.get(kind, "a special file")
+        raise FileError(f"{what}, not a regular file; replace it with one")
+
+
+def _refusal(path: Path, error: OSError | ValueError) -> FileError:
+    if not isinstance(error, OSError):  # a NUL character in the name
+        return FileError(f"{error}; correct the path")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        if path.is_symlink():
+            return FileError("it links to a file that does not exist; correct the link")
+        return FileMissingError("there is no such file")
+    advice = CORRECTIONS.get(error.errno or 0, "make it a readable file")
+    return FileError(f"{error.strerror}; {advice}")
+
+
+def _size(count: int) -> str:
+    return f"{count // MIB} MiB" if count % MIB == 0 else f"{count // KIB} KiB"
