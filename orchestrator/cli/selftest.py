@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from orchestrator.cli._options import AsJson, command_group
 from orchestrator.cli._output import printable
 from orchestrator.cli._tables import table
+from orchestrator.cli.simulate import simulate
 from orchestrator.errors import ExitCode
 from orchestrator.selftest import campaign
 from orchestrator.selftest.campaign import Bench, Plan, Tally
@@ -50,6 +51,7 @@ COLUMNS = (
 )
 PROMISES = ("lost", "duplicate", "re-run", "double effect")
 app = command_group("selftest")
+app.command()(simulate)
 
 
 @dataclass

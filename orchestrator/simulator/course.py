@@ -1,0 +1,189 @@
+"""The course of a simulated history: what people write and what fails, made from a seed."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Literal, TypeAlias
+
+from orchestrator.selftest.scenario import SERVER, Scenario, Script, Style, scenario
+
+PRIVATE = (101, 102, 103, 104)
+GROUP = -105
+NAMES = "abcdefghijklmnopqrstuvwxyz"
+SPANS = (3.0, 10.0, 30.0)  # seconds in which people write
+MESSAGES = (1, 2, 3, 3, 4, 5)
+CHATS = (1, 1, 2, 3)  # few, so that messages meet
+STEPS = (
+    ("get_time",),
+    ("store_fact",),
+    ("send_message",),
+    ("read_skill",),
+    ("get_time", "store_fact"),
+    ("selftest_effect",),
+    ("selftest_keyed",),
+    ("selftest_keyed", "selftest_effect"),
+)
+WORK = ("spawn_subagent", "schedule_task")  # tools that begin another script's work
+WORKING = 0.15  # probability that a message has one
+GUARDED = 0.2  # probability that operators decide about all calls of tool servers
+STYLES: tuple[Style, ...] = ("short", "short", "streamed", "streamed", "long")
+Kind: TypeAlias = Literal[
+    "say",  # a person writes ``name``
+    "repeat",  # Telegram sends the update of ``name`` twice
+    "kill",  # SIGKILL of the daemon at the ``number``-th failpoint after this time
+    "power",  # the same, and the disk loses what was not synced
+    "stop",  # SIGTERM; the daemon is started again
+    "worker",  # SIGKILL of a worker at the ``number``-th failpoint after this time
+    "hang",  # a worker falls silent there
+    "tools",  # SIGKILL of the tool host
+    "platform",  # Telegram misbehaves for ``seconds`` as ``name`` says, in ``chat`` or for all
+    "slow_tools",  # tool servers that start from now on need ``seconds``
+    "disk",  # the disk is full for ``seconds``
+    "broken_disk",  # writes fail until the daemon has ended
+    "clock",  # the wall clock is set by ``seconds``; not where the checks compare times
+]
+CRASHES: tuple[Kind, ...] = ("kill", "kill", "kill", "power", "stop")
+MISBEHAVIOURS = ("flood", "error", "error", "late_error", "cut", "refused", "silence", "slow")
+RARE: tuple[tuple[Kind, float, float], ...] = (  # with the probability and the longest time
+    ("tools", 0.15, 0.0),
+    ("slow_tools", 0.15, 40.0),
+    ("disk", 0.1, 20.0),
+    ("broken_disk", 0.05, 0.0),
+    ("clock", 0.1, 4000.0),
+)
+REPEATED = 0.2  # probability that an update comes twice
+LONGEST_OUTAGE = 40.0  # seconds; a turn may take 15 minutes
+
+
+@dataclass(frozen=True)
+class CourseEvent:
+    """One event, ``at`` seconds after the beginning."""
+
+    at: float
+    kind: Kind
+    name: str = ""
+    chat: int = 0
+    seconds: float = 0.0
+    number: int = 0
+
+    def __str__(self) -> str:
+        fields = [self.kind, self.name]
+        fields += [f"in chat {self.chat}"] if self.chat else []
+        fields += [f"for {self.seconds:.1f} s"] if self.seconds else []
+        fields += [f"at failpoint {self.number}"] if self.number else []
+        return " ".join([f"{self.at:7.3f} s ", *filter(None, fields)])
+
+
+@dataclass(frozen=True)
+class Course:
+    """The events of a seed in the order of time, and the scripts of its messages.
+
+    ``only`` are the numbers of the events that happen; None means all.
+    """
+
+    seed: int
+    scripts: Scenario
+    events: tuple[CourseEvent, ...]
+    only: tuple[int, ...] | None = None
+
+    def present(self) -> dict[int, CourseEvent]:
+        """Return the events that happen, by their numbers."""
+        chosen = range(len(self.events)) if self.only is None else self.only
+        return {number: self.events[number] for number in chosen}
+
+    def scenario(self) -> Scenario:
+        """Return the scripts of the messages that are sent, and of their work."""
+        said = {event.name for event in self.present().values() if event.kind == "say"}
+        said |= {self.scripts[name].work for name in said}
+        return {name: script for name, script in self.scripts.items() if name in said}
+
+    def chance(self, purpose: str) -> Random:
+        """Return random numbers of their own for one purpose, so that one changes no other."""
+        return Random(f"{self.seed}/{purpose}")  # noqa: S311 - no secret depends on them
+
+
+def course_of(seed: int, only: Collection[int] | None = None) -> Course:
+    """Return the course that a seed makes."""
+    chance = Random(seed)  # noqa: S311 - no secret depends on it
+    span = chance.choice(SPANS)
+    chats = chance.sample((*PRIVATE, GROUP), chance.choice(CHATS))
+    guarded = chance.random() < GUARDED
+    scripts = [_script(chance, name, chats) for name in NAMES[: chance.choice(MESSAGES)]]
+    works = [_work(chance, script) for script in scripts if script.work]
+    if guarded:
+        scripts, works = (
+            [_decided(chance, s) for s in scripts],
+            [_decided(chance, s) for s in works],
+        )
+    says = [CourseEvent(chance.uniform(0, span), "say", name=script.name) for script in scripts]
+    events = [
+        *says,
+        *_crashes(chance, span),
+        *_outages(chance, span, chats),
+        *_rare_faults(chance, span, [*scripts, *works], says),
+    ]
+    ordered = tuple(sorted(events, key=lambda event: event.at))
+    return Course(
+        seed, scenario(*scripts, *works), ordered, None if only is None else tuple(sorted(only))
+    )
+
+
+def _script(chance: Random, name: str, chats: list[int]) -> Script:
+    steps = tuple(chance.choice(STEPS) for _ in range(chance.choice((0, 0, 1, 1, 2, 3))))
+    chat = chance.choice(chats)
+    style = "short" if chat == GROUP else chance.choice(STYLES)
+    if chat != GROUP and chance.random() < WORKING:
+        steps, work = (*steps, (chance.choice(WORK),)), f"work{name}"
+        return Script(f"message{name}", chat, steps, style=style, work=work)
+    return Script(f"message{name}", chat, steps, style=style)
+
+
+def _work(chance: Random, script: Script) -> Script:
+    """Return the script of a message's subagent, or of the task that it schedules."""
+    scheduled = "schedule_task" in script.steps[-1]
+    steps = () if scheduled else (chance.choice(STEPS[-3:]),)
+    return Script(script.work, script.chat, steps)
+
+
+def _decided(chance: Random, script: Script) -> Script:
+    """Return the script with the operators' decision about its calls of the tool server."""
+    if not any(tool.startswith(SERVER) for step in script.steps for tool in step):
+        return script
+    return replace(script, decision=chance.choice(("approve", "approve", "deny")))
+
+
+def _crashes(chance: Random, span: float) -> Iterator[CourseEvent]:
+    """Yield ends of the daemon, and of workers: at most two, as the third ends a message."""
+    for _ in range(chance.choice((0, 1, 1, 2, 2, 3))):
+        kind = chance.choice(CRASHES)
+        number = 0 if kind == "stop" else chance.randint(1, 40)
+        yield CourseEvent(chance.uniform(0, 1.5 * span), kind, number=number)
+    for _ in range(chance.choice((0, 0, 0, 1, 2))):
+        ends: tuple[Kind, ...] = ("worker", "worker", "hang")
+        at, number = chance.uniform(0, 1.5 * span), chance.randint(1, 30)
+        yield CourseEvent(at, chance.choice(ends), number=number)
+
+
+def _outages(chance: Random, span: float, chats: list[int]) -> Iterator[CourseEvent]:
+    for _ in range(chance.choice((0, 0, 1, 2, 3))):
+        chat = chance.choice((0, chance.choice(chats)))
+        seconds = chance.choice((0.2, 2.0, chance.uniform(0, LONGEST_OUTAGE)))
+        how = chance.choice(MISBEHAVIOURS)
+        yield CourseEvent(chance.uniform(0, span), "platform", how, chat, seconds)
+
+
+def _rare_faults(
+    chance: Random, span: float, scripts: list[Script], says: list[CourseEvent]
+) -> Iterator[CourseEvent]:
+    tools = {tool for script in scripts for step in script.steps for tool in step}
+    timed = any(tool.startswith(SERVER) or tool in WORK for tool in tools)
+    for kind, probability, longest in RARE:
+        if chance.random() < probability:
+            if kind == "clock" and timed:
+                continue
+            shortest = -longest if kind == "clock" else 0.0
+            seconds = chance.uniform(shortest, longest)
+            yield CourseEvent(chance.uniform(0, span), kind, seconds=seconds)
+    if chance.random() < REPEATED:
+        said = chance.choice(says)
+        yield replace(said, kind="repeat", at=chance.uniform(said.at, 2 * span))

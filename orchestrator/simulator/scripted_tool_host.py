@@ -1,0 +1,61 @@
+"""A tool host whose server has the tools of the self-test; it may be slow, hang or die."""
+
+from random import Random
+
+import anyio
+from pydantic import JsonValue
+
+from orchestrator.selftest import effects
+from orchestrator.selftest.ledger import Ledger
+from orchestrator.simulator.memory_wire import MemoryProcess
+from orchestrator.toolhost import wire
+from thinker.protocol import methods
+from thinker.protocol.peer import Peer
+
+TOOLS = tuple(
+    wire.ServerTool(
+        name=str(tool["name"]),
+        description=str(tool["description"]),
+        parameters=tool["inputSchema"],
+        digest=str(tool["name"]),
+    )
+    for tool in effects.TOOLS
+)
+
+
+class ScriptedToolHost:
+    """The tool host's side of the wire. A server takes ``start`` seconds until it lists tools."""
+
+    def __init__(self, ledger: Ledger, chance: Random, start: float) -> None:
+        self._ledger = ledger
+        self._chance = chance
+        self._start = start
+
+    async def serve(self, process: MemoryProcess, peer: Peer) -> None:
+        self._peer = peer
+        peer.requests |= {wire.SERVERS_SET: self._set, wire.TOOLS_CALL: self._call}
+        await anyio.sleep(self._chance.uniform(0.01, 0.5))
+        peer.notify(methods.READY, methods.Ready(pid=process.pid, provider="", model=""))
+        while not peer.closed.is_set():
+            with anyio.move_on_after(wire.HEARTBEAT):
+                await peer.closed.wait()
+            peer.notify(methods.HEARTBEAT, methods.Heartbeat(open_turns=0))
+
+    async def _set(self, params: JsonValue) -> wire.RequestAccepted:
+        for server in wire.ServersSet.model_validate(params).servers:
+            self._peer.tasks.start_soon(self._connect, server.name)
+        return wire.RequestAccepted()
+
+    async def _connect(self, name: str) -> None:
+        self._peer.notify(wire.SERVER_STATE, wire.ServerState(name=name, state="starting"))
+        await anyio.sleep(self._start + self._chance.uniform(0.01, 0.5))
+        state = wire.ServerState(name=name, state="connected", tools=TOOLS)
+        self._peer.notify(wire.SERVER_STATE, state)
+
+    async def _call(self, params: JsonValue) -> wire.ToolAnswer:
+        request = wire.ToolRequest.model_validate(params)
+        await anyio.sleep(self._chance.uniform(0.01, 1.0))
+        params = {"name": request.tool, "arguments": request.arguments}
+        found = effects.answer({"method": "tools/call", "params": params}, self._ledger)
+        await anyio.sleep(self._chance.uniform(0.01, 1.0))
+        return wire.ToolAnswer(content=found["result"]["content"][0]["text"])

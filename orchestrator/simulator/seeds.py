@@ -1,0 +1,66 @@
+"""Run many seeds in several processes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import ByteReceiveStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+LONGEST_LINE = 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True)
+class SeedReport:
+    """What one seed showed: the events of its course, shrunk if there are violations.
+
+    ``trace`` is equal for equal histories.
+    """
+
+    seed: int
+    trace: str
+    events: dict[str, str]
+    scripts: list[str]
+    violations: list[str]
+
+    @property
+    def repeat(self) -> str:
+        """The options that repeat it."""
+        return f"--seed {self.seed} --only {','.join(self.events)}"
+
+
+async def run_seeds(
+    seeds: range, jobs: int, only: Iterable[int] | None, record: Callable[[SeedReport], None]
+) -> None:
+    """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it comes."""
+    events = () if only is None else (",".join(map(str, only)),)
+    async with anyio.create_task_group() as tasks:
+        for job in range(jobs):
+            numbers = (str(seeds.start + job), str(seeds.stop), str(jobs))
+            tasks.start_soon(_run_process, (*numbers, *events), record)
+
+
+async def _run_process(arguments: tuple[str, ...], record: Callable[[SeedReport], None]) -> None:
+    command = (sys.executable, "-P", "-m", "orchestrator.simulator", *arguments)
+    environ = {**os.environ, "PYTHONHASHSEED": "0"}
+    process = await anyio.open_process(command, env=environ, stdin=subprocess.DEVNULL, stderr=None)
+    async with process:
+        await _read(process.stdout, record)
+        if await process.wait() != 0:
+            raise RuntimeError(f"a process of the simulation ended with {process.returncode}")
+
+
+async def _read(output: ByteReceiveStream | None, record: Callable[[SeedReport], None]) -> None:
+    if output is None:
+        return
+    lines = BufferedByteReceiveStream(output)
+    while True:
+        try:
+            line = await lines.receive_until(b"\n", LONGEST_LINE)
+        except anyio.IncompleteRead:
+            return
+        record(SeedReport(**json.loads(line)))

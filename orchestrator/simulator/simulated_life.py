@@ -1,0 +1,164 @@
+"""One life of the simulated daemon: what happens in it, and how it ends."""
+
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import anyio
+import apsw
+from anyio.abc import TaskGroup
+
+from orchestrator.daemon import Daemon
+from orchestrator.errors import JournalError
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.settings import Settings
+from orchestrator.simulator.course import CourseEvent
+from orchestrator.simulator.lossy_disk import LossyDisk
+from orchestrator.simulator.simulated_machine import Killed, SimulatedMachine
+from orchestrator.simulator.simulated_world import SimulatedWorld
+from orchestrator.simulator.virtual_loop import VirtualLoop
+
+PERIOD = 2.0  # seconds between two looks whether all work is done
+PATIENCE = 7200.0  # seconds from the beginning of the history in which it has to be
+End: TypeAlias = Literal["running", "stop", "kill", "power", "disk", "settled", "late"]
+UNSETTLED = (
+    "SELECT EXISTS(SELECT 1 FROM inbox WHERE state NOT IN('done','dead','cancelled'))"
+    " OR EXISTS(SELECT 1 FROM turn WHERE state IN('running','replied'))"
+    " OR EXISTS(SELECT 1 FROM outbox WHERE state IN('queued','ph_sending','ph_sent','sending'))"
+    " OR EXISTS(SELECT 1 FROM task WHERE state = 'active')"
+    " OR EXISTS(SELECT 1 FROM task_run WHERE state = 'due')"
+)
+
+
+@dataclass
+class SimulatedLife:
+    """One life. ``left`` are the history's events that have not happened, in order.
+
+    ``end`` is how it ended: ``settled`` when all work was done, ``late`` when it was not in time.
+    ``boots`` counts the commits of T0, ``worker_deaths`` the workers that were killed.
+    """
+
+    settings: Settings
+    loop: VirtualLoop
+    world: SimulatedWorld
+    machine: SimulatedMachine
+    disk: LossyDisk
+    left: list[CourseEvent]
+    end: End = "running"
+    armed: bool = True  # whether failpoints are looked at
+    boots: int = 0
+    worker_deaths: int = 0
+    passed: list[str] = field(default_factory=list)  # failpoints
+    _pending: dict[CourseEvent, int] = field(default_factory=dict)  # failpoints until each kill
+
+    async def live(self, store: Store) -> None:
+        """Run the daemon until it is stopped; a kill ends the loop instead."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._happen, tasks)
+            tasks.start_soon(self._settle, store)
+            tasks.start_soon(self.world.platform.arrive)
+            try:
+                await Daemon(self.settings, {"TZ": "UTC"}, store, self.machine).run()
+            except (ExceptionGroup, JournalError, StorageFailedError):
+                if not (self.disk.full or self.disk.broken):
+                    raise
+                self.end = "disk"
+            tasks.cancel_scope.cancel()
+
+    async def _settle(self, store: Store) -> None:
+        """Stop the daemon once all work is done, or it is too late."""
+        while True:
+            await anyio.sleep(PERIOD)
+            waits = self.left or self.world.bot.unconfirmed or store.read(_unsettled)
+            if waits and self.loop.time() < PATIENCE:
+                continue
+            self.end = "late" if waits else "settled"
+            self.machine.stop()
+            return
+
+    async def _happen(self, tasks: TaskGroup) -> None:
+        """Let the events happen that are left."""
+        happenings: Mapping[str, Callable[[CourseEvent], None]] = {
+            "say": lambda event: self.world.say(event.name),
+            "repeat": lambda event: self.world.repeat(event.name),
+            "stop": self._stop,
+            "tools": self._kill_tool_hosts,
+            "slow_tools": self._slow_tools,
+            "clock": self._set_clock,
+            "broken_disk": self._break_disk,
+        }
+        lasting = {"platform": self._platform_fails, "disk": self._disk_is_full}
+        while self.left:
+            await anyio.sleep(max(0.0, self.left[0].at - self.loop.time()))
+            event = self.left.pop(0)
+            if event.kind in happenings:
+                happenings[event.kind](event)
+            elif event.kind in lasting:
+                tasks.start_soon(lasting[event.kind], event)
+            else:
+                self._pending[event] = event.number
+
+    def _stop(self, _: CourseEvent) -> None:
+        self.end = "stop"
+        self.machine.stop()
+
+    def _kill_tool_hosts(self, _: CourseEvent) -> None:
+        for host in self.machine.tool_hosts:
+            host.signal(signal.SIGKILL)
+
+    def _slow_tools(self, event: CourseEvent) -> None:
+        self.world.server_start = event.seconds
+
+    def _set_clock(self, event: CourseEvent) -> None:
+        self.world.drift += event.seconds
+
+    def _break_disk(self, _: CourseEvent) -> None:
+        self.disk.broken = True
+
+    async def _platform_fails(self, event: CourseEvent) -> None:
+        with self.world.platform.failing(event):
+            await anyio.sleep(event.seconds)
+
+    async def _disk_is_full(self, event: CourseEvent) -> None:
+        self.disk.full = True
+        await anyio.sleep(event.seconds)
+        self.disk.full = False
+
+    def watch(self, workers: Callable[[], list[int]]) -> None:
+        """Ignore the workers' ids: the machine has its workers."""
+
+    def reach(self, name: str) -> None:
+        """Pass a failpoint: the daemon or a worker may be killed here.
+
+        Raises:
+            Killed: the daemon was killed within a transaction, which must not go on.
+        """
+        if self.loop.killed:
+            return
+        self.passed.append(name)
+        self.boots += name == "boot:after"
+        self._pending = {event: left - 1 for event, left in self._pending.items()}
+        for event in [event for event, left in self._pending.items() if left <= 0]:
+            del self._pending[event]
+            self._kill(event)
+
+    def _kill(self, event: CourseEvent) -> None:
+        if event.kind in ("kill", "power"):
+            self.end = "kill" if event.kind == "kill" else "power"
+            self.loop.kill()
+            if self.loop.committing:
+                raise Killed
+        elif self.machine.workers:
+            self.worker_deaths += 1
+            worker = self.machine.workers[-1]
+            if event.kind == "hang":
+                worker.silent = True
+            else:
+                worker.signal(signal.SIGKILL)
+
+
+def _unsettled(db: apsw.Connection) -> bool:
+    """Return whether anything is not finished yet; see `JournalRows.unsettled`."""
+    return bool(db.execute(UNSETTLED).get)

@@ -1,0 +1,142 @@
+"""The machine of a simulated daemon: virtual time, scripted processes, no sockets."""
+
+import signal
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any, TypeVar, TypeVarTuple
+
+import anyio
+import apsw
+
+from orchestrator.journal.db.writer import GROUP, GroupCommit, Job, settle
+from orchestrator.machine import Machine
+from orchestrator.processes.child_process import Program, Spawned
+from orchestrator.processes.launch import Endpoint
+from orchestrator.settings import Settings
+from orchestrator.simulator.memory_wire import MemoryProcess
+from orchestrator.simulator.scripted_tool_host import ScriptedToolHost
+from orchestrator.simulator.scripted_worker import ScriptedWorker
+from orchestrator.simulator.simulated_world import SimulatedWorld
+from orchestrator.simulator.unreliable_platform import UnreliablePlatform
+from orchestrator.simulator.virtual_loop import VirtualLoop
+from thinker.protocol.peer import Peer
+
+FIRST_PID = 100_000
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+SYNC = 0.0005  # seconds that a commit takes, at least
+
+
+class Killed(Exception):  # noqa: N818 - no fault
+    """The daemon was killed within a transaction."""
+
+
+class VirtualWriter:
+    """The journal's writer as a timer: a commit takes some time, in which jobs arrive."""
+
+    def __init__(self, db: apsw.Connection, loop: VirtualLoop, chance: Random) -> None:
+        self._commits = GroupCommit(db)
+        self._loop = loop
+        self._chance = chance
+        self._jobs: list[Job[Any]] = []
+        self._busy = False
+
+    def put(self, job: Job[Any]) -> None:
+        self._jobs.append(job)
+        self._begin()
+
+    def close(self) -> None:
+        """Finish nothing: a daemon that stops has no more jobs."""
+
+    def _begin(self) -> None:
+        if not self._busy and self._jobs:
+            self._busy = True
+            self._loop.call_later(SYNC * self._chance.choice((1, 1, 1, 1, 10)), self._commit)
+
+    def _commit(self) -> None:
+        group, self._jobs = self._jobs[:GROUP], self._jobs[GROUP:]
+        self._loop.committing = True
+        try:
+            self._commits.commit(group)
+        except Killed:
+            return
+        finally:
+            self._loop.committing = False
+        self._loop.call_soon(settle, group)
+        self._busy = False
+        self._begin()
+
+
+class SimulatedMachine(Machine):
+    """One life's machine. ``drift`` is how far the wall clock is off, in seconds."""
+
+    def __init__(
+        self, settings: Settings, loop: VirtualLoop, world: SimulatedWorld, chance: Random
+    ) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._world = world
+        self._chance = chance
+        self.bot_transport: UnreliablePlatform = world.platform
+        self.workers: list[MemoryProcess] = []
+        self.tool_hosts: list[MemoryProcess] = []
+        self._signals, self._received = anyio.create_memory_object_stream[signal.Signals](1)
+
+    def clock(self) -> int:
+        return self._world.clock()
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+    def chance(self) -> float:
+        return self._chance.random()
+
+    def random_bytes(self, count: int) -> bytes:
+        return self._chance.randbytes(count)
+
+    @contextmanager
+    def stop_signals(self) -> Iterator[AsyncIterator[signal.Signals]]:
+        yield self._received
+
+    def stop(self) -> None:
+        """Send the daemon SIGTERM."""
+        self._signals.send_nowait(signal.SIGTERM)
+
+    def listen(self) -> socket.socket:
+        return socket.socket()  # no one connects
+
+    async def run(self) -> None:
+        """Run no process."""
+
+    async def spawn_worker(self, program: Program) -> Spawned:
+        world = self._world
+        script = ScriptedWorker(world.scenario, world.ledger, self._chance, world.clock)
+        process = self._process(program, script.serve)
+        self.workers.append(process)
+        return process
+
+    async def spawn_tool_host(self, program: Program) -> Spawned:
+        script = ScriptedToolHost(self._world.ledger, self._chance, self._world.server_start)
+        process = self._process(program, script.serve)
+        self.tool_hosts.append(process)
+        return process
+
+    def _process(
+        self, program: Program, serve: Callable[[MemoryProcess, Peer], Awaitable[None]]
+    ) -> MemoryProcess:
+        pid = FIRST_PID + len(self.workers) + len(self.tool_hosts)
+        return MemoryProcess(program.name, serve, pid)
+
+    async def watch(self, *_: object, **__: object) -> AsyncGenerator[set[tuple[Any, str]]]:
+        await anyio.sleep_forever()
+        yield set()
+
+    async def off_loop(self, function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
+        return function(*arguments)
+
+    in_thread = off_loop
+
+    async def model_servers(self) -> tuple[Endpoint, ...]:
+        return ()

@@ -1,0 +1,153 @@
+"""Run one course: the daemon's lives until all work is done, then the checks."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from orchestrator import failpoints
+from orchestrator.journal.db.store import Store, open_database
+from orchestrator.selftest import evidence, invariants, recovery
+from orchestrator.selftest.evidence import Death, Evidence, StepRow
+from orchestrator.selftest.invariants import Violation
+from orchestrator.selftest.scenario import SERVER, config
+from orchestrator.selftest.world import TOKEN
+from orchestrator.settings import Settings
+from orchestrator.simulator.course import Course
+from orchestrator.simulator.lossy_disk import LossyDisk
+from orchestrator.simulator.simulated_life import SimulatedLife
+from orchestrator.simulator.simulated_machine import SimulatedMachine, VirtualWriter
+from orchestrator.simulator.simulated_world import EPOCH, SimulatedWorld
+from orchestrator.simulator.virtual_loop import StuckError, VirtualLoop
+
+FRESH = 10  # every so many seeds begin without a journal, the others with an empty one
+DOWN = 1.0  # seconds from an end to the next start
+FILES = ("journal.db", "journal.db-wal")
+
+
+class Simulation:
+    """One history in the folder ``home``, which must be empty.
+
+    ``trace`` are the failpoints that were passed: equal for equal courses.
+    """
+
+    def __init__(self, course: Course, home: Path) -> None:
+        self._course = course
+        self._home = home
+        self._settings = Settings.model_validate(
+            {"home": home, "TELEGRAM_BOT_TOKEN": TOKEN, "drain_seconds": 5}
+        )
+        self._journal = self._settings.paths.journal
+        self._world = SimulatedWorld(course.scenario(), course.chance("platform"))
+        self._left = sorted(course.present().values(), key=lambda event: event.at)
+        self._now = 0.0  # seconds since the beginning
+        self._deaths: list[Death] = []
+        self._problems: list[Violation] = []
+        self._kills = self._boots = 0
+        self.trace: list[str] = []
+
+    def run(self) -> list[Violation]:
+        """Return what the checks found."""
+        self._settings.paths.prepare()
+        agents = config(self._world.scenario, "http://model", self._home)
+        (self._home / "agents.json").write_text(json.dumps(agents), "utf-8")
+        if self._course.seed % FRESH:
+            self._journal.write_bytes(_empty_journal())
+        number, ended = 0, False
+        while not ended:
+            ended = self._lived(number)
+            number += 1
+        if self._problems:
+            return self._problems
+        found = Evidence(
+            scenario=self._world.scenario,
+            journal=evidence.read(self._journal, check=True),
+            events=self._world.ledger.events(),
+            deaths=tuple(self._deaths),
+            kills=self._kills + self._boots + self._world.platform.faults,
+            boots=self._boots,
+        )
+        impatient = (Violation("flood", sentence) for sentence in self._world.platform.impatient)
+        return [*invariants.check(found), *impatient, *self._without_result(found)]
+
+    def _without_result(self, found: Evidence) -> Iterator[Violation]:
+        """Yield calls of tool servers that ended without their result although no host died."""
+        if any(event.kind == "tools" for event in self._course.present().values()):
+            return
+        for step in found.journal.steps:
+            if step.name.startswith(SERVER) and step.state == "failed":
+                refused = found.scenario[_script_of(step)].decision == "deny"
+                if not refused:
+                    yield Violation("tool result", f"{step.name} ended with {step.result}")
+
+    def _lived(self, number: int) -> bool:
+        """Run one life; return whether it was the last one."""
+        chance, loop, disk = (
+            self._course.chance(f"life {number}"),
+            VirtualLoop(self._now),
+            LossyDisk(),
+        )
+        machine = SimulatedMachine(self._settings, loop, self._world, chance)
+        life = SimulatedLife(self._settings, loop, self._world, machine, disk, self._left)
+        self._world.begin_life(lambda: not loop.killed, lambda: EPOCH + loop.time())
+        failpoints.observe(life)
+        store = Store(self._journal, writer=lambda db: VirtualWriter(db, loop, chance))
+        try:
+            loop.run(life.live(store))
+        except StuckError as error:
+            self._problems.append(Violation("stuck", f"{error}, after {life.passed[-1]}"))
+        finally:
+            life.armed = False
+            self._end(life, store)
+        self._problems += [Violation("uncaught", repr(found)) for found in loop.problems]
+        return life.end in ("settled", "late") or bool(self._problems)
+
+    def _end(self, life: SimulatedLife, store: Store) -> None:
+        """Leave on the disk what the next start finds, and note how the life ended."""
+        disk, content = life.disk, self._content(life)
+        disk.full = disk.broken = False
+        store.close()
+        disk.unregister()
+        self._now = life.loop.time() + DOWN
+        self._boots += life.boots
+        self._kills += life.worker_deaths
+        self.trace += [*life.passed, life.end]
+        if life.end == "late":
+            left = evidence.read(self._journal).unsettled()
+            self._problems.append(Violation("settled", left or "the last updates"))
+        if content is None:
+            return
+        for path in self._home.glob("journal.db*"):
+            path.unlink()
+        for path, data in content.items():
+            path.write_bytes(data)
+        self._kills += 1
+        events = self._world.ledger.events()
+        confirmed = max((event.number for event in events if event.kind == "confirm"), default=0)
+        journal, plans = recovery.inspect(self._home)
+        self._deaths.append(Death(journal, confirmed, plans))
+
+    def _content(self, life: SimulatedLife) -> dict[Path, bytes] | None:
+        """Return the journal's files after a kill or a power failure; None after another end."""
+        paths = [path for name in FILES if (path := self._home / name).exists()]
+        if life.end == "power":
+            chance = self._course.chance(f"disk {len(self._deaths)}")
+            return {path: life.disk.known(path).after_power_failure(chance) for path in paths}
+        if life.end in ("kill", "disk"):
+            return {path: path.read_bytes() for path in paths}
+        return None
+
+
+def _script_of(step: StepRow) -> str:
+    """Return the name of the script that a call of the tool server belongs to."""
+    return str(json.loads(step.args or "{}")["name"]).partition(".")[0]
+
+
+@cache
+def _empty_journal() -> bytes:
+    """Return a journal that a daemon has made and not used."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / FILES[0]
+        open_database(path).close()
+        return path.read_bytes()

@@ -1,0 +1,136 @@
+"""Telegram as the simulated daemon reaches it: a transport that misbehaves by a course's events."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
+from random import Random
+
+import anyio
+
+from orchestrator.selftest.fake_telegram import error_body
+from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.selftest.world import LedgerBot
+from orchestrator.simulator.course import CourseEvent
+from thinker.http.client import NOT_SENT, HttpError, HttpRequest, HttpResponse, HttpTransport
+
+RETRY_AFTER = (1, 5, 30)  # seconds
+LATENCY = (0.001, 0.08)  # seconds in each direction
+SLOW = 8.0  # seconds, at most
+ROUNDING = 0.01  # seconds
+LIKELY = 0.66  # of a request to fail during an outage
+
+
+class UnreliablePlatform(HttpTransport):
+    """Answers the Bot API's requests.
+
+    ``faults`` counts those that failed, ``impatient`` has what came before a flood was over.
+    """
+
+    def __init__(self, bot: LedgerBot, chance: Random) -> None:
+        self._bot = bot
+        self._chance = chance
+        self._outages: list[CourseEvent] = []
+        self._alive: Callable[[], bool] = lambda: True
+        self._floods: dict[int, tuple[float, float]] = {}  # by chat: from when until when
+        self._on_the_way: list[tuple[float, str, ForeignJson]] = []
+        self.faults = 0
+        self.impatient: list[str] = []
+
+    def begin_life(self, alive: Callable[[], bool]) -> None:
+        """Serve the next daemon; ``alive`` returns false once it was killed."""
+        self._alive = alive
+        self._outages.clear()
+        self._floods.clear()
+
+    @contextmanager
+    def failing(self, outage: CourseEvent) -> Iterator[None]:
+        """Misbehave as an event says, while the block lasts."""
+        self._outages.append(outage)
+        try:
+            yield
+        finally:
+            self._outages.remove(outage)
+
+    async def handle_async_request(self, request: HttpRequest) -> HttpResponse:
+        path, body = request.url.path, json.loads(await request.aread() or b"{}")
+        self._check_patience(path, body)
+        await anyio.sleep(self._chance.uniform(*LATENCY))
+        outage = self._outage(body)
+        if outage is None:
+            return await self._answered(path, body)
+        self.faults += 1
+        return await self._misbehave(outage.name, path, body)
+
+    def _outage(self, body: ForeignJson) -> CourseEvent | None:
+        """Return the outage that a request meets."""
+        met = [event for event in self._outages if event.chat in (0, body.get("chat_id"))]
+        return self._chance.choice(met) if met and self._chance.random() < LIKELY else None
+
+    async def _misbehave(self, how: str, path: str, body: ForeignJson) -> HttpResponse:
+        match how:
+            case "slow":
+                return await self._delayed(path, body)
+            case "late_error":  # it happens all the same
+                await self._answered(path, body)
+                return _error(502, "Bad Gateway")
+            case "cut":  # it happens all the same
+                await self._answered(path, body)
+                raise HttpError("the connection was reset")
+            case "flood":
+                return self._flooded(body)
+            case "error":
+                return _error(500, "Internal Server Error")
+            case "refused":
+                raise NOT_SENT[0]("connection refused")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def _delayed(self, path: str, body: ForeignJson) -> HttpResponse:
+        """Answer after a while. An edit arrives even if its daemon dies meanwhile.
+
+        A new message would then stand after later ones, which no sender could prevent.
+        """
+        due = anyio.current_time() + self._chance.uniform(0, SLOW)
+        request = (due, path, body)
+        if path.endswith("/editMessageText"):
+            self._on_the_way.append(request)
+        await anyio.sleep_until(due)
+        if self._alive() and request in self._on_the_way:
+            self._on_the_way.remove(request)
+        return await self._answered(path, body)
+
+    async def arrive(self) -> None:
+        """Let the edits arrive that were on the way when the last daemon died."""
+        late, self._on_the_way = sorted(self._on_the_way, key=itemgetter(0)), []
+        for due, path, body in late:
+            await anyio.sleep_until(due)
+            await self._bot.answer(path, body)
+
+    def _flooded(self, body: ForeignJson) -> HttpResponse:
+        seconds, now = self._chance.choice(RETRY_AFTER), anyio.current_time()
+        chat = body.get("chat_id")
+        if isinstance(chat, int):
+            until = self._floods.get(chat, (0.0, 0.0))[1]
+            self._floods[chat] = (now, max(until, now + seconds))
+        return _error(429, "Too Many Requests", seconds)
+
+    def _check_patience(self, path: str, body: ForeignJson) -> None:
+        """Note a request that the daemon began although it knew of a flood in its chat."""
+        told, until = self._floods.get(body.get("chat_id", 0), (0.0, 0.0))
+        now = anyio.current_time()
+        if told < now < until - ROUNDING:
+            method = path.rpartition("/")[2]
+            self.impatient.append(f"{method} came {until - now:.1f} s before the flood was over")
+
+    async def _answered(self, path: str, body: ForeignJson) -> HttpResponse:
+        if not self._alive():  # its request never left
+            await anyio.sleep_forever()
+        status, content = await self._bot.answer(path, body)
+        await anyio.sleep(self._chance.uniform(*LATENCY))
+        return HttpResponse(status, content=content)
+
+
+def _error(status: int, description: str, retry_after: int | None = None) -> HttpResponse:
+    parameters = None if retry_after is None else {"retry_after": retry_after}
+    return HttpResponse(status, content=error_body(status, description, parameters))

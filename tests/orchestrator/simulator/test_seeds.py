@@ -1,0 +1,70 @@
+"""Seeds: they hold what is promised, repeat themselves, and find seeded bugs."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from crash.mutants import MUTANTS, planted
+from fakes.time_limit import time_limit
+
+from orchestrator.simulator.seeds import SeedReport, run_seeds
+
+pytestmark = pytest.mark.process
+SEEDS = 200  # of which the first that finds a bug comes within a few dozen
+BUGS = (
+    "updates are confirmed before they are stored",
+    "a result is stored before its effect",
+    "a direct message is sent again blindly",
+    "the newest message first",
+    "a preview does not wait",
+    "open turns are not adopted",
+    "a turn that lost its worker is given up",
+    "an approval is not used up",
+)
+
+
+async def reports(seeds: range, only: Sequence[int] | None = None) -> dict[int, SeedReport]:
+    """What these seeds show, run by two processes."""
+    found: dict[int, SeedReport] = {}
+
+    def record(report: SeedReport) -> None:
+        found[report.seed] = report
+
+    await run_seeds(seeds, 2, only, record)
+    return found
+
+
+async def test_no_seed_breaks_a_promise() -> None:
+    """A few dozen, as an example of the ten thousand of a release."""
+    found = await reports(range(40))
+    assert len(found) == 40
+    assert {seed: report.violations for seed, report in found.items() if report.violations} == {}
+
+
+async def test_seed_repeats_its_history() -> None:
+    """Alone as well as after others, and with all of its events named."""
+    many = await reports(range(100, 106))
+    alone = (await reports(range(105, 106)))[105]
+    named = (await reports(range(105, 106), [int(number) for number in alone.events]))[105]
+    assert {many[105].trace, alone.trace, named.trace} == {alone.trace}
+    assert len({report.trace for report in many.values()}) == 6
+
+
+@pytest.mark.parametrize("name", BUGS)
+async def test_seeded_bug_is_found_by_a_seed(name: str, tmp_path: Path) -> None:
+    """One that `selftest crash` finds by a history of its own."""
+    (mutant,) = (mutant for mutant in MUTANTS if mutant.name == name)
+    environ = {**os.environ, "PYTHONPATH": str(planted(mutant, tmp_path)), "PYTHONHASHSEED": "0"}
+    command = (sys.executable, "-P", "-m", "orchestrator.simulator", "0", str(SEEDS), "1", "all")
+    async with await anyio.open_process(command, env=environ, stderr=None) as process:
+        assert process.stdout is not None
+        lines = BufferedByteReceiveStream(process.stdout)
+        with time_limit():
+            while not json.loads(await lines.receive_until(b"\n", 1024 * 1024))["violations"]:
+                pass
+        process.kill()
