@@ -80,16 +80,22 @@ def crash() -> str:
 
 
 def leave_child() -> None:
-    """Name this process and a daemon of its own, which holds its pipes and ignores signals."""
+    """Name this process and a daemon of its own, which holds its pipes and ignores signals.
+
+    Return once both names are written: what comes next may end them.
+    """
     happen(str(os.getpid()))
+    named, name = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             happen(str(os.getpid()))
+            os.write(name, b".")
             signal.pause()
         os._exit(0)
+    os.read(named, 1)
 
 
 @server.tool()
