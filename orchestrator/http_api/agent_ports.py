@@ -134,7 +134,7 @@ class AgentPorts(JournalChannel):
 
 
 def _read_token(path: Path) -> str:
-    """Read the token's file; write a new one if there is none."""
+    """Read the token's file; write a new one if it is missing."""
     try:
         token = regular_file.read_text(path, regular_file.TOKEN).strip()
     except FileMissingError:

@@ -30,7 +30,7 @@ class TokenFile:
         return existed
 
     def digest(self) -> str | None:
-        """Return the digest of the token; None if there is none.
+        """Return the digest of the token; None if it was not made yet.
 
         Raises:
             FileError: the file cannot be used.

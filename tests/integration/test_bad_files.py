@@ -138,7 +138,7 @@ READERS: dict[Reader, tuple[str, frozenset[str]]] = {
 def test_unusable_file_is_refused_at_once_and_told(
     tmp_path: Path, reader: Reader, kind: str
 ) -> None:
-    """A pipe nobody writes to, a device without end and all the others: in every place."""
+    """A pipe without a writer, a device without end and all the others: in every place."""
     place, good = READERS[reader]
     path = tmp_path / place
     path.parent.mkdir(parents=True, exist_ok=True)

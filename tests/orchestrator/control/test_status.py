@@ -36,7 +36,7 @@ async def test_health_names_everything_that_keeps_messages_from_being_answered(
 async def test_what_a_platform_does_not_take_is_told_until_when(
     tmp_path: Path, chat: str, seconds: float, *, ready: bool
 ) -> None:
-    """One chat, or a bot for a moment, keeps nobody else from an answer."""
+    """One chat, or a bot for a moment, does not keep the others from an answer."""
     store = Store(tmp_path / "journal.db")
     hold = Hold("telegram", chat, seconds)
     report = await status.health(store, [], 1_800_000_000.0, admitting=True, holds=[hold])

@@ -240,7 +240,7 @@ async def test_message_that_ended_the_daemon_three_times_is_given_up(
 
 
 async def test_two_deaths_with_a_message_are_no_reason_to_give_it_up(tmp_path: Path) -> None:
-    """Somebody may have killed the daemon."""
+    """A person may have killed the daemon."""
     died_in(tmp_path, "2 open_next telegram/1/7/")
     async with turn_bench(tmp_path) as bench:
         bench.hears("hello")

@@ -59,7 +59,7 @@ def test_third_death_in_a_row_in_the_same_job_of_a_chat_convicts_it(tmp_path: Pa
 
 
 def test_job_that_was_completed_once_is_acquitted(tmp_path: Path) -> None:
-    """The message did no harm; the daemon was killed by somebody else."""
+    """The message did no harm; the daemon was killed for another reason."""
     path = tmp_path / "job"
     for _ in range(2):
         died(path, "gather", CHAT)
@@ -85,7 +85,7 @@ def test_chat_that_is_open_while_the_daemon_is_killed_50_times_is_not_convicted(
             end_in(record, *chance.choice(jobs))
 
 
-def test_death_in_a_job_of_no_chat_convicts_nobody(tmp_path: Path) -> None:
+def test_death_in_a_job_of_no_chat_convicts_no_chat(tmp_path: Path) -> None:
     """Messages of several chats are stored together."""
     path = tmp_path / "job"
     for _ in range(5):
@@ -94,7 +94,7 @@ def test_death_in_a_job_of_no_chat_convicts_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 512, b"many things", b"7"])
-def test_record_that_cannot_be_read_accuses_nobody(tmp_path: Path, content: bytes) -> None:
+def test_record_that_cannot_be_read_accuses_no_chat(tmp_path: Path, content: bytes) -> None:
     """It may be half written, or of another program."""
     path = tmp_path / "job"
     path.write_bytes(content)

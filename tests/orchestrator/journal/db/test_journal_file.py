@@ -49,7 +49,7 @@ def test_empty_journal_is_refused(path: Path) -> None:
     assert "it is empty" in refusal(path)
 
 
-def test_empty_file_that_nobody_used_is_refused_too(tmp_path: Path) -> None:
+def test_empty_file_that_was_never_used_is_refused_too(tmp_path: Path) -> None:
     """No daemon leaves one behind."""
     (tmp_path / "journal.db").touch()
     assert "it is empty" in refusal(tmp_path / "journal.db")
