@@ -72,11 +72,12 @@ class DaemonSnapshot:
     servers: Mapping[str, str]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Command:
-    """One command of one message, run by `answer` inside T1.
+    """One command of one message; T1 runs `answer` of a copy of its own.
 
-    ``operator`` says whether its sender is one; ``stopped`` collects the turns that it canceled.
+    In that, ``operator`` says whether its sender is one, and ``stopped`` collects the turns that
+    the commands of T1 canceled.
     """
 
     name: str
@@ -97,7 +98,6 @@ class Command:
         except Exception:  # the message counts as answered: a retry would fail again
             log.exception("command_failed", command=self.name)
             db.execute("ROLLBACK TO command")
-            self.stopped.clear()
             text = chat_texts.COMMAND_FAILED
         db.execute("RELEASE command")
         return text if len(text) <= MAX_ANSWER else text[: MAX_ANSWER - 1] + "…"
@@ -116,10 +116,7 @@ class Command:
 
 @dataclass(eq=False)
 class Commands(LoopOwned):
-    """Reads commands and reports them.
-
-    ``on_commit`` is called after T1 with the turns that its commands canceled.
-    """
+    """Reads commands; ``on_commit`` is to be called after T1 with the turns that they canceled."""
 
     gate: SpendingGuard
     snapshot: Callable[[], DaemonSnapshot]
@@ -135,11 +132,6 @@ class Commands(LoopOwned):
         return Command(
             ALIASES.get(name, name), argument, message, self.snapshot(), self.gate.rules()
         )
-
-    def committed(self, commands: Sequence[Command]) -> None:
-        """Report commands whose transaction is on disk."""
-        if commands:
-            self.on_commit([turn_id for command in commands for turn_id in command.stopped])
 
 
 def _run(db: apsw.Connection, command: Command) -> str:
@@ -203,8 +195,8 @@ def _stop(db: apsw.Connection, command: Command) -> str:
     ended = cancellations.stop(db, command.chat, f"stopped by {command.by}", command.rules.clock())
     if ended is None:
         return "I am not doing anything here."
-    command.stopped += ended
     tools = dict.fromkeys(tool for turn_id in ended for tool in unconfirmed(db, turn_id))
+    command.stopped.extend(ended)  # last: a command that fails has stopped nothing
     return "\n".join(["Stopped.", *(chat_texts.UNSURE.format(tool=tool) for tool in tools)])
 
 

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import anyio
@@ -57,8 +57,8 @@ class JournalIntake(LoopOwned):
     """The `Intake` of every channel.
 
     ``on_answer`` is called after a commit that may have answered messages by itself, ``on_move``
-    after one that gave a chat a new id. When the disk
-    is full, the outbox cannot store a notice, so ``adapters`` send it.
+    after one that gave a chat a new id. When the disk is full, the outbox cannot store a notice, so
+    ``adapters`` send it.
     """
 
     store: Store
@@ -108,12 +108,13 @@ class JournalIntake(LoopOwned):
         try:
             with self.queues.opening(chats) as admit:
                 batch = _Batch(messages, commands, offset, self.agents(), self.clock(), self.random)
-                admitted = await self.store.attempt(_ingest, batch, admit)
+                admitted, stopped = await self.store.attempt(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_full(messages)
             raise
         self._notified.clear()
-        self.commands.committed([command for command in commands if command is not None])
+        if any(commands):
+            self.commands.on_commit(stopped)
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         if len(admitted) < len(messages):
             self.on_answer()
@@ -148,10 +149,11 @@ class _Batch:
 
 def _ingest(
     db: apsw.Connection, batch: _Batch, admit: Callable[[apsw.Connection], None]
-) -> list[int]:
-    paired = pairing.approved(db)
+) -> tuple[list[int], list[str]]:
+    """Return the rows that an agent should answer, and the turns that commands canceled."""
+    paired, stopped = pairing.approved(db), list[str]()
     arrivals = [
-        _arrival(db, batch, message, command, paired)
+        _arrival(db, batch, message, command, paired, stopped)
         for message, command in zip(batch.messages, batch.commands, strict=True)
     ]
     following = None
@@ -160,7 +162,7 @@ def _ingest(
         following = Offset(first.channel, first.bot_id, batch.offset)
     admitted = inbox.ingest(db, arrivals, following, batch.now)
     admit(db)
-    return admitted
+    return admitted, stopped
 
 
 def _arrival(
@@ -169,6 +171,7 @@ def _arrival(
     message: InboundMessage,
     command: Command | None,
     paired: frozenset[tuple[str, str]],
+    stopped: list[str],
 ) -> Arrival:
     admission = _decide(batch.agents, message, paired)
     if admission.verdict is AdmissionDecision.ADMIT:
@@ -178,8 +181,8 @@ def _arrival(
             return Arrival(message, ANSWERED)
         if command is None:
             return Arrival(message)
-        command.operator = admission.operator
-        return Arrival(message, command=command.answer)
+        own = replace(command, operator=admission.operator, stopped=stopped)
+        return Arrival(message, command=own.answer)
     notice = None
     if admission.verdict is AdmissionDecision.PAIR and message.private:
         code = pairing.ask(
