@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 from watchfiles import awatch
 
 from orchestrator import agentsfile
@@ -27,7 +27,7 @@ from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.mcp.servers import McpServers
 from orchestrator.wakeup import Wakeup
-from orchestrator.watching import FileWatch, Watch, edits
+from orchestrator.watching import FileWatch, Watch, follow
 from thinker.formats.regular_file import FileError, Folder, identity
 from thinker.formats.skill_file import scan
 from thinker.protocol.providers import PROVIDERS
@@ -152,42 +152,22 @@ class Configuration(LoopOwned):
 
         Problems of edited skills are logged.
         """
+        files = partial(Watch.of, (self.path,), (self._settings.paths.prompts,))
         stopped = anyio.Event()
+        means = stopped, self._off_loop, self._watch_paths
         async with anyio.create_task_group() as tasks:
+            compare = partial(tasks.start_soon, self._notice_earlier_edit, on_change)
+            scan = partial(tasks.start_soon, self._scan_skills, on_skill)
             tasks.start_soon(_set_when_canceled, stopped)
-            tasks.start_soon(self._watch_files, on_change, stopped, tasks)
-            tasks.start_soon(self._watch_skills, on_skill, stopped, tasks)
+            tasks.start_soon(follow, files, compare, on_change, *means)
+            # The scan follows an edit as the watch begins anew.
+            tasks.start_soon(follow, self._skill_folders, scan, checkpoint, *means)
 
     async def _notice_earlier_edit(self, on_change: Callable[[], Awaitable[object]]) -> None:
         """Report an edit between the last read of the files and the start of the watch."""
         with suppress(TimeoutError):
             if await self._off_loop(self._stamps) != self._version:
                 await on_change()
-
-    async def _watch_files(
-        self, on_change: Callable[[], Awaitable[object]], stopped: anyio.Event, tasks: TaskGroup
-    ) -> None:
-        find = partial(Watch.of, (self.path,), (self._settings.paths.prompts,))
-        async for _ in edits(
-            find,
-            lambda: tasks.start_soon(self._notice_earlier_edit, on_change),
-            stopped,
-            self._off_loop,
-            self._watch_paths,
-        ):
-            await on_change()
-
-    async def _watch_skills(
-        self, on_skill: Callable[[], None], stopped: anyio.Event, tasks: TaskGroup
-    ) -> None:
-        async for _ in edits(
-            self._skill_folders,
-            lambda: tasks.start_soon(self._scan_skills, on_skill),
-            stopped,
-            self._off_loop,
-            self._watch_paths,
-        ):
-            pass  # the scan follows as the watch begins anew
 
     def _skill_folders(self) -> Watch:
         """Return the folders in which a SKILL.md may be written, or a folder for one."""

@@ -4,7 +4,7 @@ Only single files and folders are watched, never a whole tree: a link in it may 
 """
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,14 +43,15 @@ class Watch:
         return not {path, path.parent}.isdisjoint(self.folders) or path in self.files
 
 
-async def edits(
+async def follow(
     find: Callable[[], Watch],
     begun: Callable[[], object],
+    edited: Callable[[], Awaitable[object]],
     stopped: anyio.Event,
     off_loop: OffLoop,
     watch_paths: FileWatch,
-) -> AsyncGenerator[set[Path]]:
-    """Yield the paths that each edit changed, until ``stopped`` is set.
+) -> None:
+    """Call ``edited`` after each edit, until ``stopped`` is set.
 
     After each edit the watch begins anew, because another file may stand in a place. ``begun`` is
     called then: what it starts soon runs when edits are noticed again.
@@ -66,9 +67,7 @@ async def edits(
             async with aclosing(seen):
                 async for changes in seen:
                     pause = STEP / 1000
-                    changed = {path for _, name in changes if watch.concerns(path := Path(name))}
-                    if changed:
-                        yield changed
+                    if any(watch.concerns(Path(name)) for _, name in changes):
                         break
                 else:  # the daemon stops
                     return
@@ -78,6 +77,8 @@ async def edits(
                 log.error("edits_not_noticed", problem=f"{error}; {advice}", seconds=pause)
             await anyio.sleep(pause)
             pause = min(pause * 4, LONGEST_PAUSE)
+        else:
+            await edited()
 
 
 def _file_place(file: Path) -> Path:
