@@ -48,6 +48,25 @@ class PromptSet:
     names: Registry = field(default_factory=lambda: Registry({}))
     templates: Mapping[str, Path] = field(default_factory=dict)
 
+    def bundle_of(self, agent: AgentDefinition) -> PromptBundle | None:
+        """Return the agent's definition with all that it needs; None if it has none."""
+        return self.bundles.get(agent.prompt or "")
+
+    def immediate(self, agent: AgentDefinition) -> tuple[SubagentUse, ...]:
+        """Return the subagents that start before the first step of the agent's turns."""
+        found = self.bundle_of(agent)
+        if found is None:
+            return ()
+        switches = self.switches(agent, found)
+        uses = map(self.names.resolve, found.root.tools or ())
+        found_uses = (use for use in uses if isinstance(use, SubagentUse) and use.immediate)
+        return tuple(use for use in found_uses if switched_on(use, switches))
+
+    def switches(self, agent: AgentDefinition, found: PromptBundle) -> Env:
+        """Return the variables that switch optional tools on; they are the same in every chat."""
+        known = Environments(instance=self.instance, agent=agent.env, prompt=found.root.env)
+        return known.merged()
+
 
 class PromptLibrary(LoopOwned):
     """Definitions by name, and what they set for each agent."""
@@ -59,23 +78,24 @@ class PromptLibrary(LoopOwned):
         self._in_force: PromptSet | None = None
 
     @property
-    def _now(self) -> PromptSet:
+    def now(self) -> PromptSet:
+        """What is in force; a transaction may use it."""
         return self._in_force or PromptSet()
 
     @property
     def definitions(self) -> dict[str, PromptDefinition]:
         """The definitions in force."""
-        return self._now.definitions
+        return self.now.definitions
 
     @property
     def templates(self) -> Mapping[str, Path]:
         """The user's own templates of summaries and facts, by name."""
-        return self._now.templates
+        return self.now.templates
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the files and their use."""
-        return self._now.problems
+        return self.now.problems
 
     def read(self, agents: AgentsFile) -> None:
         """Read all files again and use them."""
@@ -87,7 +107,7 @@ class PromptLibrary(LoopOwned):
     def not_read(self, reason: str) -> None:
         """Keep what is in force, and report why the files were not read."""
         problem = Problem("error", str(self._folders[-1]), 0, None, "", reason)
-        self.adopt(replace(self._now, problems=(problem,)))
+        self.adopt(replace(self.now, problems=(problem,)))
 
     def examine(self, agents: AgentsFile) -> PromptSet:
         """Read all files, with the last good version of each definition that is unusable."""
@@ -133,22 +153,7 @@ class PromptLibrary(LoopOwned):
     def tools(self, agent: AgentDefinition) -> Mapping[str, DelegatingTool]:
         """Return the prompts and agents among the tools of the agent's definition."""
         found = self.bundle_of(agent)
-        return {} if found is None else self._now.tools(found.name, self._switches(agent, found))
-
-    def immediate(self, agent: AgentDefinition) -> tuple[SubagentUse, ...]:
-        """Return the subagents that start before the first step of the agent's turns."""
-        found = self.bundle_of(agent)
-        if found is None:
-            return ()
-        switches = self._switches(agent, found)
-        uses = map(self._now.names.resolve, found.root.tools or ())
-        found_uses = (use for use in uses if isinstance(use, SubagentUse) and use.immediate)
-        return tuple(use for use in found_uses if switched_on(use, switches))
-
-    def _switches(self, agent: AgentDefinition, found: PromptBundle) -> Env:
-        """Return the variables that switch optional tools on; they are the same in every chat."""
-        known = Environments(instance=self._now.instance, agent=agent.env, prompt=found.root.env)
-        return known.merged()
+        return {} if found is None else self.now.tools(found.name, self.now.switches(agent, found))
 
     def hands_over(self, agent: AgentDefinition, name: str) -> bool:
         """Return whether a tool of the agent's definition hands the chat over to another agent."""
@@ -157,7 +162,7 @@ class PromptLibrary(LoopOwned):
 
     def classes(self) -> Mapping[str, SideEffect]:
         """Return the side-effect class of every prompt and agent that is a tool."""
-        entries = (found.root.tools or () for found in self._now.bundles.values())
+        entries = (found.root.tools or () for found in self.now.bundles.values())
         named = (entry.name for entry in chain.from_iterable(entries))
         return dict.fromkeys((*named, *INJECTED), SideEffect.LOCAL_TX)
 
@@ -204,8 +209,7 @@ class PromptLibrary(LoopOwned):
         return Environments() if found is None else known.only(found.text_variables)
 
     def bundle_of(self, agent: AgentDefinition) -> PromptBundle | None:
-        """Return the agent's definition with all that it needs; None if it has none."""
-        return self._now.bundles.get(agent.prompt or "")
+        return self.now.bundle_of(agent)
 
     def shared(
         self,

@@ -14,6 +14,7 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.loop_owned import LoopOwned
+from orchestrator.prompts.library import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.turns.turn_inputs import InputLoader, LoopFacts, TurnInputs
 from orchestrator.turns.turn_runner import RECIPES, OpenTurn
@@ -39,17 +40,16 @@ class Unsettled:
 class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
-    ``since`` is when this process began, in milliseconds since the epoch. The inputs of
-    ``loadable`` agents need neither an embedding nor an eager subagent first.
+    ``since`` is when this process began, in milliseconds since the epoch.
     """
 
     agents: AgentsFile
+    prompts: PromptSet
     rules: SpendingRules
     epoch: int
     new_id: Callable[[int], str]
     since: int
     admitting: bool
-    loadable: frozenset[str]
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: apsw.Connection
@@ -114,7 +114,7 @@ class TurnOpening:
     def _preloaded(self, db: apsw.Connection, turn: Turn) -> TurnInputs | None:
         """Load the inputs, unless an embedding or an eager subagent is needed first."""
         definition = self.agents.agent(turn.agent_id)
-        if definition is None or turn.agent_id not in self.loadable:
+        if definition is None or definition.embeddings or self.prompts.immediate(definition):
             return None
         facts = LoopFacts(self.rules)
         found = RECIPES[turn.recipe].gather(db, turn, definition, facts, None)
@@ -159,17 +159,13 @@ class TurnOpener(LoopOwned):
 
     def opening(self) -> TurnOpening:
         """Return what a transaction needs to open turns; it may not touch this object."""
-        inputs, agents = self.inputs, self.inputs.agents()
+        inputs = self.inputs
         return TurnOpening(
-            agents=agents,
+            agents=inputs.agents(),
+            prompts=inputs.prompts.now,
             rules=inputs.guard.rules(),
             epoch=self.epoch,
             new_id=self.new_id,
             since=self._since,
             admitting=self.admitting,
-            loadable=frozenset(
-                agent.agent_id
-                for agent in agents.agents
-                if agent.embeddings is None and not inputs.prompts.immediate(agent)
-            ),
         )

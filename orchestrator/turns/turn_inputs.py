@@ -135,7 +135,7 @@ class InputLoader:
 
     def _facts(self, turn: Turn, definition: AgentDefinition) -> LoopFacts:
         facts = self.facts(turn)
-        uses = () if turn.recipe == "subagent" else self.prompts.immediate(definition)
+        uses = () if turn.recipe == "subagent" else self.prompts.now.immediate(definition)
         if not uses:
             return facts
         address = self.store.read(turns.origin, turn.id).address()
