@@ -26,7 +26,7 @@ from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings, bundled
 from orchestrator.tools.mcp.servers import McpServers
-from orchestrator.wakeup import Wakeup
+from orchestrator.wakeup import Wakeup, when_canceled
 from orchestrator.watching import FileWatch, Watch, follow
 from thinker.formats.regular_file import FileError, Folder, identity
 from thinker.formats.skill_file import scan
@@ -158,7 +158,7 @@ class Configuration(LoopOwned):
         async with anyio.create_task_group() as tasks:
             compare = partial(tasks.start_soon, self._notice_earlier_edit, on_change)
             scan = partial(tasks.start_soon, self._scan_skills, on_skill)
-            tasks.start_soon(_set_when_canceled, stopped)
+            tasks.start_soon(when_canceled, stopped.set)  # which alone ends the watchers' threads
             tasks.start_soon(follow, files, compare, on_change, *means)
             # The scan follows an edit as the watch begins anew.
             tasks.start_soon(follow, self._skill_folders, scan, checkpoint, *means)
@@ -236,11 +236,3 @@ def _folders_in(folder: Path) -> list[Path]:
         return [path for name in Folder(folder).names() if (path := folder / name).is_dir()]
     except (FileError, OSError):  # reported by the scan
         return []
-
-
-async def _set_when_canceled(stopped: anyio.Event) -> None:
-    """Set the event when the daemon stops; only the event ends the watcher's thread."""
-    try:
-        await anyio.sleep_forever()
-    finally:
-        stopped.set()

@@ -39,3 +39,11 @@ class Wakeup(LoopOwned):
                 if await reached():
                     return
                 await changed.wait()
+
+
+async def when_canceled(end: Callable[[], object]) -> None:
+    """Wait until canceled, then call ``end``: for work that a cancellation does not reach."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        end()

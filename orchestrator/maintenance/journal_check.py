@@ -16,14 +16,12 @@ from anyio import to_thread
 from orchestrator.files import OffLoop
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.journal.migrations import MOVE_AWAY
+from orchestrator.wakeup import when_canceled
 
 FIRST = 5.0  # seconds after the start, which has other work
 BREATH = 0.05  # seconds between two tables
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-DAMAGED = (
-    "{path}: the journal is damaged ({problem}); restore a backup, or move journal.db,"
-    " journal.db-wal and journal.db-shm away to start with an empty journal"
-)
 log = structlog.get_logger()
 
 
@@ -45,14 +43,15 @@ class JournalCheck:
             log.info("journal_checked")
             return
         log.error("journal_damaged", problem=problem)
-        self.store.fail(StorageFailedError(DAMAGED.format(path=self.store.path, problem=problem)))
+        damaged = f"{self.store.path}: the journal is damaged ({problem})"
+        self.store.fail(StorageFailedError(f"{damaged}; restore a backup, or {MOVE_AWAY}"))
 
     async def _damage(self) -> str | None:
         """Return the first damage, or None."""
         path = str(self.store.path)
         with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as db:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_interrupted_at_the_end, db)
+                tasks.start_soon(when_canceled, db.interrupt)  # a large table takes long
                 try:
                     for (table,) in db.execute(TABLES).fetchall():
                         found = await self.in_thread(_quick_check, db, str(table))
@@ -72,11 +71,3 @@ def _quick_check(db: apsw.Connection, table: str) -> str | None:
     except apsw.Error as error:  # it cannot even be read
         return str(error)
     return None if found == "ok" else found
-
-
-async def _interrupted_at_the_end(db: apsw.Connection) -> None:
-    """Wait, and interrupt the running check once canceled, as a large table takes long."""
-    try:
-        await anyio.sleep_forever()
-    finally:
-        db.interrupt()
