@@ -183,7 +183,6 @@ class ChatQueue(Wakeup):
         except Exception:  # nor must a fault in an unfinished answer
             log.exception("preview_broke", chat=self._address.chat_key)
             if preview is not None:
-                preview.offered = False
                 preview.refuse()
 
     async def _refresh(self) -> None:
@@ -210,7 +209,8 @@ class ChatQueue(Wakeup):
             self._platform.refused(self._address.chat_id, error)
             if error.retry_after is None:
                 preview.refuse()
-            preview.offer()
+            else:
+                preview.offer()
             if error.outcome is SendOutcome.UNKNOWN:
                 await self._record(outbox.preview_unknown, preview.turn_id, message_id)
 

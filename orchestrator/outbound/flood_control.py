@@ -4,7 +4,6 @@ The Bot API does not say whether it refuses a call for the sake of the chat or o
 holds its chat; one in a second chat while the first is held means the bot, and holds all chats.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 BOT = ""  # in place of a chat's id: all chats
@@ -41,8 +40,4 @@ class FloodControl:
     def holds(self, now: float) -> tuple[Hold, ...]:
         """Return the holds that are not over."""
         self._until = {key: end for key, end in self._until.items() if end > now}
-        return tuple(self._left(now))
-
-    def _left(self, now: float) -> Iterator[Hold]:
-        for (channel, chat_id), end in sorted(self._until.items()):
-            yield Hold(channel, chat_id, end - now)
+        return tuple(Hold(*key, end - now) for key, end in sorted(self._until.items()))

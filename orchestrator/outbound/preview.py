@@ -30,7 +30,7 @@ class Preview:
 
     def refuse(self) -> None:
         """Show no more of the answer before it is whole: the chat did not take it."""
-        self._refused = True
+        self._refused, self.offered = True, False
 
     def close(self) -> None:
         self._open = False

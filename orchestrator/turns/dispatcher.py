@@ -102,10 +102,8 @@ class Dispatcher(Wakeup):
 
         Yields what to call at the end of T1. A failure in it never rolls back T1.
         """
-        idle, opened = (
-            [*filter(self._take, chats if self._joins else ())],
-            dict[str, OpenTurn | None](),
-        )
+        idle = [*filter(self._take, chats if self._joins else ())]
+        opened: dict[str, OpenTurn | None] = {}
         try:
             yield partial(self.opener.opening().open_all, idle, opened)
         except BaseException:

@@ -26,9 +26,9 @@ class CrashRecord:
 
     def __init__(self, path: Path) -> None:
         """Open the file. One that cannot be used records nothing."""
-        self._file: int | None
         self.deaths, self.died_in, self.chat = 0, "", ""
-        self._path, self._file = path, None
+        self._path = path
+        self._file: int | None = None
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         with suppress(OSError):
             self._file = os.open(path, flags, mode=0o600)
