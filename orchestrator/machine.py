@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -77,6 +76,6 @@ class Machine:
     async def run(self) -> None:
         """Keep a zygote ready, and reap orphans, until canceled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(reaper.reap_orphans, child_process.is_watched, end=True))
+            tasks.start_soon(reaper.reap_orphans, child_process.is_watched)
             if self._zygotes is not None:
                 tasks.start_soon(self._zygotes.run)

@@ -17,21 +17,20 @@ FINAL_PAUSE = 0.01  # seconds between two checks
 
 
 class Process(NamedTuple):
-    """A process with its parent, process group and session."""
+    """A process with its parent and session."""
 
     pid: int
     parent: int
-    group: int
     session: int
 
 
 def processes() -> Iterator[Process]:
-    """Yield every process, zombies too (proc_pid_stat(5), fields 4 to 6)."""
+    """Yield every process, zombies too (proc_pid_stat(5), fields 4 and 6)."""
     for pid in _pids():
         with suppress(OSError):  # it ended meanwhile
             # The second field is a name in parentheses, which may contain anything.
             fields = _stat(pid).rpartition(b")")[2].split()
-            yield Process(pid, *map(int, fields[1:4]))
+            yield Process(pid, int(fields[1]), int(fields[3]))
 
 
 def _pids() -> list[int]:
@@ -48,11 +47,11 @@ def _stat(pid: int) -> bytes:
         os.close(fd)
 
 
-def members(session: int, group: int | None = None) -> Iterator[int]:
-    """Yield the processes of a session, or of one process group in it."""
+def members(session: int) -> Iterator[int]:
+    """Yield the processes of a session."""
     for pid in _pids():
         with suppress(OSError):  # it ended meanwhile, or belongs to another user
-            if os.getsid(pid) == session and group in (None, os.getpgid(pid)):
+            if os.getsid(pid) == session:
                 yield pid
 
 
@@ -61,8 +60,8 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-async def reap_orphans(reaped_elsewhere: Callable[[Process], bool], *, end: bool) -> None:
-    """Reap orphans that this process has adopted, until canceled; kill them first if ``end``.
+async def reap_orphans(reaped_elsewhere: Callable[[Process], bool]) -> None:
+    """Kill and reap orphans that this process has adopted, until canceled.
 
     A process with a session of its own survives its parent's session. It becomes a child of this
     process when its parent dies, which raises SIGCHLD.
@@ -71,7 +70,7 @@ async def reap_orphans(reaped_elsewhere: Callable[[Process], bool], *, end: bool
         async for _ in signals:
             for process in processes():
                 if process.parent == os.getpid() and not reaped_elsewhere(process):
-                    _reap(process.pid, end=end)
+                    _end(process.pid)
 
 
 def end_orphans() -> None:
@@ -81,12 +80,11 @@ def end_orphans() -> None:
         if not left:
             return
         for pid in left:
-            _reap(pid, end=True)
+            _end(pid)
         time.sleep(FINAL_PAUSE)
 
 
-def _reap(pid: int, *, end: bool) -> None:
+def _end(pid: int) -> None:
     with suppress(ChildProcessError, ProcessLookupError, PermissionError):
-        if end:
-            os.kill(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, os.WNOHANG)

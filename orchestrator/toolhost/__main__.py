@@ -5,7 +5,6 @@ import logging
 import os
 import socket
 import sys
-from functools import partial
 
 import anyio
 
@@ -33,7 +32,7 @@ class _LibraryLog(logging.Handler):
 
 async def _serve(fd: int) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(reap_orphans, _is_guardian, end=True))
+        tasks.start_soon(reap_orphans, _is_guardian)
         host = ToolHost(tasks)
         async with connected(socket.socket(fileno=fd), host.requests) as peer:
             await host.serve(peer)
