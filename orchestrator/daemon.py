@@ -122,8 +122,7 @@ class Daemon:
         async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
             # From the beginning, so that a signal during the start is an orderly stop as well.
             life = Lifetime()
-            reload = lambda: self._operations.reload()  # noqa: E731, PLW0108 - made below
-            tasks.start_soon(life.follow, self._machine.stop_signals, reload)
+            tasks.start_soon(life.follow, self._machine.stop_signals, self._reload)
             with life.starting:
                 await self._configuration.boot()
                 epoch = await self._store.attempt(turns.boot, self._clock())
@@ -166,9 +165,8 @@ class Daemon:
         """Make what workers, tool servers and channels are reached through."""
         machine = self._machine
         tasks.start_soon(machine.run)
-        self._supervisor = Supervisor(
-            tasks, machine.monotonic, self._jitter, spawn=machine.spawn_worker
-        )
+        jitter = partial(restarts.jitter, machine.chance)
+        self._supervisor = Supervisor(tasks, machine.monotonic, jitter, spawn=machine.spawn_worker)
         failpoints.watch_workers(self._supervisor.pids)
         self._delivery = Delivery(self._store, self._adapters, tasks, self._clock)
         pins = ToolPins(self._store, self._agents, self._clock, self._delivery.wake)
@@ -178,7 +176,7 @@ class Daemon:
             TOOLS,
             pins,
             machine.monotonic,
-            self._jitter,
+            jitter,
             machine.spawn_tool_host,
         )
 
@@ -239,7 +237,7 @@ class Daemon:
             *(self._store, self._agents, self._adapters, self._dispatcher, self._arrived, commands),
             clock=self._clock,
             random=self._machine.random_bytes,
-            on_move=lambda: self._operations.reload(),  # noqa: PLW0108 - it is made later
+            on_move=self._reload,
         )
 
     def _make_operations(self) -> None:
@@ -301,8 +299,8 @@ class Daemon:
             JournalCheck(self._store, in_thread=self._machine.in_thread),
         ):
             tasks.start_soon(part.run)
-        watch, reload = self._configuration.watch, self._operations.reload
-        tasks.start_soon(watch, reload, self._scheduler.skills_changed)
+        watch = self._configuration.watch
+        tasks.start_soon(watch, self._reload, self._scheduler.skills_changed)
         for name in self._adapters:
             tasks.start_soon(self._delivery.run, name)
 
@@ -315,11 +313,11 @@ class Daemon:
             await stopping.wait()
             channels.cancel_scope.cancel()
 
-    def _jitter(self) -> float:
-        return restarts.jitter(self._machine.chance())
-
     def _agents(self) -> AgentsFile:
         return self._configuration.file
+
+    async def _reload(self) -> None:
+        await self._operations.reload()
 
     async def _fail_with_disk(self) -> None:
         """End the daemon when the disk fails: what is on it is no longer known."""

@@ -5,6 +5,7 @@ which is then probed every 15 minutes.
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -107,12 +108,9 @@ def delay(failures: int) -> float:
     return 0.0 if failures <= 1 else min(CAP, 2.0 ** (failures - 2))
 
 
-def jitter(chance: float | None = None) -> float:
-    """Return a factor for `delay`, so that processes do not start in step.
-
-    ``chance`` in [0, 1) becomes a factor in [0.5, 1.5); None draws one.
-    """
-    return 0.5 + (random.random() if chance is None else chance)  # noqa: S311 - not a secret
+def jitter(chance: Callable[[], float] = random.random) -> float:
+    """Return a factor in [0.5, 1.5) for `delay`, so that processes do not start in step."""
+    return 0.5 + chance()
 
 
 def forgiven(history: History) -> History:
