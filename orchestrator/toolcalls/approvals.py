@@ -68,14 +68,14 @@ def check(
     call: Call,
     definition: AgentDefinition,
     address: Address,
-    new: tuple[str, int],
+    code: str,
+    now: int,
 ) -> str | Approval | None:
     """Return None if the call may run, inside T4, which uses up its approval.
 
     Otherwise return the open question, which the chat is sent once, or the reason for a refusal.
-    ``new``: code and time of a question that has not been asked before.
+    ``code`` is for a question that has not been asked before.
     """
-    code, now = new
     reason = _reason(db, call, definition, now)
     if reason is None or approvals.use(db, call, now):
         return None

@@ -164,7 +164,7 @@ class CallAuthorizer:
             if problem is not None:
                 return self.refuse(db, call, problem)
         definition, address = caller.definition, caller.context.address
-        checked = approvals.check(db, call, definition, address, (self.code, self.now))
+        checked = approvals.check(db, call, definition, address, self.code, self.now)
         return self.refuse(db, call, checked) if isinstance(checked, str) else checked
 
     def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:

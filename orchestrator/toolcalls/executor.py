@@ -27,7 +27,7 @@ from orchestrator.tools import policy
 from orchestrator.tools.builtin.catalog import CLASSES, offered
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import McpServers
+from orchestrator.tools.mcp.servers import McpServers, Tell
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import SideEffect, ToolResult, ToolSpec
 from thinker.protocol.methods import StepCommit, StepCommitted
@@ -67,20 +67,13 @@ class HandoffDone:
 CallOutcome = ToolResult | ApprovalNeeded | ToolPending | HandoffDone
 
 
-Tell = Callable[[str], None]
-
-
-def _silent(text: str) -> None:
-    """Show nothing."""
-
-
 @dataclass
 class _Pending:
     """A call that runs. ``waits_for`` is what the chat of the newest request sees."""
 
+    tell: Tell
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: CallOutcome | None = None
-    tell: Tell = _silent
     waits_for: str = ""
 
     def show(self, text: str) -> None:
@@ -156,11 +149,8 @@ class ToolExecutor(LoopOwned):
         """Return what stores steps, as things are now."""
         return CallPlanner(self.classes(), self.epoch, self.clock())
 
-    async def call(self, caller: CallContext, seq: int, tell: Tell = _silent) -> CallOutcome:
+    async def call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.
-
-        ``tell`` is given what the chat should see while the call waits for its server, and an
-        empty text when it no longer waits.
 
         Raises:
             JournalError: its result could not be stored; the caller may ask again.
@@ -168,7 +158,7 @@ class ToolExecutor(LoopOwned):
         key = (caller.context.turn_id, seq)
         pending = self._pending.get(key)
         if pending is None:
-            pending = self._pending[key] = _Pending()
+            pending = self._pending[key] = _Pending(tell)
             self.tasks.start_soon(self._run, pending, caller, seq)
         pending.tell = tell
         if pending.waits_for:

@@ -47,6 +47,7 @@ REPEATABLE = (SideEffect.PURE, SideEffect.KEYED)
 MAX_REPEATS = 2  # of a repeatable call whose answer was lost
 SET_TIMEOUT = 10.0  # seconds
 SILENCE = 3 * wire.HEARTBEAT  # seconds after which the tool host counts as hung
+Tell = Callable[[str], None]  # is given what a call waits for, and an empty text afterwards
 log = structlog.get_logger()
 
 
@@ -126,7 +127,7 @@ class McpServers(LoopOwned):
         answering = {name for name, state in self._states.items() if self._ready(state)}
         return {name: tool for name, tool in self.tools.items() if tool.server in answering}
 
-    async def wait_for_tool(self, name: str, tell: Callable[[str], None]) -> None:
+    async def wait_for_tool(self, name: str, tell: Tell) -> None:
         """Wait for the server of a tool that cannot be called now, as `call` does."""
         with suppress(ToolUnavailableError):
             await self._answering(owner(name, self._servers), tell)
@@ -146,15 +147,9 @@ class McpServers(LoopOwned):
         self._changes.wake()
 
     async def call(
-        self,
-        tool: McpTool,
-        arguments: JsonObject,
-        key: str,
-        tell: Callable[[str], None] = lambda _: None,
+        self, tool: McpTool, arguments: JsonObject, key: str, tell: Tell
     ) -> wire.ToolAnswer:
         """Call a tool once its server answers; ``key`` identifies the call, also when repeated.
-
-        ``tell`` is given what the chat should see while it waits, and an empty text afterwards.
 
         Raises:
             ToolUnavailableError: the tool did not run.
@@ -181,7 +176,7 @@ class McpServers(LoopOwned):
         except (PeerClosedError, TimeoutError, ValidationError) as error:
             raise ToolLostError(f"the tool host did not answer ({error})") from error
 
-    async def _answering(self, server: str, tell: Callable[[str], None]) -> ChildProcess:
+    async def _answering(self, server: str, tell: Tell) -> ChildProcess:
         """Return the tool host once a server is connected there and its tools are known.
 
         It waits for as long as a server may take to start; a server that fails is given a moment.
@@ -216,9 +211,7 @@ class McpServers(LoopOwned):
             return None
         return child if self.pins.compared(state.name) else None
 
-    async def result(
-        self, tool: McpTool, call: Call, tell: Callable[[str], None] = lambda _: None
-    ) -> ToolResult | None:
+    async def result(self, tool: McpTool, call: Call, tell: Tell) -> ToolResult | None:
         """Return the result of a call past T4; None if it is unknown whether the tool ran.
 
         A call whose side-effect class allows it is repeated up to `MAX_REPEATS` times.

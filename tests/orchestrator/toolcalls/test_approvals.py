@@ -40,8 +40,8 @@ class Bench:
     def check(self, call: Call, approvals: tuple[str, ...] = ("pay",)) -> str | Approval | None:
         """T4 of a call, as far as approvals matter."""
         with job(self.db):
-            new = self.queue.new_code(), self.now
-            return check(self.db, call, agent(approvals), CHAT, new)
+            code = self.queue.new_code()
+            return check(self.db, call, agent(approvals), CHAT, code, self.now)
 
     def asked(self, call: Call) -> Approval:
         """The question about a call."""

@@ -32,7 +32,7 @@ from orchestrator.toolhost.wire import ToolAnswer
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import PlainTool, ToolContext, ToolFailure, spec
 from orchestrator.tools.mcp.mcp_tools import McpTool
-from orchestrator.tools.mcp.servers import McpServers
+from orchestrator.tools.mcp.servers import McpServers, Tell
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 TASK: JsonObject = {"task": "Count to three."}
@@ -72,7 +72,7 @@ class ConnectedServers(BoundServers):
 class StartingServers(BoundServers):
     """MCP servers that never come to an end of their start."""
 
-    async def wait_for_tool(self, name: str, tell: Callable[[str], None]) -> None:
+    async def wait_for_tool(self, name: str, tell: Tell) -> None:
         """Tell the chat, and wait."""
         tell(f"waiting for {name}")
         await anyio.sleep_forever()
@@ -81,13 +81,7 @@ class StartingServers(BoundServers):
 class UnansweringServers(ConnectedServers):
     """MCP servers whose tool host dies during each call."""
 
-    async def call(
-        self,
-        tool: McpTool,
-        arguments: JsonObject,
-        key: str,
-        tell: Callable[[str], None] = lambda _: None,
-    ) -> ToolAnswer:
+    async def call(self, tool: McpTool, arguments: JsonObject, key: str, tell: Tell) -> ToolAnswer:
         """Lose the answer."""
         del tell
         raise ToolLostError(f"the tool host died during {tool.tool} ({arguments}, {key})")
@@ -145,7 +139,7 @@ class Bench:
 
     async def outcome(self, seq: int, caller: CallContext | None = None) -> CallOutcome:
         """The result of a call, or what it waits for."""
-        return await self.runner.call(caller or self.caller(), seq)
+        return await self.runner.call(caller or self.caller(), seq, lambda _: None)
 
     async def question(self, seq: int, caller: CallContext) -> Approval:
         """The approval that a call waits for."""

@@ -219,7 +219,7 @@ async def test_call_of_a_remembered_tool_ends_as_its_server_says_when_it_answers
             gone, changed = servers.tools["s_added"], servers.tools["s_add"]
             for tool, text in ((gone, "lists others"), (changed, "has changed")):
                 with pytest.raises(ToolUnavailableError, match=text):
-                    await servers.call(tool, {}, "key")
+                    await servers.call(tool, {}, "key", lambda _: None)
 
 
 async def test_call_to_a_server_that_does_not_start_fails_with_its_problem(
