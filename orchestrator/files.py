@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar, TypeVarTuple
 from uuid import uuid4
@@ -36,7 +35,7 @@ async def off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
         TimeoutError: the file system does not answer; the message says what to do.
     """
     with anyio.move_on_after(PATIENCE):
-        return await to_thread.run_sync(partial(function, *arguments), abandon_on_cancel=True)
+        return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
     raise TimeoutError(f"no answer in {PATIENCE:.0f} seconds; check its file system")
 
 

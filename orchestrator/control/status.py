@@ -71,11 +71,11 @@ async def health(
         reasons.append(f"the journal did not take a write in {WRITE_TIMEOUT:.0f} seconds")
     except (JournalError, StorageFailedError) as error:
         reasons.append(f"the journal cannot be written: {error}")
-    waiting = list(holds)
-    silent = [hold for hold in waiting if hold.chat_id == BOT and hold.seconds > BRIEF]
-    reasons += [_told(hold, now) for hold in silent]
-    notes = tuple(_told(hold, now) for hold in waiting if hold not in silent)
-    return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons), notes=notes)
+    notes: list[str] = []
+    for hold in holds:
+        silent = hold.chat_id == BOT and hold.seconds > BRIEF
+        (reasons if silent else notes).append(_told(hold, now))
+    return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons), notes=tuple(notes))
 
 
 def _told(hold: Hold, now: float) -> str:

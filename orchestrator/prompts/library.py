@@ -6,6 +6,7 @@ Problems are reported with the place in the file and a correction.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -169,12 +170,10 @@ class PromptLibrary(LoopOwned):
     def store_last_good(self) -> None:
         """Store the definitions in force, for a restart with broken files."""
         data = _STORED.dump_json(self.definitions, by_alias=True, exclude_none=True)
+        with suppress(FileError):  # written anew
+            if regular_file.read_bytes(self._store, regular_file.STORED_PROMPTS) == data:
+                return
         try:
-            try:
-                if regular_file.read_bytes(self._store, regular_file.STORED_PROMPTS) == data:
-                    return
-            except FileError:
-                pass  # written anew
             write_private(self._store, data)
         except OSError as error:
             log.warning("last_good_not_kept", problem=str(error))

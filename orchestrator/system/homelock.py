@@ -19,14 +19,11 @@ def locked(settings: Settings) -> Iterator[None]:
         fd = regular_file.open_regular(path, os.O_RDWR | os.O_CREAT)
     except FileError as error:
         raise ConfigError(f"{path}: {error}") from error
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(fd)
-        raise AlreadyRunningError(
-            f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
-        ) from error
-    try:
+    with os.fdopen(fd):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise AlreadyRunningError(
+                f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
+            ) from error
         yield
-    finally:
-        os.close(fd)
