@@ -8,6 +8,7 @@ import apsw
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db.store import open_database
+from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import inbox, steps, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow, Offset
 from orchestrator.journal.turns.steps import Call
@@ -31,6 +32,16 @@ def opened(folder: Path) -> Iterator[apsw.Connection]:
         yield db
     finally:
         db.close()
+
+
+@contextmanager
+def booted(folder: Path) -> Iterator[apsw.Connection]:
+    """Open a journal under its first epoch; after the block its invariants hold."""
+    with opened(folder) as db:
+        with job(db):
+            turns.boot(db, 0)
+        yield db
+        assert invariants.violations(db) == []
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from orchestrator.channel_api import MAX_HOLD, OutboundPart, ReplyPart, SendOutcome
 from orchestrator.journal.turns import outbox, turns
-from orchestrator.journal.turns.outbox import Address, Part
+from orchestrator.journal.turns.outbox import Part
 from orchestrator.outbound.flood_control import BOT
 
 
@@ -55,7 +55,7 @@ async def test_reply_takes_the_place_of_its_placeholder(
         while await running.states() != ["delivered"]:
             running.pass_retry_delay()
         assert running.channel.calls == calls
-        assert list(running.channel.texts.values()) == texts
+        assert running.shown == texts
 
 
 async def test_every_attempt_sends_a_cut_part_in_the_same_form(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_every_attempt_sends_a_cut_part_in_the_same_form(tmp_path: Path) -
     with opened(tmp_path) as db:
         turn = open_turn(db)
         with db:
-            outbox.start_preview(db, turn.id, Address("telegram", "1", "7"), Part("one"), 0)
+            outbox.start_preview(db, turn.id, HERE, Part("one"), 0)
             parts = [Part("one", rendered="<b>one</b>"), Part("two", rendered="<b>two</b>")]
             turns.reply(db, turn, parts, "direct", ("done", None), 0)
     async with delivering(tmp_path, SendOutcome.NOT_SENT, None, None, SendOutcome.NOT_SENT) as run:
@@ -106,11 +106,11 @@ async def test_slow_chat_holds_up_no_other(tmp_path: Path) -> None:
         gate = running.channel.held["7"] = anyio.Event()
         for text, chat_id in (("first", "7"), ("second", "7"), ("other", "8")):
             await running.add(text, chat_id)
-        while "other" not in running.channel.texts.values():
+        while "other" not in running.shown:
             await anyio.lowlevel.checkpoint()
         gate.set()
         assert await running.states() == ["delivered"] * 3
-        assert list(running.channel.texts.values()) == ["other", "first", "second"]
+        assert running.shown == ["other", "first", "second"]
 
 
 async def test_row_of_a_clock_that_was_set_back_is_sent_at_once(tmp_path: Path) -> None:

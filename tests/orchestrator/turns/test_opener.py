@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import job
-from fakes.turn_bench import turn_bench
+from fakes.turn_bench import TurnBench, turn_bench
 
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
@@ -14,17 +14,27 @@ from orchestrator.turns.opener import TurnOpener, TurnOpening, Unsettled
 from orchestrator.turns.turn_runner import OpenTurn
 
 CHAT = "telegram/1/7/"
+Found = OpenTurn | Pause | InboxRow | Unsettled | None
+
+
+def store(bench: TurnBench, *texts: str, **fields: str) -> None:
+    """Store messages for which the dispatcher opens no turn."""
+    bench.opener.admitting = False
+    bench.hears(*texts, **fields)
+    bench.opener.admitting = True
+
+
+def opens(bench: TurnBench, opener: TurnOpener | None = None) -> Found:
+    """T2 for the chat."""
+    with job(bench.db):
+        return (opener or bench.opener).opening().open_next(bench.db, CHAT)
 
 
 async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> None:
     """Its first attempt needs no second look at the journal."""
     async with turn_bench(tmp_path) as bench:
-        bench.opener.admitting = True
-        bench.opener.admitting = False
-        bench.hears("hello")
-        bench.opener.admitting = True
-        with job(bench.db):
-            opened = bench.opener.opening().open_next(bench.db, CHAT)
+        store(bench, "hello")
+        opened = opens(bench)
         assert isinstance(opened, OpenTurn)
         assert opened.turn.recipe == "interactive"
         assert opened.preloaded is not None
@@ -34,12 +44,8 @@ async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> 
 async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> None:
     """One that an earlier process left behind, for example."""
     async with turn_bench(tmp_path) as bench:
-        bench.opener.admitting = False
-        bench.hears("one", "two")
-        bench.opener.admitting = True
-        with job(bench.db):
-            first = bench.opener.opening().open_next(bench.db, CHAT)
-            again = bench.opener.opening().open_next(bench.db, CHAT)
+        store(bench, "one", "two")
+        first, again = opens(bench), opens(bench)
         assert isinstance(first, OpenTurn)
         assert isinstance(again, OpenTurn)
         assert again.turn.id == first.turn.id
@@ -49,53 +55,38 @@ async def test_an_open_turn_is_returned_before_any_message(tmp_path: Path) -> No
 async def test_a_chat_without_messages_has_no_turn(tmp_path: Path) -> None:
     """Nothing is written."""
     async with turn_bench(tmp_path) as bench:
-        with job(bench.db):
-            assert bench.opener.opening().open_next(bench.db, CHAT) is None
+        assert opens(bench) is None
 
 
 async def test_a_paused_agent_has_its_pause_instead(tmp_path: Path) -> None:
     """The message stays new."""
     async with turn_bench(tmp_path) as bench:
-        bench.opener.admitting = False
         await bench.guard.order("work", "operator", paused=True)
-        bench.hears("hello")
-        bench.opener.admitting = True
-        with job(bench.db):
-            assert isinstance(bench.opener.opening().open_next(bench.db, CHAT), Pause)
+        store(bench, "hello")
+        assert isinstance(opens(bench), Pause)
         assert bench.inbox() == ["new"]
 
 
 async def test_an_album_waits_until_it_is_complete(tmp_path: Path) -> None:
     """Then its parts open one turn; after a start, parts that came meanwhile are waited for."""
     async with turn_bench(tmp_path) as bench:
-        bench.opener.admitting = False
-        bench.hears("one", album="g")
-        bench.opener.admitting = True
-        with job(bench.db):
-            assert bench.opener.opening().open_next(bench.db, CHAT) == Unsettled(1.0)
+        store(bench, "one", album="g")
+        assert opens(bench) == Unsettled(1.0)
         bench.now[0] += 900
-        bench.opener.admitting = False
-        bench.hears("two", album="g")
-        bench.opener.admitting = True
+        store(bench, "two", album="g")
         restarted = TurnOpener(bench.opener.inputs, 1)
         bench.now[0] += 400
-        with job(bench.db):
-            assert bench.opener.opening().open_next(bench.db, CHAT) == Unsettled(0.6)
-            assert restarted.opening().open_next(bench.db, CHAT) == Unsettled(0.6)
+        assert opens(bench) == opens(bench, restarted) == Unsettled(0.6)
         bench.now[0] += 600
-        with job(bench.db):
-            assert isinstance(bench.opener.opening().open_next(bench.db, CHAT), OpenTurn)
+        assert isinstance(opens(bench), OpenTurn)
         assert bench.inbox() == ["claimed", "done"]
 
 
 async def test_a_message_for_an_unknown_agent_is_refused(tmp_path: Path) -> None:
     """It names the agent itself, as the console can."""
     async with turn_bench(tmp_path) as bench:
-        bench.opener.admitting = False
-        bench.hears("hello", target="nobody-there")
-        bench.opener.admitting = True
-        with job(bench.db):
-            assert isinstance(bench.opener.opening().open_next(bench.db, CHAT), InboxRow)
+        store(bench, "hello", target="nobody-there")
+        assert isinstance(opens(bench), InboxRow)
         assert bench.inbox() != ["new"]
 
 
@@ -103,16 +94,10 @@ async def test_an_agent_with_embeddings_is_loaded_with_its_worker(tmp_path: Path
     """T2 must not wait for a model."""
     embeddings = {"provider": "ollama", "model": "e"}
     async with turn_bench(tmp_path, {"agentId": "work", "embeddings": embeddings}) as bench:
-        bench.opener.admitting = False
-        bench.hears("hello")
-        bench.opener.admitting = True
-        with job(bench.db):
-            opened = bench.opener.opening().open_next(bench.db, CHAT)
+        store(bench, "hello")
+        opened = opens(bench)
         assert isinstance(opened, OpenTurn)
         assert opened.preloaded is None
-
-
-Found = OpenTurn | Pause | InboxRow | Unsettled | None
 
 
 async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
@@ -120,10 +105,8 @@ async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
 ) -> None:
     """And what T1 stored of it."""
     async with turn_bench(tmp_path) as bench:
-        bench.opener.admitting = False
-        bench.hears("one")
-        bench.hears("two", chat_id="8")
-        bench.opener.admitting = True
+        store(bench, "one")
+        store(bench, "two", chat_id="8")
         broken = TurnOpening.open_next
         opened: dict[str, OpenTurn | None] = {}
 
