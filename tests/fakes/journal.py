@@ -46,7 +46,8 @@ def booted(folder: Path) -> Iterator[apsw.Connection]:
 
 @contextmanager
 def job(db: apsw.Connection) -> Iterator[None]:
-    """Run the block in a transaction, as `Store` does."""
+    """Run the block in a transaction, as `Store` does: one that waits for another writer."""
+    db.transaction_mode = "IMMEDIATE"
     with db:
         yield
 
