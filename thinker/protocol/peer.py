@@ -195,7 +195,8 @@ class Peer:
         except RpcError as error:
             self._answer_error(call_id, error.code, str(error))
         except Exception as error:  # one bad request must not end the process
-            log.exception("request_failed", method=method)
+            if not (isinstance(error, PeerClosedError) and self.closed.is_set()):
+                log.exception("request_failed", method=method)
             self._answer_error(call_id, INTERNAL, f"{type(error).__name__}: {error}")
 
     def _answer_error(self, call_id: JsonValue, code: int, message: str) -> None:

@@ -263,6 +263,36 @@ async def test_end_of_file_fails_those_who_wait_and_those_who_come() -> None:
         left.notify("note")
 
 
+async def test_request_that_waits_for_a_side_that_dies_logs_no_failure() -> None:
+    """Its handler ends with the wire, as every worker's turn does when the daemon is killed."""
+    begun, ended = anyio.Event(), anyio.Event()
+
+    async def begin(params: JsonValue) -> JsonValue:
+        begun.set()
+        return await hang(params)
+
+    async def ask_back(params: JsonValue) -> JsonValue:
+        try:
+            return await right.request("begin", params, timeout=LIMIT)
+        finally:
+            ended.set()
+
+    async with pair({"ask back": ask_back}) as (left, right), anyio.create_task_group() as tasks:
+        left.requests["begin"] = begin
+
+        async def ask() -> None:
+            with pytest.raises(PeerClosedError):
+                await left.request("ask back", timeout=LIMIT)
+
+        with capture_logs() as logs:
+            tasks.start_soon(ask)
+            await begun.wait()
+            left.close()
+            await ended.wait()
+            await right.closed.wait()
+        assert logs == []
+
+
 async def test_request_that_is_too_long_is_refused_where_it_is_made() -> None:
     """Nothing of it is sent."""
     async with pair({"double": double}) as (peer, _):
