@@ -166,7 +166,9 @@ class Daemon:
         machine = self._machine
         tasks.start_soon(machine.run)
         jitter = partial(restarts.jitter, machine.chance)
-        self._supervisor = Supervisor(tasks, machine.monotonic, jitter, spawn=machine.spawn_worker)
+        self._supervisor = Supervisor(
+            tasks, machine.monotonic, jitter, machine.spawn_worker, machine.in_thread
+        )
         failpoints.watch_workers(self._supervisor.pids)
         self._delivery = Delivery(self._store, self._adapters, tasks, self._clock)
         pins = ToolPins(self._store, self._agents, self._clock, self._delivery.wake)

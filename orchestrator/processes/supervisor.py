@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 import anyio
 import structlog
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from orchestrator.errors import OrchestratorError, QuarantinedError, UnknownAgentError, WorkerError
+from orchestrator.files import OffLoop
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import Spawn, execute, wait_any
@@ -54,6 +56,7 @@ class Supervisor(LoopOwned):
     clock: Callable[[], float] = time.monotonic
     jitter: Callable[[], float] = restarts.jitter
     spawn: Spawn = execute
+    in_thread: OffLoop = to_thread.run_sync
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 
@@ -190,7 +193,9 @@ class Supervisor(LoopOwned):
         slot.history = restarts.starting(slot.history, self.clock())
         kind, reason = ExitKind.CLEAN, "the daemon stopped"
         try:
-            write_prompt(spec)
+            await self.in_thread(write_prompt, spec)
+            if spec.agent_id not in self.slots:  # removed meanwhile
+                spec.prompt_path.unlink(missing_ok=True)
             async with running_worker(spec, self.spawn) as worker:
                 if slot.spec is not spec or not self._accepts_turns(slot):
                     worker.drain()  # changed or removed while it started

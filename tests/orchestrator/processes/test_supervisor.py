@@ -1,7 +1,9 @@
 """The supervisor with real worker processes: sharing, idleness, replacement, drain."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar, TypeVarTuple
 
 import anyio
 import pytest
@@ -24,6 +26,8 @@ from orchestrator.tools.builtin.clock import get_time
 from thinker.protocol.messages import ToolResult
 from thinker.protocol.methods import StopReason
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 pytestmark = [pytest.mark.process, BOTH_MODES]
 
 
@@ -176,6 +180,27 @@ async def test_removed_agent_finishes_its_turn_and_goes(tmp_path: Path, mode: st
         with pytest.raises(UnknownAgentError):
             async with supervisor.using("work"):
                 pass
+
+
+async def test_prompt_of_an_agent_that_is_removed_while_it_is_written_goes(
+    tmp_path: Path, mode: str
+) -> None:
+    """It is written in a thread, and the event loop goes on meanwhile."""
+    async with supervised(Clock(), mode) as (supervisor, _):
+
+        async def remove_and_run(function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
+            supervisor.remove("work")
+            return function(*arguments)
+
+        supervisor.in_thread = remove_and_run
+        supervisor.define(real_spec(tmp_path, system_prompt="Be brief."), 30)
+        slot = supervisor.slots["work"]
+        with pytest.raises(UnknownAgentError):
+            async with supervisor.using("work"):
+                pass
+        while slot.has_task:
+            await slot.changed.wait()
+        assert not slot.spec.prompt_path.exists()
 
 
 async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
