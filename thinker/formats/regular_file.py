@@ -159,6 +159,12 @@ def open_regular(path: Path, flags: int) -> int:
     return fd
 
 
+def inside(folder: Path, path: Path) -> Path | None:
+    """Return where a path leads; None if its links leave the folder."""
+    real = Path(os.path.realpath(path))  # unlike `resolve`, it lets a circle of links pass
+    return real if real.is_relative_to(os.path.realpath(folder)) else None
+
+
 def identity(path: str | Path) -> Identity | None:
     """Return what changes with a file: device, inode, times of writing and of any change, size.
 

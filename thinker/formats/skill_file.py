@@ -4,7 +4,6 @@ Workers read them for the prompt, the supervisor for the read_skill tool and for
 invalid file is reported and left out; the other skills stay usable.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -97,8 +96,7 @@ def _skills(directory: Path) -> Iterator[SkillFile | SkillError]:
 
 
 def _text(path: Path, folder: Folder) -> str:
-    real = Path(os.path.realpath(path))  # unlike `resolve`, it lets a circle of links pass
-    if not real.is_relative_to(os.path.realpath(folder.path)):
+    if regular_file.inside(folder.path, path) is None:
         raise FileError(f"links to a file outside {folder.path}; copy the file into it")
     return folder.read_text(path, regular_file.SKILL)
 

@@ -1,6 +1,5 @@
 """List the files bundled with a skill, and read one without leaving the skill's folder."""
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -20,11 +19,10 @@ def bundled_files(folder: Path) -> tuple[str, ...]:
     SKILL.md, hidden files, links that leave the folder and folders that are unreadable or too large
     are left out. At most `MAX_LISTED`.
     """
-    root = os.path.realpath(folder)
     found = [
         path.relative_to(folder).as_posix()
         for path in islice(_below(folder), regular_file.MAX_ENTRIES)
-        if path.is_file() and Path(os.path.realpath(path)).is_relative_to(root)
+        if path.is_file() and regular_file.inside(folder, path) is not None
     ]
     return tuple(sorted(path for path in found if path != FILE_NAME)[:MAX_LISTED])
 
@@ -61,7 +59,7 @@ def _inside(folder: Path, name: str) -> Path:
     path = PurePosixPath(name)
     if path.is_absolute() or "\0" in name or any(part.startswith(".") for part in path.parts):
         raise FileError("the path must be relative to the skill's folder, without '..'")
-    real = Path(os.path.realpath(folder / path))  # unlike `resolve`, it lets a circle of links pass
-    if not real.is_relative_to(os.path.realpath(folder)):
+    real = regular_file.inside(folder, folder / path)
+    if real is None:
         raise FileError("the path leaves the skill's folder")
     return real
