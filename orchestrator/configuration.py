@@ -120,8 +120,7 @@ class Configuration(LoopOwned):
                 self._version = await self._off_loop(self._stamps)
             return await self._off_loop(agentsfile.load, path, self._environ, self._moved())
         except TimeoutError as error:
-            problem = Problem("error", str(path), 0, None, "", f"cannot be read: {error}")
-            raise AgentsFileError([problem]) from error
+            raise AgentsFileError([Problem.unusable(path, f"cannot be read: {error}")]) from error
 
     async def apply(self, supervisor: Supervisor, servers: McpServers) -> None:
         """Apply the configuration to agents and MCP servers; unchanged ones keep their process."""

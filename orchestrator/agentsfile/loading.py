@@ -71,7 +71,7 @@ def load(
         missing = isinstance(error, FileMissingError)
         advice = "; check the path or run: orchestrator init" if missing else ""
         reason = f"cannot be read: {error}{advice}"
-        raise AgentsFileError([Problem("error", str(path), 0, None, "", reason)]) from error
+        raise AgentsFileError([Problem.unusable(path, reason)]) from error
     return parse(data, path.name, environ, moved)
 
 
@@ -119,7 +119,7 @@ def _document(data: bytes, name: str) -> Document:
         message = "is not UTF-8 text; save it with that encoding"
     except JsonSyntaxError as error:
         line, message = error.line, str(error)
-    raise AgentsFileError([Problem("error", name, line, None, "", message)])
+    raise AgentsFileError([Problem.unusable(name, message, line)])
 
 
 def _file(draft: Draft) -> AgentsFile:

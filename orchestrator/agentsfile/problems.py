@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, get_args
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -29,6 +29,11 @@ class Problem:
     agent_id: str | None
     path: str
     message: str
+
+    @classmethod
+    def unusable(cls, file: object, message: str, line: int = 0) -> Self:
+        """Return the error of a file or folder that cannot be used at all."""
+        return cls("error", str(file), line, None, "", message)
 
     def __str__(self) -> str:
         """``agents.json:12: agent 'work' has no model; set "model" or remove the agent``."""

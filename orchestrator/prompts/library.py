@@ -107,7 +107,7 @@ class PromptLibrary(LoopOwned):
 
     def not_read(self, reason: str) -> None:
         """Keep what is in force, and report why the files were not read."""
-        problem = Problem("error", str(self._folders[-1]), 0, None, "", reason)
+        problem = Problem.unusable(self._folders[-1], reason)
         self.adopt(replace(self.now, problems=(problem,)))
 
     def examine(self, agents: AgentsFile) -> PromptSet:
@@ -137,7 +137,7 @@ class PromptLibrary(LoopOwned):
         return PromptSet(
             definitions,
             (
-                *prompt_checks.folder_problems(unusable),
+                *(Problem.unusable(path, str(error)) for path, error in unusable.items()),
                 *prompt_checks.file_problems(files, findings, definitions),
                 *prompt_checks.agent_problems(agents, definitions, files),
                 *prompt_checks.hook_problems(agents, definitions, hooks),

@@ -17,7 +17,7 @@ from thinker.formats.prompts.problem import DefinitionProblem as Finding
 from thinker.formats.prompts.registry import Registry
 from thinker.formats.prompts.substitution import variable_names
 from thinker.formats.prompts.tooluse import Resumable, SubagentUse, ToolUse
-from thinker.formats.regular_file import FileError, Folder
+from thinker.formats.regular_file import Folder
 
 # Findings that leave the rest of a definition usable.
 WARNINGS = frozenset({"known_tool", "no_effect"})
@@ -85,12 +85,6 @@ def file_problems(
             if not warning and name in in_force:
                 message += "; its last good version is in force"
             yield Problem("warning" if warning else "error", path, 0, None, finding.field, message)
-
-
-def folder_problems(unusable: Mapping[Path, FileError]) -> Iterator[Problem]:
-    """Yield the problems of whole folders."""
-    for path, error in unusable.items():
-        yield Problem("error", str(path), 0, None, "", str(error))
 
 
 def agent_problems(
