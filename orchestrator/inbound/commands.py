@@ -110,8 +110,7 @@ class Command:
     @property
     def chat(self) -> str:
         """The chat's key in the journal."""
-        message = self.message
-        return inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
+        return inbox.address_of(self.message).chat_key
 
 
 @dataclass(eq=False)

@@ -101,7 +101,7 @@ class JournalIntake(LoopOwned):
         messages = [chat_moves.renamed(message, first) for message in messages]
         commands = [self.commands.read(message) for message in messages]
         chats = {
-            inbox.chat_key(message.channel, message.bot_id, message.chat_id, message.thread_id)
+            inbox.address_of(message).chat_key
             for message, command in zip(messages, commands, strict=True)
             if command is None and (message.skip is None or message.album)
         }

@@ -85,7 +85,7 @@ class InboxRow:
         return self.kind in INTERNAL
 
     def address(self) -> outbox.Address:
-        return _address(self)
+        return address_of(self)
 
     def message(self) -> InboundMessage:
         """Return the update as the router reads it."""
@@ -125,7 +125,7 @@ def ingest(
             continue
         if arrival.command is not None:
             answer, message_id = arrival.command(db), arrival.message.message_id
-            outbox.add_notice(db, _address(arrival.message), answer, now, reply_to=message_id)
+            outbox.add_notice(db, address_of(arrival.message), answer, now, reply_to=message_id)
         elif arrival.refusal is None:
             admitted.append(row)
         else:
@@ -144,7 +144,7 @@ def _addressed(db: apsw.Connection, arrival: Arrival) -> Arrival:
     message = arrival.message
     if arrival.refusal != NOT_ADDRESSED or message.album is None:
         return arrival
-    known = albums.addressed(db, _address(message).chat_key, message.album)
+    known = albums.addressed(db, address_of(message).chat_key, message.album)
     return Arrival(message) if known else arrival
 
 
@@ -153,7 +153,7 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
 
     Returns its id, or None if it was stored before.
     """
-    message, refusal, address = arrival.message, arrival.refusal, _address(arrival.message)
+    message, refusal, address = arrival.message, arrival.refusal, address_of(arrival.message)
     is_command = arrival.command is not None
     values = vars(message) | {
         "thread_id": address.thread_id,
@@ -186,7 +186,7 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
     return row
 
 
-def _address(message: InboundMessage | InboxRow) -> outbox.Address:
+def address_of(message: InboundMessage | InboxRow) -> outbox.Address:
     chat = (message.channel, message.bot_id, message.chat_id, message.thread_id or "")
     return outbox.Address(*chat, private=message.private)
 
