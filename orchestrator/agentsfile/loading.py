@@ -111,7 +111,6 @@ def parse(
 
 
 def _document(data: bytes, name: str) -> Document:
-    line = 0
     try:
         return read(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -191,7 +191,7 @@ def reserve_and_gather(
     turn: Turn,
     definition: AgentDefinition,
     facts: LoopFacts,
-    embedding: Embedding | None = None,
+    embedding: Embedding | None,
 ) -> Gathered:
     """Reserve what the first model call may cost, and read what the worker needs.
 

@@ -84,7 +84,7 @@ def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...
     if not mark and max(units(source), units(shown)) <= limit:
         return (ReplyPart(source),) if rendered else ()
     runs = list(_runs(rendered))
-    cuts = list(_cuts(shown, limit - units(mark))) or [(0, 0)][: len(mark)]
+    cuts = list(_cuts(shown, limit - units(mark))) or ([(0, 0)] if mark else [])
     parts = [ReplyPart(shown[start:end], _html(runs, start, end)) for start, end in cuts]
     if mark:
         parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{_escape(mark)}")

@@ -88,12 +88,10 @@ def shown(db: apsw.Connection) -> dict[str, str]:
     reasons = {}
     for pause in every(db):
         trial = next_trial(db, pause)
-        at = (
-            ""
-            if trial is None
-            else f"; next trial {datetime.fromtimestamp(trial / 1000, UTC):%H:%M} UTC"
-        )
-        reasons[pause.agent_id] = pause.reason + at
+        reasons[pause.agent_id] = pause.reason
+        if trial is not None:
+            at = datetime.fromtimestamp(trial / 1000, UTC)
+            reasons[pause.agent_id] += f"; next trial {at:%H:%M} UTC"
     return reasons
 
 
