@@ -18,11 +18,7 @@ class OffLoop(Protocol):
     """Does blocking work with files and returns its result; see `off_loop`."""
 
     async def __call__(self, function: Callable[[*Ts], T], /, *arguments: *Ts) -> T:
-        """Return what the function returns.
-
-        Raises:
-            TimeoutError: the file system does not answer; the message says what to do.
-        """
+        """Return what the function returns, or raise what `off_loop` does."""
 
 
 async def off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:

@@ -99,21 +99,21 @@ class JournalIntake(LoopOwned):
             return
         first = self.store.read(chat_moves.every, messages[0].channel)
         messages = [chat_moves.renamed(message, first) for message in messages]
-        commands = [self.commands.read(message) for message in messages]
+        read = [(message, self.commands.read(message)) for message in messages]
         chats = {
             inbox.address_of(message).chat_key
-            for message, command in zip(messages, commands, strict=True)
+            for message, command in read
             if command is None and (message.skip is None or message.album)
         }
         try:
             with self.queues.opening(chats) as admit:
-                batch = _Batch(messages, commands, offset, self.agents(), self.clock(), self.random)
+                batch = _Batch(read, offset, self.agents(), self.clock(), self.random)
                 admitted, stopped = await self.store.attempt(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_full(messages)
             raise
         self._notified.clear()
-        if any(commands):
+        if any(command for _, command in read):
             self.commands.on_commit(stopped)
         log.info("messages_accepted", stored=len(admitted), received=len(messages))
         if len(admitted) < len(messages):
@@ -137,10 +137,9 @@ class JournalIntake(LoopOwned):
 
 @dataclass(frozen=True)
 class _Batch:
-    """Messages that came together, and what storing them needs: see `JournalIntake`."""
+    """Messages that came together, with their commands, and what storing them needs."""
 
-    messages: Sequence[InboundMessage]
-    commands: Sequence[Command | None]
+    messages: Sequence[tuple[InboundMessage, Command | None]]
     offset: int | None
     agents: AgentsFile
     now: int
@@ -154,11 +153,11 @@ def _ingest(
     paired, stopped = pairing.approved(db), list[str]()
     arrivals = [
         _arrival(db, batch, message, command, paired, stopped)
-        for message, command in zip(batch.messages, batch.commands, strict=True)
+        for message, command in batch.messages
     ]
     following = None
     if batch.offset is not None:
-        first = batch.messages[0]
+        first, _ = batch.messages[0]
         following = Offset(first.channel, first.bot_id, batch.offset)
     admitted = inbox.ingest(db, arrivals, following, batch.now)
     admit(db)
