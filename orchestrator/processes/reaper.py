@@ -55,6 +55,18 @@ def members(session: int) -> Iterator[int]:
                 yield pid
 
 
+async def ended(pid: int) -> None:
+    """Wait until a process has ended, even if others still hold its pipes."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:  # it has been reaped
+        return
+    try:
+        await anyio.wait_readable(pidfd)
+    finally:
+        os.close(pidfd)
+
+
 def adopt_orphans() -> None:
     """Become the parent of orphaned descendants, in place of init."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)

@@ -20,6 +20,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from orchestrator.processes.reaper import ended
 from orchestrator.toolhost import guardian
 from orchestrator.toolhost.wire import ServerSpec
 from thinker.protocol.env import inherited
@@ -103,21 +104,9 @@ async def _read(
     received.close()
 
 
-async def _exited(process: Process) -> None:
-    """Wait for the end of the process, even if others still hold its pipes."""
-    try:
-        pidfd = os.pidfd_open(process.pid)
-    except ProcessLookupError:  # it has been reaped
-        return
-    try:
-        await anyio.wait_readable(pidfd)
-    finally:
-        os.close(pidfd)
-
-
 async def _notice_end(process: Process, end: ConnectionEnd) -> None:
     """End the connection with the process; what it wrote last is read first."""
-    await _exited(process)
+    await ended(process.pid)
     with anyio.move_on_after(GRACE):
         await end.ended.wait()
     end.set(await _exit_problem(process, end))
@@ -174,7 +163,7 @@ async def _stop(process: Process) -> None:
             await process.stdin.aclose()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
         with anyio.move_on_after(GRACE):
-            await _exited(process)
+            await ended(process.pid)
             break
         with suppress(ProcessLookupError):
             process.send_signal(number)

@@ -1,6 +1,5 @@
 """Launch specs of worker processes for tests: the real one, and ones that misbehave."""
 
-import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -144,18 +143,6 @@ async def supervised(
 def alive(pid: int) -> bool:
     """Whether a process exists, be it as a zombie."""
     return Path(f"/proc/{pid}").exists()
-
-
-async def ended(pid: int) -> None:
-    """Wait until a process has ended."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        await anyio.wait_readable(pidfd)
-    finally:
-        os.close(pidfd)
 
 
 async def until_state(supervisor: Supervisor, agent_id: str, state: WorkerState) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes.agent_process import MemoryHost, alive, ended, real_spec, turn, until_zygote, zygotes
+from fakes.agent_process import MemoryHost, alive, real_spec, turn, until_zygote, zygotes
 from fakes.daemon import holds
 from fakes.time_limit import LIMIT, time_limit
 
+from orchestrator.processes.reaper import ended
 from orchestrator.processes.worker import running_worker
 from orchestrator.processes.zygotes import ZygoteClient, Zygotes
 from orchestrator.selftest.process_tree import children

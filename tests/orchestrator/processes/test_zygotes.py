@@ -10,7 +10,6 @@ import pytest
 from fakes.agent_process import (
     MemoryHost,
     alive,
-    ended,
     real_spec,
     turn,
     until_zygote,
@@ -20,6 +19,7 @@ from fakes.daemon import holds
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.launch import LaunchSpec
+from orchestrator.processes.reaper import ended
 from orchestrator.processes.worker import Worker, running_worker
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings, bundled

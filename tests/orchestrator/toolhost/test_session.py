@@ -14,7 +14,7 @@ from fakes.mcp_config import SERVER, effects
 from fakes.time_limit import LIMIT, time_limit
 from mcp_types import Tool
 
-from orchestrator.processes.reaper import members
+from orchestrator.processes.reaper import ended, members
 from orchestrator.toolhost import session
 from orchestrator.toolhost.session import McpSession, _digest
 from orchestrator.toolhost.wire import (
@@ -301,10 +301,7 @@ async def named(folder: Path) -> list[int]:
 async def all_end(pids: list[int]) -> None:
     """Wait for the end of these processes."""
     for pid in pids:
-        with suppress(ProcessLookupError):
-            end = os.pidfd_open(pid)
-            await anyio.wait_readable(end)
-            os.close(end)
+        await ended(pid)
 
 
 def commands() -> str:
