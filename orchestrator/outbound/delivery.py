@@ -70,11 +70,9 @@ class Delivery(LoopOwned):
         clock: Callable[[], int],
     ) -> None:
         self.flood = FloodControl()
-        self._store = store
-        self._adapters = adapters
         self.formats = ReplyFormats(adapters)
+        self._store = store
         self._tasks = tasks
-        self._clock = clock
         self._rested = Wakeup()
         self._platforms = {
             name: Platform(store, adapter, self.flood, clock, self._rested)
@@ -93,8 +91,9 @@ class Delivery(LoopOwned):
             self.wake()
             return
         address = reply.address
-        if address.channel in self._adapters:
-            self._adapters[address.channel].replied(address.chat_id)
+        platform = self._platforms.get(address.channel)
+        if platform is not None:
+            platform.adapter.replied(address.chat_id)
             if reply.mode != outbox.STORED:
                 self._queue(address)
 
@@ -144,19 +143,19 @@ class Delivery(LoopOwned):
 
         Exceptions of the block are raised as they are, not in an exception group.
         """
-        adapter = self._adapters.get(address.channel)
+        platform = self._platforms.get(address.channel)
         preview = Preview(turn_id)
-        if adapter is None or adapter.from_journal:  # these channels show no typing
-            if adapter is not None:
-                preview.view = partial(adapter.view, address.chat_id)
+        if platform is None or platform.adapter.from_journal:  # these channels show no typing
+            if platform is not None:
+                preview.view = partial(platform.adapter.view, address.chat_id)
             with closing(preview):
                 yield preview
             return
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._typing, adapter, address)
+                tasks.start_soon(_typing, platform, address)
                 if self.formats.mode(address) == "edit":
-                    tasks.start_soon(self._stream, adapter, address, preview)
+                    tasks.start_soon(self._stream, platform, address, preview)
                 try:
                     yield preview
                 finally:
@@ -165,27 +164,16 @@ class Delivery(LoopOwned):
         except ExceptionGroup as group:
             raise group.exceptions[0] from None
 
-    async def _typing(self, adapter: Adapter, address: Address) -> None:
-        platform = self._platforms[address.channel]
-        await anyio.sleep(TYPING_START)
-        while True:
-            if not platform.held(address.chat_id):
-                try:
-                    await adapter.typing(address.chat_id, address.thread_id or None)
-                except SendError as error:
-                    platform.refused(address.chat_id, error)
-            await anyio.sleep(TYPING_INTERVAL)
-
-    async def _stream(self, adapter: Adapter, address: Address, preview: Preview) -> None:
+    async def _stream(self, platform: Platform, address: Address, preview: Preview) -> None:
         """Queue the first words as a message, and offer more while the answer grows."""
         text = _first_words(await preview.longer_than(PREVIEW_START - 1))
-        begin = adapter.split(text, UNFINISHED)[0]
+        begin = platform.adapter.split(text, UNFINISHED)[0]
         await self._store.transact(
             outbox.start_preview,
             preview.turn_id,
             address,
             Part(begin.text, rendered=begin.rendered),
-            self._clock(),
+            platform.clock(),
         )
         queue = self._queue(address)
         queue.preview = preview
@@ -198,6 +186,17 @@ class Delivery(LoopOwned):
         finally:
             queue.preview = None
             queue.wake()
+
+
+async def _typing(platform: Platform, address: Address) -> None:
+    await anyio.sleep(TYPING_START)
+    while True:
+        if not platform.held(address.chat_id):
+            try:
+                await platform.adapter.typing(address.chat_id, address.thread_id or None)
+            except SendError as error:
+                platform.refused(address.chat_id, error)
+        await anyio.sleep(TYPING_INTERVAL)
 
 
 def _first_words(text: str) -> str:
