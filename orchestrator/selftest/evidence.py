@@ -147,7 +147,7 @@ class JournalRows:
 class Death:
     """The journal on disk after a supervisor's death, and the offset that Telegram had confirmed.
 
-    ``plans`` are the recovery plans of two copies of the journal.
+    ``plans`` are two recovery plans of a copy of the journal.
     """
 
     journal: JournalRows

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from orchestrator.selftest import authorization_checks
 from orchestrator.selftest.evidence import OPEN_OUTBOX, TERMINAL, Evidence, marks_of
+from orchestrator.selftest.ledger import confirmed
 
 Check: TypeAlias = Callable[[Evidence], Iterator[str]]
 ENDED = ("done", "failed", "unknown")
@@ -151,9 +152,8 @@ def _strays(evidence: Evidence) -> Iterator[str]:
 
 def _confirmed(evidence: Evidence) -> Iterator[str]:
     """Check invariant 1: what is confirmed is stored."""
-    confirmed = max((e.number for e in evidence.events if e.kind == "confirm"), default=0)
     moments = [(death.journal, death.confirmed) for death in evidence.deaths]
-    for journal, offset in [*moments, (evidence.journal, confirmed)]:
+    for journal, offset in [*moments, (evidence.journal, confirmed(evidence.events))]:
         known = {row.update_id for row in journal.inbox}
         for event in evidence.events:
             if event.kind in SENT and event.number < offset and event.number not in known:

@@ -6,6 +6,7 @@ Tool servers are separate processes that write to the same file, so events are r
 import fcntl
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -33,6 +34,11 @@ class LedgerEvent:
     number: int = 0
     chat: int = 0
     at: int = 0
+
+
+def confirmed(events: Iterable[LedgerEvent]) -> int:
+    """Return the newest offset that the bot confirmed."""
+    return max((event.number for event in events if event.kind == "confirm"), default=0)
 
 
 class Ledger:

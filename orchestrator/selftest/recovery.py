@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,18 +13,19 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import open_database
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.selftest import evidence
-from orchestrator.selftest.evidence import JournalRows
+from orchestrator.selftest.evidence import Death
+from orchestrator.selftest.ledger import LedgerEvent, confirmed
 
 FILES = ("journal.db", "journal.db-wal")
 WINDOW = 50  # messages of history in a turn's context
 PLANS = 2
 
 
-def inspect(home: Path) -> tuple[JournalRows, tuple[str, ...]]:
-    """Return the rows on disk after a death, and two recovery plans of a copy."""
+def inspect(home: Path, events: Iterable[LedgerEvent]) -> Death:
+    """Return what is on disk after a death, and what the world knows by then."""
     with TemporaryDirectory(dir=home) as folder:
         copy = _copied(home, Path(folder))
-        return evidence.read(copy, check=True), plans(copy)
+        return Death(evidence.read(copy, check=True), confirmed(events), plans(copy))
 
 
 def plans(path: Path, now: int = 1) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class Runner:
                 watchers.start_soon(self._no_orphans, process_tree.of_home(self.home))
             self._account(life, process.returncode)
             if not settled:
-                self._deaths.append(self._death(world))
+                self._deaths.append(recovery.inspect(self.home, world.ledger.events()))
         return settled
 
     @asynccontextmanager
@@ -245,11 +245,6 @@ class Runner:
                 self._worker_deaths += not died and kill.place.startswith(TURN_STARTED)
             else:
                 self._result.unreached.append(str(kill))
-
-    def _death(self, world: World) -> Death:
-        confirmed = max((e.number for e in world.ledger.events() if e.kind == "confirm"), default=0)
-        journal, plans = recovery.inspect(self.home)
-        return Death(journal, confirmed, plans)
 
     async def _no_orphans(self, pids: list[int]) -> None:
         left = await process_tree.survivors(pids, ORPHANS_WITHIN)

@@ -23,7 +23,6 @@ from orchestrator.simulator.virtual_loop import StuckError, VirtualLoop
 
 FRESH = 10  # every so many seeds begin without a journal, the others with an empty one
 DOWN = 1.0  # seconds from an end to the next start
-FILES = ("journal.db", "journal.db-wal")
 
 
 class Simulation:
@@ -123,14 +122,11 @@ class Simulation:
         for path, data in content.items():
             path.write_bytes(data)
         self._kills += 1
-        events = self._world.ledger.events()
-        confirmed = max((event.number for event in events if event.kind == "confirm"), default=0)
-        journal, plans = recovery.inspect(self._home)
-        self._deaths.append(Death(journal, confirmed, plans))
+        self._deaths.append(recovery.inspect(self._home, self._world.ledger.events()))
 
     def _content(self, life: SimulatedLife) -> dict[Path, bytes] | None:
         """Return the journal's files after a kill or a power failure; None after another end."""
-        paths = [path for name in FILES if (path := self._home / name).exists()]
+        paths = [path for name in recovery.FILES if (path := self._home / name).exists()]
         if life.end == "power":
             chance = self._course.chance(f"disk {len(self._deaths)}")
             return {path: life.disk.known(path).after_power_failure(chance) for path in paths}
@@ -148,6 +144,6 @@ def _script_of(step: StepRow) -> str:
 def _empty_journal() -> bytes:
     """Return a journal that a daemon has made and not used."""
     with TemporaryDirectory() as folder:
-        path = Path(folder) / FILES[0]
+        path = Path(folder) / recovery.FILES[0]
         open_database(path).close()
         return path.read_bytes()
