@@ -111,25 +111,18 @@ class SpawnedProcess:
         os.close(self.pidfd)
 
 
-class Started(Protocol):
-    """A child of this process, as `subprocess.Popen` is one."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def wait(self) -> int:
-        """Reap it and return its exit code, or minus the signal."""
-
-    def kill(self) -> None: ...
-
-
-class Spare(Started, Protocol):
-    """A child that waits to become the program with these arguments.
+class Spare(Protocol):
+    """A child that waits to become the program with these arguments; otherwise as a `Popen`.
 
     Only the daemons of a self-test have some: they are started too often to execute each program.
     """
 
     argv: tuple[str, ...]
+    pid: int
+
+    def wait(self) -> int: ...
+
+    def kill(self) -> None: ...
 
     def become(self, program: Program, fd: int) -> None:
         """Run the program, with ``fd`` as its socket; raise `OSError` if it has ended."""
@@ -241,7 +234,7 @@ def keep(spare: Spare) -> None:
     _watched.add(spare.pid)
 
 
-def _start(program: Program, fd: int) -> tuple[Started, int]:
+def _start(program: Program, fd: int) -> tuple[subprocess.Popen[bytes] | Spare, int]:
     """Start a program, or the spare of it; return the process and its pidfd."""
     spare = _spares.pop(program.argv, None)
     try:
@@ -260,7 +253,7 @@ def _start(program: Program, fd: int) -> tuple[Started, int]:
         raise cannot_start(program, error) from error
 
 
-def _popen(program: Program, fd: int) -> Started:
+def _popen(program: Program, fd: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         (*_death_signal_prefix(), *program.argv),
         env={**program.env, program.fd_variable: str(fd)},

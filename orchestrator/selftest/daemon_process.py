@@ -34,9 +34,6 @@ class DaemonProcess(Protocol):
     async def wait(self) -> int:
         """Wait for its end and return its exit code, or minus the signal."""
 
-    async def aclose(self) -> None:
-        """Wait for its end."""
-
 
 StartDaemon: TypeAlias = Callable[[Mapping[str, str], Path, Path], Awaitable[DaemonProcess]]
 
@@ -65,9 +62,6 @@ class ForkedDaemon:
     async def wait(self) -> int:
         await self.ended.wait()
         return self.returncode or 0
-
-    async def aclose(self) -> None:
-        await self.wait()
 
 
 class ForkServer(AsyncContextManagerMixin):

@@ -160,7 +160,7 @@ class Runner:
         finally:
             with anyio.CancelScope(shield=True):
                 process_tree.send(process, signal.SIGKILL)
-                await process.aclose()
+                await process.wait()
 
     async def _until_settled_or_dead(
         self, life: Life, world: World, process: DaemonProcess

@@ -59,7 +59,6 @@ async def facts(start: StartDaemon, home: Path) -> dict[str, object]:
         found = shown(daemon.pid, home)
         process_tree.send(daemon, signal.SIGKILL)
         found["code"] = await daemon.wait(), daemon.returncode
-        await daemon.aclose()
     found["left"] = await process_tree.survivors(process_tree.of_home(home), 10)
     return found
 
