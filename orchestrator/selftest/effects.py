@@ -4,15 +4,18 @@
 for each key. Both record it in the ledger.
 """
 
-import json
 import sys
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.selftest.ledger import Ledger
-from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.selftest.stdio_server import serve
+
+if TYPE_CHECKING:
+    from orchestrator.selftest.loopback import ForeignJson
 
 KEY = "_idempotency_key"
-NO_METHOD = -32601  # JSON-RPC 2.0
 TEXT = {"type": "string"}
 TOOLS = [
     {
@@ -32,42 +35,16 @@ TOOLS = [
 ]
 
 
-def answer(request: ForeignJson, ledger: Ledger) -> ForeignJson:
-    method, params = request["method"], request.get("params") or {}
-    results: dict[str, ForeignJson] = {
-        "initialize": {
-            "protocolVersion": params.get("protocolVersion"),
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "selftest", "version": "1"},
-        },
-        "ping": {},
-        "tools/list": {"tools": TOOLS},
-    }
-    if method == "tools/call":
-        return {"result": _call(params["name"], params["arguments"], ledger)}
-    if method in results:
-        return {"result": results[method]}
-    return {"error": {"code": NO_METHOD, "message": f"there is no method {method}"}}
-
-
-def _call(tool: str, arguments: ForeignJson, ledger: Ledger) -> ForeignJson:
+def call(params: "ForeignJson", ledger: Ledger) -> str:
+    """Have the effect of a call; return the text of its result."""
+    arguments = params["arguments"]
     name = arguments["name"]
-    if tool == "effect":
+    if params["name"] == "effect":
         ledger.append("effect", name)
     else:
         ledger.append_once("keyed", f"{arguments[KEY]} {name}")
-    return {"content": [{"type": "text", "text": f"{name} is done"}]}
-
-
-def main() -> None:
-    ledger = Ledger(Path(sys.argv[1]))
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "id" in request:
-            reply = {"jsonrpc": "2.0", "id": request["id"], **answer(request, ledger)}
-            sys.stdout.write(json.dumps(reply) + "\n")
-            sys.stdout.flush()
+    return f"{name} is done"
 
 
 if __name__ == "__main__":
-    main()
+    serve("selftest", TOOLS, partial(call, ledger=Ledger(Path(sys.argv[1]))))

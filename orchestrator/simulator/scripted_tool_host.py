@@ -55,7 +55,7 @@ class ScriptedToolHost:
     async def _call(self, params: JsonValue) -> wire.ToolAnswer:
         request = wire.ToolRequest.model_validate(params)
         await anyio.sleep(self._chance.uniform(0.01, 1.0))
-        params = {"name": request.tool, "arguments": request.arguments}
-        found = effects.answer({"method": "tools/call", "params": params}, self._ledger)
+        wanted = {"name": request.tool, "arguments": request.arguments}
+        text = effects.call(wanted, self._ledger)
         await anyio.sleep(self._chance.uniform(0.01, 1.0))
-        return wire.ToolAnswer(content=found["result"]["content"][0]["text"])
+        return wire.ToolAnswer(content=text)
