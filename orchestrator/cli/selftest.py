@@ -15,11 +15,10 @@ from typing import Annotated
 
 import anyio
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from orchestrator.cli._options import AsJson, command_group
 from orchestrator.cli._output import printable
+from orchestrator.cli._progress import progress_bar
 from orchestrator.cli._tables import table
 from orchestrator.cli.simulate import simulate
 from orchestrator.errors import ExitCode
@@ -165,13 +164,7 @@ async def _run(report: _Report, size: _Size, make: Callable[[StartDaemon], Bench
         bench = make(server.start)
         plans = await size.plans(bench, report.seed)
         report.tallies = campaign.tallies(plans)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        ) as progress:
+        with progress_bar() as progress:
             bar = progress.add_task(f"seed {report.seed}", total=len(plans))
 
             def record(plan: Plan, result: Result) -> None:

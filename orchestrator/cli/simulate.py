@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,11 +11,10 @@ from typing import Annotated
 
 import anyio
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from orchestrator.cli._options import AsJson
 from orchestrator.cli._output import printable
+from orchestrator.cli._progress import progress_bar
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.simulator.seeds import SeedReport, run_seeds
 
@@ -55,6 +55,7 @@ def simulate(
     events = None if only is None else _numbers(only, seed)
     results, began = _Results(first), time.monotonic()
     chosen = range(first, first + (seeds if events is None else 1))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     try:
         anyio.run(_run, results, chosen, jobs or os.cpu_count() or 1, events)
     except KeyboardInterrupt:
@@ -75,13 +76,7 @@ def _numbers(only: str, seed: int | None) -> tuple[int, ...]:
 
 
 async def _run(results: _Results, seeds: range, jobs: int, events: Sequence[int] | None) -> None:
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    ) as progress:
+    with progress_bar() as progress:
         bar = progress.add_task(f"from seed {seeds.start}", total=len(seeds))
 
         def record(report: SeedReport) -> None:
