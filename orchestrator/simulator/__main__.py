@@ -54,10 +54,13 @@ def main() -> None:
     only = None if events in ([], ["all"]) else tuple(map(int, events[0].split(",")))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sys.unraisablehook = lambda _: None  # tasks that a kill left in the middle of something
-    gc.freeze()
+    gc.disable()  # a seed's garbage is small, and is collected at once
     for seed in range(first, last, step):
         sys.stdout.write(json.dumps(report(seed, only, shrink=not events)) + "\n")
         sys.stdout.flush()
+        gc.collect()
+        if seed == first:
+            gc.freeze()  # modules and what they keep
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ HttpTransport = httpx.AsyncBaseTransport
 HttpRequest = httpx.Request
 HttpResponse = httpx.Response
 HttpError = httpx.HTTPError
+HttpUrl = httpx.URL
 PORTS = {"http": 80, "https": 443}
 HEADERS = {
     "accept": "*/*",

@@ -6,6 +6,7 @@ Every URL contains the token, so no URL may appear in an error, a log or a repr.
 import json
 import logging
 import re
+from functools import cache
 from typing import Self, TypeVar
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from thinker.http.client import (
     HttpError,
     HttpResponse,
     HttpTransport,
+    HttpUrl,
     open_client,
 )
 from thinker.protocol.messages import JsonObject
@@ -103,6 +105,7 @@ class BotApi:
         self._poll_timeout = poll_timeout
         self._send_timeout = send_timeout
         self._files = f"{base_url.rstrip('/')}/file/bot{self._token}"
+        self._urls: dict[str, HttpUrl] = {}  # by method: parsing one takes as long as the rest
         self._polling = self._open(base_url, transport)
         self._sending = self._open(base_url, transport)
 
@@ -190,9 +193,12 @@ class BotApi:
     async def _post(
         self, client: HttpClient, method: str, params: JsonObject, deadline: float
     ) -> JsonValue:
+        url = self._urls.get(method)
+        if url is None:
+            url = self._urls[method] = client.base_url.join(method)
         try:
             with anyio.fail_after(deadline):
-                response = await client.post(method, json=params)
+                response = await client.post(url, json=params)
         except NOT_SENT as error:
             # Not chained: the cause holds the request, and with it the URL.
             raise BotApiError(
@@ -224,12 +230,18 @@ class BotApi:
 
     def _read(self, method: str, result: JsonValue, expected: type[Result]) -> Result:
         try:
-            return TypeAdapter(expected).validate_python(result)
+            adapter: TypeAdapter[Result] = _adapter(expected)  # type: ignore[arg-type] # hashable
+            return adapter.validate_python(result)
         except ValidationError:
             raise BotApiError(
                 f"telegram {method}: the answer does not follow the Bot API",
                 SendOutcome.UNKNOWN,
             ) from None
+
+
+@cache  # it is made in a quarter of a millisecond
+def _adapter(expected: type[Result]) -> TypeAdapter[Result]:
+    return TypeAdapter(expected)
 
 
 def _decode(body: bytes) -> JsonValue:

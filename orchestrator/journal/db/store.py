@@ -23,7 +23,7 @@ from orchestrator.journal.db.writer import (
     StorageFullError,
     WriterThread,
 )
-from orchestrator.journal.migrations import migrate, verify
+from orchestrator.journal.migrations import migrate, scripts, verify
 from orchestrator.loop_owned import LoopOwned
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
@@ -166,7 +166,7 @@ def open_database(path: Path) -> apsw.Connection:
         # In milliseconds. Backup tools lock the file briefly, and so does who reads it first after
         # a kill.
         db.set_busy_timeout(5000)
-        verify(db)  # before anything is written
+        version = verify(db)  # before anything is written
         # Without this, SQLite plans many statements again for every new value.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in (
@@ -179,7 +179,8 @@ def open_database(path: Path) -> apsw.Connection:
             db.execute(f"PRAGMA {pragma}")
         if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
             raise journal_file.cannot_open(path, damage)
-        migrate(db)
+        if version < max(scripts()):
+            migrate(db)
         if fresh:
             journal_file.made(path)
             log.info("journal_created", path=str(path))

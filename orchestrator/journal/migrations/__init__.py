@@ -14,6 +14,7 @@ from orchestrator.failpoints import failpoint
 MOVE_AWAY = "move journal.db, journal.db-wal and journal.db-shm away to start with an empty journal"
 
 
+@cache
 def scripts(folder: Traversable | None = None) -> dict[int, str]:
     """Return the SQL of every migration in a folder (default: this package) by its number."""
     return {

@@ -7,6 +7,7 @@ it is a text for other prompts to include.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -67,7 +68,7 @@ def load(
     """Read the file at ``path``; errors become problems of the result."""
     try:
         text = read_text(path, regular_file.DEFINITION).replace("\r\n", "\n")
-        definition, problems = read({"name": path.stem, **_fields(path, text)})
+        definition, problems = _parsed(path.stem, path.suffix, text)
     except (DefinitionError, FileError, YamlError) as error:
         return DefinitionFile(path, None, (DefinitionProblem((), "file", str(error)),))
     if definition is not None and definition.name != path.stem:
@@ -82,14 +83,22 @@ def _definition_files(folder: Folder) -> Iterator[Path]:
             yield path
 
 
-def _fields(path: Path, text: str) -> JsonObject:
+@lru_cache(maxsize=256)
+def _parsed(
+    name: str, ending: str, text: str
+) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:
+    """Return the definition in a file, and its problems; results are cached."""
+    return read({"name": name, **_fields(ending, text)})
+
+
+def _fields(ending: str, text: str) -> JsonObject:
     """Return the definition in a file as JSON; the errors are those that `load` reports."""
-    if path.suffix == ".json":
+    if ending == ".json":
         try:
             return _OBJECT.validate_json(text)
         except ValidationError as error:
             raise DefinitionError(f"{error.errors()[0]['msg']}; correct the file") from error
-    if path.suffix != ".md":
+    if ending != ".md":
         return plain_yaml.load(text, "the file")
     parts = plain_yaml.front_matter(text)
     if parts is None:
