@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,6 +223,17 @@ def write_config(home: Path, config: JsonObject | str) -> None:
 def dying(place: str, home: Path) -> dict[str, str]:
     """The environment in which a daemon or its workers die there (`orchestrator.failpoints`)."""
     return {"ORCHESTRATOR_CRASH_AT": place, "ORCHESTRATOR_CRASH_LOG": str(home / "crashes")}
+
+
+@asynccontextmanager
+async def ending(pids: Iterable[int]) -> AsyncIterator[None]:
+    """The end of these processes, which is awaited after the block."""
+    watches = [os.pidfd_open(pid) for pid in pids]
+    yield
+    with time_limit():
+        for watch in watches:
+            await anyio.wait_readable(watch)
+            os.close(watch)
 
 
 def processes(home: Path) -> dict[int, tuple[str, ...]]:

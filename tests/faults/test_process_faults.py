@@ -7,14 +7,12 @@ import signal
 import sys
 from pathlib import Path
 
-import anyio
 import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
-from fakes.daemon import TOKEN, RunningDaemon, processes, run_to_its_end, running_daemon
+from fakes.daemon import TOKEN, RunningDaemon, ending, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.mcp_config import SERVER, effects, entry
-from fakes.time_limit import time_limit
 
 from orchestrator.errors import ExitCode
 from thinker.protocol.messages import JsonObject
@@ -49,16 +47,12 @@ async def test_frozen_supervisor_keeps_its_home_and_loses_nothing_when_it_is_kil
             model.hold("slow")
             bot.user_says(123, "slow")
             await model.asked("slow")
-            children = [os.pidfd_open(p) for p in processes(tmp_path) if p != daemon.process.pid]
-            daemon.process.send_signal(signal.SIGSTOP)
-            bot.user_says(456, "while it is frozen")
-            code, _ = await run_to_its_end(tmp_path, bot=bot)
-            assert code == ExitCode.ALREADY_RUNNING
-            await daemon.kill()
-            with time_limit():
-                for child in children:
-                    await anyio.wait_readable(child)
-                    os.close(child)
+            async with ending(processes(tmp_path).keys() - {daemon.process.pid}):
+                daemon.process.send_signal(signal.SIGSTOP)
+                bot.user_says(456, "while it is frozen")
+                code, _ = await run_to_its_end(tmp_path, bot=bot)
+                assert code == ExitCode.ALREADY_RUNNING
+                await daemon.kill()
         model.hold("slow").set()
         async with running_daemon(tmp_path, None, bot):
             assert await bot.reply_in(123) == "work-model: slow"
@@ -154,12 +148,9 @@ async def test_what_a_tool_left_behind_in_its_own_session_goes_with_the_tool_hos
             bot.user_says(1, '!wild_echo {"text": "hi"}')
             assert await bot.reply_in(1) == "result: hi"
             (stray,) = strays(tmp_path)
-            pidfd = os.pidfd_open(stray)
             (host,) = (p for p, a in processes(tmp_path).items() if "orchestrator.toolhost" in a)
-            os.kill(host, signal.SIGKILL)
-            with time_limit():
-                await anyio.wait_readable(pidfd)
-            os.close(pidfd)
+            async with ending([stray]):
+                os.kill(host, signal.SIGKILL)
             bot.user_says(1, '!wild_echo {"text": "again"}')
             assert await bot.reply_in(1) == "result: again"
             (another,) = strays(tmp_path)

@@ -2,17 +2,13 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import anyio
 import pytest
 from fakes.bot_api import FakeBotApi
-from fakes.daemon import TOKEN, dying, processes, run_to_its_end, running_daemon
+from fakes.daemon import TOKEN, dying, ending, processes, run_to_its_end, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.model_api import Reply
-from fakes.time_limit import time_limit
 
 pytestmark = pytest.mark.process
 
@@ -112,11 +108,8 @@ async def test_killed_supervisor_leaves_no_process_and_loses_no_message(
             await bot.confirmed()
             children = processes(tmp_path)
             assert len(children) == count
-            with watched(children) as pidfds:
+            async with ending(children):
                 await daemon.kill()
-                with time_limit():
-                    for pidfd in pidfds:
-                        await anyio.wait_readable(pidfd)
             assert processes(tmp_path) == {}
         bot.user_says(456, "while you were away")
         async with running_daemon(tmp_path, None, bot) as daemon:
@@ -186,13 +179,3 @@ async def test_second_daemon_on_a_home_is_turned_away(tmp_path: Path) -> None:
         assert (code, "another daemon runs on" in said) == (75, True)
         bot.user_says(123, "alive?")
         assert await bot.reply_in(123) == "work-model: alive?"
-
-
-@contextmanager
-def watched(found: Mapping[int, tuple[str, ...]]) -> Iterator[list[int]]:
-    """A pidfd of every process: readable when it has ended."""
-    with ExitStack() as stack:
-        pidfds = [os.pidfd_open(pid) for pid in found]
-        for pidfd in pidfds:
-            stack.callback(os.close, pidfd)
-        yield pidfds

@@ -5,11 +5,10 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.calling_model import CallingModel, one_agent
-from fakes.daemon import TOKEN, processes, running_daemon
+from fakes.daemon import TOKEN, ending, processes, running_daemon
 from fakes.mcp_config import SERVER, effects, entry, held
 from fakes.time_limit import time_limit
 
@@ -132,13 +131,10 @@ async def test_killed_tool_host_costs_only_the_calls_in_flight(tmp_path: Path) -
         assert effects(tmp_path, "wild") == ["slow"]
         assert running(tmp_path, "orchestrator.toolhost") != [host]
         assert len(running(tmp_path, str(SERVER))) == 2  # the server and its guardian
-        children = [os.pidfd_open(pid) for pid in processes(tmp_path) if pid != daemon.process.pid]
+        children = processes(tmp_path).keys() - {daemon.process.pid}
         assert len(children) == 6  # the zygote, two workers, the tool host, a server, its guardian
-        await daemon.kill()
-        with time_limit():
-            for child in children:
-                await anyio.wait_readable(child)
-                os.close(child)
+        async with ending(children):
+            await daemon.kill()
 
 
 async def test_tools_of_a_server_that_starts_slowly_stay_after_a_restart(tmp_path: Path) -> None:
@@ -181,17 +177,13 @@ async def test_nothing_of_a_server_outlives_what_it_works_for(
         bot.user_says(1, "!wild_leave {}")
         assert await bot.reply_in(1) == "result: left"
         await daemon.until(lambda _: len(effects(tmp_path, "wild")) == 2)
-        ends = [os.pidfd_open(int(pid)) for pid in effects(tmp_path, "wild")]
         (host,) = running(tmp_path, "orchestrator.toolhost")
         pids = {"host": host, "daemon": daemon.process.pid}
-        for victim in victims:
-            os.kill(pids[victim], signal.SIGKILL)
-        if "daemon" in victims:
-            await daemon.died()
-        with time_limit():
-            for end in ends:
-                await anyio.wait_readable(end)
-                os.close(end)
+        async with ending(map(int, effects(tmp_path, "wild"))):
+            for victim in victims:
+                os.kill(pids[victim], signal.SIGKILL)
+            if "daemon" in victims:
+                await daemon.died()
 
 
 async def test_servers_come_and_go_with_the_configuration(tmp_path: Path) -> None:
