@@ -301,8 +301,7 @@ class Daemon:
             JournalCheck(self._store, in_thread=self._machine.in_thread),
         ):
             tasks.start_soon(part.run)
-        watch = self._configuration.watch
-        tasks.start_soon(watch, self._reload, self._scheduler.skills_changed)
+        tasks.start_soon(self._configuration.watch, self._reload, self._scheduler.skills_changed)
         for name in self._adapters:
             tasks.start_soon(self._delivery.run, name)
 

@@ -122,7 +122,7 @@ class CallAuthorizer:
         try:
             call, tool = configured(self.bundle, known, call, tool)
         except DefinitionError as error:
-            return self.refuse(db, call, str(error))
+            return self._refuse(db, call, str(error))
         if isinstance(tool, JournalTool):
             effect = _effect(tool, call, caller.context)
             return steps.finish_local(db, call, effect, caller.epoch, self.now)
@@ -141,7 +141,7 @@ class CallAuthorizer:
         try:
             text = tool.outcome(db, caller.context, call)
         except ToolFailure as failure:
-            return self.refuse(db, call, str(failure))
+            return self._refuse(db, call, str(failure))
         if text is None:
             return None
         result = ToolResult(call_id=call.call_id, name=call.name, content=text)
@@ -162,19 +162,19 @@ class CallAuthorizer:
         if not isinstance(tool, McpTool) and (call.name in TOOLS or call.name in INJECTED):
             problem = host_tool.unknown_arguments(tool, call.arguments)
             if problem is not None:
-                return self.refuse(db, call, problem)
+                return self._refuse(db, call, problem)
         definition, address = caller.definition, caller.context.address
         checked = approvals.check(db, call, definition, address, self.code, self.now)
-        return self.refuse(db, call, checked) if isinstance(checked, str) else checked
+        return self._refuse(db, call, checked) if isinstance(checked, str) else checked
 
-    def refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
+    def _refuse(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""
         return steps.finish(db, call, failed(call, reason), self.now)
 
     def _deny(self, db: apsw.Connection, call: Call, reason: str) -> ToolResult:
         audit.record(db, "policy", f"denied {call.name}: {reason}", call.idem_key, self.now)
         text = f"the tool {call.name!r} is not allowed for this agent ({reason})"
-        return self.refuse(db, call, text)
+        return self._refuse(db, call, text)
 
 
 def _load(db: apsw.Connection, caller: CallContext, seq: int) -> Call:
