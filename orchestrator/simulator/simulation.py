@@ -1,5 +1,6 @@
 """Run one course: the daemon's lives until all work is done, then the checks."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -40,6 +41,7 @@ class Simulation:
         self._journal = self._settings.paths.journal
         self._world = SimulatedWorld(course.scenario(), course.chance("platform"))
         self._left = sorted(course.present().values(), key=lambda event: event.at)
+        self._tasks = itertools.count()  # numbers of tasks
         self._now = 0.0  # seconds since the beginning
         self._deaths: list[Death] = []
         self._problems: list[Violation] = []
@@ -84,7 +86,7 @@ class Simulation:
         """Run one life; return whether it was the last one."""
         chance, loop, disk = (
             self._course.chance(f"life {number}"),
-            VirtualLoop(self._now),
+            VirtualLoop(self._now, self._tasks),
             LossyDisk(),
         )
         machine = SimulatedMachine(self._settings, loop, self._world, chance)

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextvars
-import itertools
+import inspect
 import selectors
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from asyncio import _set_running_loop
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
+from types import CoroutineType
 from typing import Any
 
 NOTHING_LEFT = "no task can go on and no time is awaited"
@@ -40,6 +42,8 @@ class VirtualTask(asyncio.Task[Any]):
         """Throw the task away where it waits."""
         self._log_destroy_pending = False
         coroutine = self.get_coro()
+        for unstarted in _wrapped(coroutine):
+            unstarted.close()
         with suppress(BaseException):
             if coroutine is not None:
                 coroutine.close()
@@ -76,15 +80,17 @@ class _NoFiles(selectors.BaseSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop that begins at ``now`` (seconds) and never waits for real.
 
+    ``numbers`` are those of its tasks: equal ones of two loops make sets slow.
+
     ``problems`` are what no task caught. ``committing`` says that the running step is a commit.
     """
 
     _ready: Iterable[asyncio.Handle]
     _scheduled: Iterable[asyncio.TimerHandle]
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, numbers: Iterator[int]) -> None:
         self._now = now
-        self._numbers = itertools.count()
+        self._numbers = numbers
         self.killed = False
         self.committing = False
         self.problems: list[dict[str, Any]] = []
@@ -122,10 +128,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             if not self.killed:
                 task.result()
         finally:
-            for left in asyncio.all_tasks(self):
-                if isinstance(left, VirtualTask):
-                    left.abandon()
+            _anyio_context().run(self._abandon_tasks)
             self.close()
+
+    def _abandon_tasks(self) -> None:
+        """Throw away every task, also those that others begin as they end."""
+        _set_running_loop(self)  # as while the loop ran
+        try:
+            gone = set[asyncio.Task[Any]]()
+            while left := asyncio.all_tasks(self) - gone:
+                gone |= left
+                for task in left:
+                    if isinstance(task, VirtualTask):
+                        task.abandon()
+        finally:
+            _set_running_loop(None)
 
     def kill(self) -> None:
         """End as a process ends at SIGKILL: nothing runs after the step that runs now.
@@ -136,6 +153,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         for handle in (*self._ready, *self._scheduled):
             handle.cancel()
         self.stop()
+
+
+def _wrapped(coroutine: object) -> list[Coroutine[Any, Any, Any]]:
+    """Return the coroutine that anyio would have awaited in one that has not begun."""
+    if (
+        not isinstance(coroutine, CoroutineType)
+        or inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED
+    ):
+        return []
+    handles = inspect.getcoroutinelocals(coroutine).values()
+    found = (getattr(handle, "coro", None) for handle in handles)
+    return [inner for inner in found if isinstance(inner, CoroutineType)]
 
 
 def _anyio_context() -> contextvars.Context:

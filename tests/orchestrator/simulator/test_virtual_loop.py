@@ -1,5 +1,9 @@
 """The virtual loop: time passes at once, and a kill leaves everything where it is."""
 
+import gc
+import itertools
+import warnings
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -9,7 +13,7 @@ from orchestrator.simulator.virtual_loop import StuckError, VirtualLoop
 
 def test_an_hour_passes_at_once() -> None:
     """Tasks wake in the order of their times, and the clock shows them."""
-    loop, seen = VirtualLoop(100.0), list[float]()
+    loop, seen = VirtualLoop(100.0, itertools.count()), list[float]()
 
     async def sleeper(seconds: float) -> None:
         await anyio.sleep(seconds)
@@ -26,7 +30,7 @@ def test_an_hour_passes_at_once() -> None:
 
 def test_nothing_runs_after_a_kill() -> None:
     """Neither a task that was ready, nor one that waits, nor what would clean up."""
-    loop, seen = VirtualLoop(0.0), list[str]()
+    loop, seen = VirtualLoop(0.0, itertools.count()), list[str]()
 
     async def ready() -> None:
         seen.append("ready")
@@ -50,10 +54,30 @@ def test_nothing_runs_after_a_kill() -> None:
     assert seen == ["ready", "the step goes on"]
 
 
+def test_task_that_begins_as_another_is_thrown_away_leaves_no_warning() -> None:
+    """Neither does one that was made and had not begun."""
+    loop = VirtualLoop(0.0, itertools.count())
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            try:
+                tasks.start_soon(anyio.sleep, 1)
+                loop.kill()
+                await anyio.sleep(1)
+            finally:
+                tasks.start_soon(anyio.sleep, 2)
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        loop.run(main())
+        gc.collect()
+    assert found == []
+
+
 def test_tasks_that_wait_for_each_other_are_found() -> None:
     """A loop that could wait for ever says so instead."""
     with pytest.raises(StuckError):
-        VirtualLoop(0.0).run(anyio.Event().wait())
+        VirtualLoop(0.0, itertools.count()).run(anyio.Event().wait())
 
 
 def test_error_of_the_main_task_is_raised() -> None:
@@ -64,4 +88,4 @@ def test_error_of_the_main_task_is_raised() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        VirtualLoop(0.0).run(main())
+        VirtualLoop(0.0, itertools.count()).run(main())
