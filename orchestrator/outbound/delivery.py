@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.channel_api import Adapter, ReplyPart, SendError
@@ -27,6 +28,7 @@ PREVIEW_START = 24  # characters that are worth a notification; a preview begins
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
 TYPING_START = 0.3  # seconds; a faster answer needs no typing indicator
 TYPING_INTERVAL = 4.0  # seconds; the platform shows the indicator for five
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,9 @@ class Delivery(LoopOwned):
             return
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_typing, platform, address)
                 if self.formats.mode(address) == "edit":
                     tasks.start_soon(self._stream, platform, address, preview)
+                self._tasks.start_soon(_typing, platform, address, preview.closed)
                 try:
                     yield preview
                 finally:
@@ -188,15 +190,23 @@ class Delivery(LoopOwned):
             queue.wake()
 
 
-async def _typing(platform: Platform, address: Address) -> None:
-    await anyio.sleep(TYPING_START)
-    while True:
+async def _typing(platform: Platform, address: Address, closed: anyio.Event) -> None:
+    """Show that an answer is written until ``closed`` is set.
+
+    A call that has begun goes on, since a refusal that is cut off would not be heard.
+    """
+    with anyio.move_on_after(TYPING_START):
+        await closed.wait()
+    while not closed.is_set():
         if not platform.held(address.chat_id):
             try:
                 await platform.adapter.typing(address.chat_id, address.thread_id or None)
             except SendError as error:
                 platform.refused(address.chat_id, error)
-        await anyio.sleep(TYPING_INTERVAL)
+            except Exception:  # a fault in an indicator must not end the daemon
+                log.exception("typing_broke", chat=address.chat_key)
+        with anyio.move_on_after(TYPING_INTERVAL):
+            await closed.wait()
 
 
 def _first_words(text: str) -> str:

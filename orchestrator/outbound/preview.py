@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import anyio
+
 from orchestrator.wakeup import Wakeup
 
 
@@ -12,13 +14,13 @@ class Preview:
         self.turn_id = turn_id
         self.text = ""
         self.offered = False
+        self.closed = anyio.Event()
         self._grown = Wakeup()
-        self._open = True
         self._refused = False
         self.view: Callable[[str], None] | None = None
 
     def show(self, text: str) -> None:
-        if not self._open:
+        if self.closed.is_set():
             return
         self.text = text
         if self.view is not None:
@@ -33,7 +35,7 @@ class Preview:
         self._refused, self.offered = True, False
 
     def close(self) -> None:
-        self._open = False
+        self.closed.set()
 
     async def longer_than(self, length: int) -> str:
         while len(self.text) <= length:

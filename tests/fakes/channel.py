@@ -29,7 +29,7 @@ class FakeChannel:
         self.outcomes: deque[SendOutcome | float | None] = deque()
         self.refusals: deque[float] = deque()  # of the next typing indicators: retry_after
         self.calls: list[str] = []
-        self.held: dict[str, anyio.Event] = {}  # chats whose messages wait
+        self.held: dict[str, anyio.Event] = {}  # chats whose calls wait
 
     async def run(self, intake: Intake) -> None:
         """Receive nothing."""
@@ -76,10 +76,13 @@ class FakeChannel:
 
     async def typing(self, chat_id: str, thread_id: str | None) -> None:
         """Show nothing, and refuse as often as there are numbers in ``refusals``."""
-        del chat_id, thread_id
+        del thread_id
         if self.refusals:
             self.calls.append("typing")
-            raise SendError("too many requests", SendOutcome.NOT_SENT, self.refusals.popleft())
+            refusal = self.refusals.popleft()
+            if chat_id in self.held:
+                await self.held[chat_id].wait()
+            raise SendError("too many requests", SendOutcome.NOT_SENT, refusal)
 
     def _call(self, name: str) -> None:
         self.calls.append(name)

@@ -239,6 +239,24 @@ async def test_refused_typing_indicator_holds_its_chat(tmp_path: Path) -> None:
         assert running.channel.calls == ["typing"]
 
 
+async def test_typing_indicator_that_is_refused_after_the_turn_holds_its_chat(
+    tmp_path: Path,
+) -> None:
+    """The end of the turn does not cut its call off, so that the refusal is heard."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+    async with delivering(tmp_path) as running:
+        running.channel.refusals.append(1000.0)
+        answered = running.channel.held["7"] = anyio.Event()
+        async with running.delivery.preview(turn.id, HERE):
+            while not running.channel.calls:
+                await anyio.lowlevel.checkpoint()
+        answered.set()
+        await anyio.wait_all_tasks_blocked()
+        await running.add("hello")
+        assert await running.states() == ["queued"]
+
+
 async def test_growing_answer_that_breaks_an_adapter_is_shown_when_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
