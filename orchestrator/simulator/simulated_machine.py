@@ -3,7 +3,7 @@
 import signal
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -101,8 +101,9 @@ class SimulatedMachine(Machine):
         yield self._received
 
     def stop(self) -> None:
-        """Send the daemon SIGTERM."""
-        self._signals.send_nowait(signal.SIGTERM)
+        """Send the daemon SIGTERM; one that waits to be received is not sent again."""
+        with suppress(anyio.WouldBlock):
+            self._signals.send_nowait(signal.SIGTERM)
 
     def listen(self) -> socket.socket:
         return socket.socket()  # no one connects

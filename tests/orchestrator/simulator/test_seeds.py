@@ -46,6 +46,12 @@ async def test_no_seed_breaks_a_promise() -> None:
     assert {seed: report.violations for seed, report in found.items() if report.violations} == {}
 
 
+async def test_seed_may_stop_a_daemon_twice_before_it_hears_of_it() -> None:
+    """As with a kernel, a signal that waits already is not sent again."""
+    found = await reports(range(2000905, 2000906))
+    assert [report.violations for report in found.values()] == [[]]
+
+
 async def test_seed_repeats_its_history() -> None:
     """Alone as well as after others, and with all of its events named."""
     many = await reports(range(100, 106))
