@@ -22,7 +22,7 @@ from orchestrator.wakeup import Wakeup
 from thinker.protocol.messages import SideEffect
 
 SHOWN = 500  # characters of the arguments in a question
-REPEATS = 3  # of a question whose delivery is uncertain
+REPEATS = 10  # of a question whose delivery is uncertain; six minutes, since each waits longer
 
 
 class ApprovalQueue(Wakeup):

@@ -12,6 +12,7 @@ from orchestrator.channel_api import MAX_HOLD, OutboundPart, ReplyPart, SendOutc
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Part
 from orchestrator.outbound.flood_control import BOT
+from orchestrator.toolcalls.approvals import REPEATS
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,22 @@ async def test_every_attempt_sends_a_cut_part_in_the_same_form(tmp_path: Path) -
         ("one", "<b>one</b>"),
         ("two", "<b>two</b>"),
     }
+
+
+async def test_question_for_an_operator_outlasts_an_outage_of_five_minutes(tmp_path: Path) -> None:
+    """Each repetition waits longer, so that they do not all meet the same outage."""
+    outage = 5 * 60 * 1000
+    async with delivering(tmp_path) as running:
+        running.channel.outcomes.extend([SendOutcome.UNKNOWN] * REPEATS)
+        await running.add("may I?", again=REPEATS)
+        while await running.states() != ["delivered"]:
+            if running.now > outage:
+                running.channel.outcomes.clear()
+            (row,) = running.store.read(lambda db: outbox.due(db, "telegram"))
+            running.now = row.not_before
+            running.delivery.wake()
+    assert running.now > outage
+    assert running.shown == ["may I?"]
 
 
 async def test_message_that_breaks_an_adapter_ends_neither_the_daemon_nor_the_others(
