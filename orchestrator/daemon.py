@@ -236,7 +236,8 @@ class Daemon:
         )
         commands = Commands(self._guard, snapshot, self._commanded)
         self._intake = JournalIntake(
-            *(self._store, self._agents, self._adapters, self._dispatcher, self._arrived, commands),
+            *(self._store, self._agents, self._delivery.tell),
+            *(self._dispatcher, self._arrived, commands),
             clock=self._clock,
             random=self._machine.random_bytes,
             on_move=self._reload,

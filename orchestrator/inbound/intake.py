@@ -5,7 +5,7 @@ Admission is decided first, so that the text of a refused message is never store
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -16,7 +16,7 @@ import apsw
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import Adapter, InboundMessage, OutboundPart, SendError
+from orchestrator.channel_api import InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
     Admission,
@@ -58,12 +58,12 @@ class JournalIntake(LoopOwned):
 
     ``on_answer`` is called after a commit that may have answered messages by itself, ``on_move``
     after one that gave a chat a new id. When the disk is full, the outbox cannot store a notice, so
-    ``adapters`` send it.
+    ``tell`` sends it; see `Delivery.tell`.
     """
 
     store: Store
     agents: Callable[[], AgentsFile]
-    adapters: Mapping[str, Adapter]
+    tell: Callable[[str, OutboundPart], Awaitable[bool]]
     queues: ChatQueues
     on_answer: Callable[[], None]
     commands: Commands
@@ -129,10 +129,8 @@ class JournalIntake(LoopOwned):
                     continue
                 self._notified.add(chat)
                 part = OutboundPart(message.chat_id, NO_SPACE, message.thread_id, markdown=False)
-                adapter = self.adapters[message.channel]
-                with suppress(SendError):
-                    await adapter.pace(message.chat_id, 1)
-                    await adapter.send(part)
+                if not await self.tell(message.channel, part):
+                    self._notified.discard(chat)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from orchestrator.channel_api import Adapter, ReplyPart, SendError
+from orchestrator.channel_api import Adapter, OutboundPart, ReplyPart, SendError
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, retry_later
 from orchestrator.journal.turns import outbox
@@ -98,6 +98,21 @@ class Delivery(LoopOwned):
             platform.adapter.replied(address.chat_id)
             if reply.mode != outbox.STORED:
                 self._queue(address)
+
+    async def tell(self, channel: str, part: OutboundPart) -> bool:
+        """Try once to send a message that the journal cannot store.
+
+        Return false if the platform wants nothing sent to its chat for now; nothing was tried then.
+        """
+        platform = self._platforms[channel]
+        await platform.adapter.pace(part.chat_id, 1)
+        if platform.held(part.chat_id):
+            return False
+        try:
+            await platform.adapter.send(part)
+        except SendError as error:
+            platform.refused(part.chat_id, error)
+        return True
 
     async def run(self, channel: str) -> None:
         """Give every chat of a channel that has a row to send its queue, until cancelled."""

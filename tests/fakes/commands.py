@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import apsw
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.channel_api import OutboundPart
 from orchestrator.inbound.commands import Commands, DaemonSnapshot
 from orchestrator.journal.db.store import Store
 from orchestrator.spending.spending_guard import SpendingGuard
@@ -28,8 +29,13 @@ def command_desk(
     return Commands(SpendingGuard(store, agents, UTC, now), glance, after)
 
 
+async def no_notice(channel: str, part: OutboundPart) -> bool:
+    """Be the `tell` of an intake whose disk has space."""
+    raise AssertionError((channel, part))
+
+
 class NoQueues:
-    """Messages are stored, and nobody is there to have them answered."""
+    """Messages are stored, and no one is there to have them answered."""
 
     def opening(self, chats: Collection[str]) -> nullcontext[Callable[[apsw.Connection], None]]:
         """T1 alone."""

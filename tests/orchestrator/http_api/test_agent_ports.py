@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import httpx
-from fakes.commands import NoQueues, command_desk
+from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
@@ -54,7 +54,9 @@ async def serving(folder: Path, edited: Edited) -> AsyncIterator[AgentPorts]:
     """The ports of a configuration."""
     store = Store(folder / "journal.db")
     commands = command_desk(store, lambda: edited.file)
-    intake = JournalIntake(store, lambda: edited.file, {}, NoQueues(), lambda: None, commands)
+    intake = JournalIntake(
+        store, lambda: edited.file, no_notice, NoQueues(), lambda: None, commands
+    )
     ports = AgentPorts(store, folder / "http-token", lambda: edited.file, edited.edited)
     try:
         async with anyio.create_task_group() as tasks:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.commands import NoQueues, command_desk
+from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.journal import CLASSES, next_turn, planned, step, update
 
 from orchestrator.agentsfile import AgentsFile
@@ -50,7 +50,7 @@ class Chat:
         self.stopped: list[str] = []
         commands = command_desk(store, lambda: AGENTS, self.stopped.extend, lambda: NOW)
         self._intake = JournalIntake(
-            store, lambda: AGENTS, {}, NoQueues(), lambda: None, commands, lambda: NOW
+            store, lambda: AGENTS, no_notice, NoQueues(), lambda: None, commands, lambda: NOW
         )
         self._number = 0
 

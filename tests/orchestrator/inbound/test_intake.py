@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from fakes.commands import command_desk
+from fakes.commands import command_desk, no_notice
 from fakes.journal import update
 
 from orchestrator.agentsfile import AgentsFile
@@ -54,7 +54,7 @@ class Bench:
         self.intake = JournalIntake(
             self.store,
             lambda: AGENTS,
-            {},
+            no_notice,
             self.queues,
             self._answered,
             commands,

@@ -3,9 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
+import anyio
 import apsw
 import pytest
+from anyio import create_task_group
 from fakes.channel import FakeChannel
 from fakes.commands import NoQueues, command_desk
 
@@ -15,6 +18,7 @@ from orchestrator.inbound.intake import NO_SPACE, JournalIntake
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFullError
 from orchestrator.journal.inspect import recent
+from orchestrator.outbound.delivery import Delivery
 
 AGENTS = AgentsFile.model_validate(
     {
@@ -42,23 +46,34 @@ def limit(db: apsw.Connection, pages: int) -> None:
     db.execute(f"PRAGMA max_page_count={pages:d}")
 
 
+class Full(NamedTuple):
+    """A full store, a chat platform, its delivery, and what hands messages to the store."""
+
+    store: Store
+    chats: FakeChannel
+    delivery: Delivery
+    intake: JournalIntake
+
+
 @asynccontextmanager
-async def full(folder: Path) -> AsyncIterator[tuple[Store, FakeChannel, JournalIntake]]:
+async def full(folder: Path) -> AsyncIterator[Full]:
     """A store that can take no more, and what hands messages to it."""
     store, chats = Store(folder / "journal.db", retry=0.01), FakeChannel()
     try:
         await store.attempt(limit, 1)
         commands = command_desk(store, lambda: AGENTS)
-        adapters = {"telegram": chats}
-        lanes, nothing = NoQueues(), lambda: None
-        yield store, chats, JournalIntake(store, lambda: AGENTS, adapters, lanes, nothing, commands)
+        async with create_task_group() as tasks:
+            delivery = Delivery(store, {"telegram": chats}, tasks, lambda: 0)
+            queues, nothing = NoQueues(), lambda: None
+            intake = JournalIntake(store, lambda: AGENTS, delivery.tell, queues, nothing, commands)
+            yield Full(store, chats, delivery, intake)
     finally:
         store.close()
 
 
 async def test_each_admitted_chat_gets_one_notice_and_nothing_is_confirmed(tmp_path: Path) -> None:
     """However often the platform repeats the message; strangers get none."""
-    async with full(tmp_path) as (store, chats, intake):
+    async with full(tmp_path) as (store, chats, _, intake):
         for _ in range(3):
             with pytest.raises(StorageFullError):
                 await intake.accept([says(1, "7"), says(2, "8")], 3)
@@ -72,3 +87,16 @@ async def test_each_admitted_chat_gets_one_notice_and_nothing_is_confirmed(tmp_p
         with pytest.raises(StorageFullError):
             await intake.accept([says(4, "7")], 5)
         assert [part.chat_id for part in chats.sent] == ["7", "7"]
+
+
+async def test_chat_that_wants_nothing_for_now_gets_its_notice_later(tmp_path: Path) -> None:
+    """The platform asked for a pause; what it was not sent, it is sent when that is over."""
+    async with full(tmp_path) as (store, chats, delivery, intake), create_task_group() as tasks:
+        delivery.flood.refused("telegram", "7", 3600, anyio.current_time() - 1)
+        with pytest.raises(StorageFullError):
+            await intake.accept([says(1, "7")], 2)
+        assert chats.sent == []
+        intake.tell = Delivery(store, {"telegram": chats}, tasks, lambda: 0).tell
+        with pytest.raises(StorageFullError):
+            await intake.accept([says(1, "7")], 2)
+        assert [part.text for part in chats.sent] == [NO_SPACE]
