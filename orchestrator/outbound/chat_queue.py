@@ -29,6 +29,7 @@ from orchestrator.outbound.preview import Preview
 from orchestrator.wakeup import Wakeup
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply that was not streamed
+HELD = "the platform wanted nothing sent"
 MAX_RETRY_DELAY = 60.0  # seconds
 MAX_FAULTS = 3  # attempts to send a message in which an adapter may break
 CALL_TIMEOUT = 60.0  # seconds for one platform call, beyond the adapter's own limits
@@ -128,9 +129,18 @@ class ChatQueue(Wakeup):
 
     async def _begun(self, row: OutboxRow, state: str, calls: int = 1) -> bool:
         """Commit T7 when the platform may be called; return false if it may not."""
-        return await self._admitted(calls) and await self._store.transact(
-            outbox.sending, row.id, state, self._clock()
+        return (
+            await self._admitted(calls)
+            and await self._store.transact(outbox.sending, row.id, state, self._clock())
+            and await self._still_admitted(row)
         )
+
+    async def _still_admitted(self, row: OutboxRow) -> bool:
+        """Return false, and queue the row again, if its chat was held during the commit."""
+        if not self._platform.held(row.chat_id):
+            return True
+        await self._record(outbox.requeue, row.id, HELD, self._clock())
+        return False
 
     async def _deliver(self, row: OutboxRow) -> None:
         try:
@@ -165,7 +175,8 @@ class ChatQueue(Wakeup):
             message_id = await self._adapter.send(_part(row, PLACEHOLDER))
         if row.final and not self._platform.held(row.chat_id):
             await self._record(outbox.replacing, row.id, message_id, self._clock())
-            await self._replace(row, message_id)
+            if await self._still_admitted(row):
+                await self._replace(row, message_id)
         else:
             await self._record(outbox.placeholder_sent, row.id, message_id)
 

@@ -1,5 +1,6 @@
 """What a chat sees, in which order, after each outcome of a platform call."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -8,10 +9,12 @@ from fakes.delivering import FIRST, HERE, STATES, WORDS, answering, delivering
 from fakes.journal import open_turn, opened
 from structlog.testing import capture_logs
 
+from orchestrator import failpoints
 from orchestrator.channel_api import MAX_HOLD, OutboundPart, ReplyPart, SendOutcome
+from orchestrator.failpoints import FailpointInjector
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Part
-from orchestrator.outbound.flood_control import BOT
+from orchestrator.outbound.flood_control import BOT, FloodControl
 from orchestrator.toolcalls.approvals import REPEATS
 
 
@@ -76,6 +79,44 @@ async def test_every_attempt_sends_a_cut_part_in_the_same_form(tmp_path: Path) -
         ("one", "<b>one</b>"),
         ("two", "<b>two</b>"),
     }
+
+
+class Flood:
+    """A flood of chat 7 that the platform tells of while a commit of delivery runs."""
+
+    armed = True
+
+    def __init__(self, flood: FloodControl, commit: str) -> None:
+        self._flood = flood
+        self._commit = commit
+        self._now = anyio.current_time()
+
+    def reach(self, name: str) -> None:
+        """Hold the chat, the first time."""
+        if name == self._commit:
+            self._commit = ""
+            self._flood.refused("telegram", "7", 3600, self._now)
+
+    def watch(self, workers: Callable[[], list[int]]) -> None:
+        """See no workers."""
+
+
+@pytest.mark.parametrize(
+    ("commit", "calls"), [("sending:before", []), ("replacing:before", ["send"])]
+)
+async def test_flood_that_begins_during_a_commit_is_obeyed(
+    tmp_path: Path, commit: str, calls: list[str]
+) -> None:
+    """A full disk may hold up the commit before each call; the row is queued again."""
+    with opened(tmp_path) as db:
+        turn = open_turn(db)
+    async with delivering(tmp_path) as running:
+        failpoints.observe(Flood(running.delivery.flood, commit))
+        await running.reply(turn, "done")
+        states = await running.states()
+    failpoints.observe(FailpointInjector({}))
+    assert running.channel.calls == calls
+    assert states == ["ph_sent" if calls else "queued"]
 
 
 async def test_question_for_an_operator_outlasts_an_outage_of_five_minutes(tmp_path: Path) -> None:
