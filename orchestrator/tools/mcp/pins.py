@@ -41,6 +41,7 @@ class ToolPins(LoopOwned):
     _lists: dict[str, tuple[ServerTool, ...]] = field(default_factory=dict, init=False)
     _pinned: Collection[str] = field(default=(), init=False)
     _unread: set[str] = field(default_factory=set, init=False)  # servers with a list to compare
+    _comparing: set[str] = field(default_factory=set, init=False)  # while the journal is written
     # Digests of usable tools by server.
     _accepted: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
 
@@ -72,7 +73,7 @@ class ToolPins(LoopOwned):
 
     def compared(self, server: str) -> bool:
         """Return whether the tools of a server's newest list can be used."""
-        return server not in self._unread or server not in self._pinned
+        return server not in self._unread | self._comparing or server not in self._pinned
 
     def usable(self, server: str) -> tuple[ServerTool, ...]:
         """Return the tools of a server that equal their pins; all if it has none."""
@@ -102,12 +103,15 @@ class ToolPins(LoopOwned):
             server = self._unread.pop()  # a list that arrives meanwhile is added again
             tools, pinned = self._lists[server], server in self._pinned
             agents, now = self.agents().agents, self.clock()
+            self._comparing.add(server)
             try:
                 found = await self.store.transact(_look, server, tools, pinned, agents, now)
             except JournalError as error:
                 report_failure(error)
                 self._unread |= {server} & self._lists.keys()
                 break
+            finally:
+                self._comparing.remove(server)
             compared = True
             self._accepted[server], changed = found
             for tool in changed:

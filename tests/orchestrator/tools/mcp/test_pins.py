@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 from fakes.pins import silent_pins
 
@@ -69,6 +71,19 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
     assert await pins.compare_new()
     assert pins.usable("files") == (tool("x"), tool("b", "write"))
     assert told == ["told"]
+
+
+async def test_list_that_is_being_compared_withholds_nothing(store: Store) -> None:
+    """A full disk makes that take long; a call waits for it."""
+    pins = ToolPins(store, agents, lambda: 0, lambda: None)
+    pins.set_servers({"files": (tool("a"),)}, {"files"})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pins.compare_new)
+        await anyio.lowlevel.checkpoint()
+        assert not pins.compared("files")
+        assert pins.withheld() == {}
+    assert pins.compared("files")
+    assert pins.usable("files") == (tool("a"),)
 
 
 async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store) -> None:
