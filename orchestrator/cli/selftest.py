@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from orchestrator.cli._interrupt import end_by_sigterm
 from orchestrator.cli._options import AsJson, command_group
 from orchestrator.cli._output import printable
 from orchestrator.cli._progress import progress_bar
@@ -117,7 +117,7 @@ def crash(
     jobs = jobs or JOBS_PER_CPU * (os.cpu_count() or 1)
     environ = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
     size = _Size(single=single, quick=quick, pairs=pairs, random=random_histories)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, it stops the daemons
+    end_by_sigterm()
     try:
         anyio.run(_run, report, size, partial(Bench, homes, jobs, environ=environ, keep=keep))
     except KeyboardInterrupt:

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,6 +11,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from orchestrator.cli._interrupt import end_by_sigterm
 from orchestrator.cli._options import AsJson
 from orchestrator.cli._output import printable
 from orchestrator.cli._progress import progress_bar
@@ -55,7 +55,7 @@ def simulate(
     events = None if only is None else _numbers(only, seed)
     results, began = _Results(first), time.monotonic()
     chosen = range(first, first + (seeds if events is None else 1))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
+    end_by_sigterm()
     try:
         anyio.run(_run, results, chosen, jobs or os.cpu_count() or 1, events)
     except KeyboardInterrupt:

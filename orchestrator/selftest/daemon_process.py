@@ -88,9 +88,11 @@ class ForkServer(AsyncContextManagerMixin):
             theirs.close()
             async with process, self._send, self._started, anyio.create_task_group() as tasks:
                 tasks.start_soon(self._listen)
-                yield self
-                tasks.cancel_scope.cancel()
-                process.kill()
+                try:
+                    yield self
+                finally:
+                    tasks.cancel_scope.cancel()
+                    process.kill()
 
     async def start(self, environ: Mapping[str, str], folder: Path, log: Path) -> DaemonProcess:
         life = Life(dict(environ), str(folder), str(log), _spares(environ, folder))
