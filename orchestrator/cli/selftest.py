@@ -15,10 +15,9 @@ from typing import Annotated
 import anyio
 import typer
 
-from orchestrator.cli._interrupt import end_by_sigterm
+from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
 from orchestrator.cli._options import AsJson, command_group
 from orchestrator.cli._output import printable
-from orchestrator.cli._progress import progress_bar
 from orchestrator.cli._tables import table
 from orchestrator.cli.simulate import simulate
 from orchestrator.errors import ExitCode
@@ -31,8 +30,6 @@ from thinker.protocol import logs
 
 RANDOM, PAIRS = 1000, 500  # histories
 JOBS_PER_CPU = 3  # histories mostly wait
-MEMORY = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it; syncing costs nothing
-NEEDED = 1 << 30  # bytes; a home has a few megabytes, and is deleted after its history
 COLUMNS = (
     "phase",
     "histories",
@@ -113,7 +110,7 @@ def crash(
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     single = None if history is None else campaign.plan_of(history)
     started = time.monotonic()
-    homes = Path(tempfile.mkdtemp(prefix="selftest-", dir=_memory()))
+    homes = Path(tempfile.mkdtemp(prefix="selftest-", dir=memory_folder()))
     jobs = jobs or JOBS_PER_CPU * (os.cpu_count() or 1)
     environ = {name: os.environ[name] for name in (SPAWN,) if name in os.environ}
     size = _Size(single=single, quick=quick, pairs=pairs, random=random_histories)
@@ -131,14 +128,6 @@ def crash(
     else:
         _show(report)
     raise typer.Exit(ExitCode.FAILED if report.violations else ExitCode.OK)
-
-
-def _memory() -> Path | None:
-    """Return the folder in memory if it has room and TMPDIR names no other."""
-    if "TMPDIR" in os.environ:
-        return None
-    usable = os.access(MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(MEMORY).free >= NEEDED
-    return MEMORY if usable else None
 
 
 @dataclass(frozen=True, kw_only=True)

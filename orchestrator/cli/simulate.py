@@ -11,10 +11,9 @@ from typing import Annotated
 import anyio
 import typer
 
-from orchestrator.cli._interrupt import end_by_sigterm
+from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progress_bar
 from orchestrator.cli._options import AsJson
 from orchestrator.cli._output import printable
-from orchestrator.cli._progress import progress_bar
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.simulator.seeds import SeedReport, run_seeds
 
@@ -86,7 +85,7 @@ async def _run(results: _Results, seeds: range, jobs: int, events: Sequence[int]
             if report.violations:
                 results.failures.append(report)
 
-        await run_seeds(seeds, min(jobs, len(seeds)), events, record)
+        await run_seeds(seeds, min(jobs, len(seeds)), events, memory_folder(), record)
 
 
 def _show(results: _Results, seconds: float, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import gc
 import hashlib
 import json
 import logging
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -20,14 +21,14 @@ from orchestrator.selftest.invariants import Violation
 from orchestrator.simulator.course import Course, course_of
 from orchestrator.simulator.shrinking import shrunk
 from orchestrator.simulator.simulation import Simulation
+from thinker.startup import die_with
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - the folder below it has a random name and is private
+BATCH = 20  # seeds of a process: a killed daemon's tasks keep each other alive
 
 
 def run(course: Course) -> tuple[list[Violation], str]:
-    """Run a course in a new folder, in memory where possible; return violations and trace."""
-    place = MEMORY if MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="simulate-", dir=place) as folder:
+    """Run a course in a new folder; return violations and trace."""
+    with tempfile.TemporaryDirectory() as folder:
         simulation = Simulation(course, Path(folder))
         found = simulation.run()
     return found, hashlib.sha256("\n".join(simulation.trace).encode()).hexdigest()
@@ -54,13 +55,25 @@ def main() -> None:
     only = None if events in ([], ["all"]) else tuple(map(int, events[0].split(",")))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sys.unraisablehook = lambda _: None  # tasks that a kill left in the middle of something
-    gc.disable()  # a seed's garbage is small, and is collected at once
-    for seed in range(first, last, step):
-        sys.stdout.write(json.dumps(report(seed, only, shrink=not events)) + "\n")
-        sys.stdout.flush()
-        gc.collect()
-        if seed == first:
-            gc.freeze()  # modules and what they keep
+    gc.disable()  # a process ends before its garbage is large
+
+    def run_some(seeds: range) -> None:
+        for seed in seeds:
+            sys.stdout.write(json.dumps(report(seed, only, shrink=not events)) + "\n")
+            sys.stdout.flush()
+
+    chosen = range(first, last, step)
+    run_some(chosen[:1])  # what it imports and compiles, the others find
+    for start in range(1, len(chosen), BATCH):
+        seeds = chosen[start : start + BATCH]
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            die_with(parent)
+            run_some(seeds)
+            return
+        if os.waitpid(pid, 0)[1] != 0:
+            raise SystemExit(f"the seeds {seeds} ended their process")
 
 
 if __name__ == "__main__":

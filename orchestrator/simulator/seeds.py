@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 from anyio.abc import ByteReceiveStream
@@ -34,19 +36,29 @@ class SeedReport:
 
 
 async def run_seeds(
-    seeds: range, jobs: int, only: Iterable[int] | None, record: Callable[[SeedReport], None]
+    seeds: range,
+    jobs: int,
+    only: Iterable[int] | None,
+    place: Path | None,
+    record: Callable[[SeedReport], None],
 ) -> None:
-    """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it comes."""
+    """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it comes.
+
+    Their files are in a folder of ``place``; None is the system's for temporary files.
+    """
     events = () if only is None else (",".join(map(str, only)),)
-    async with anyio.create_task_group() as tasks:
-        for job in range(jobs):
-            numbers = (str(seeds.start + job), str(seeds.stop), str(jobs))
-            tasks.start_soon(_run_process, (*numbers, *events), record)
+    with TemporaryDirectory(prefix="simulate-", dir=place, ignore_cleanup_errors=True) as folder:
+        async with anyio.create_task_group() as tasks:
+            for job in range(jobs):
+                numbers = (str(seeds.start + job), str(seeds.stop), str(jobs))
+                tasks.start_soon(_run_process, (*numbers, *events), folder, record)
 
 
-async def _run_process(arguments: tuple[str, ...], record: Callable[[SeedReport], None]) -> None:
+async def _run_process(
+    arguments: tuple[str, ...], folder: str, record: Callable[[SeedReport], None]
+) -> None:
     command = (sys.executable, "-P", "-m", "orchestrator.simulator", *arguments)
-    environ = {**os.environ, "PYTHONHASHSEED": "0"}
+    environ = {**os.environ, "PYTHONHASHSEED": "0", "TMPDIR": folder}
     process = await anyio.open_process(command, env=environ, stdin=subprocess.DEVNULL, stderr=None)
     async with process:
         await _read(process.stdout, record)

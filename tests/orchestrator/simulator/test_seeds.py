@@ -35,7 +35,7 @@ async def reports(seeds: range, only: Sequence[int] | None = None) -> dict[int, 
     def record(report: SeedReport) -> None:
         found[report.seed] = report
 
-    await run_seeds(seeds, 2, only, record)
+    await run_seeds(seeds, 2, only, None, record)
     return found
 
 
