@@ -8,6 +8,7 @@ from random import Random
 
 import anyio
 
+from orchestrator.journal.turns.outbox import LATE_EDIT
 from orchestrator.selftest.fake_telegram import error_body
 from orchestrator.selftest.loopback import ForeignJson
 from orchestrator.selftest.world import LedgerBot
@@ -17,6 +18,7 @@ from thinker.http.client import NOT_SENT, HttpError, HttpRequest, HttpResponse, 
 RETRY_AFTER = (1, 5, 30)  # seconds
 LATENCY = (0.001, 0.08)  # seconds in each direction
 SLOW = 8.0  # seconds, at most
+LATE = LATE_EDIT / 1000  # seconds; what an edit does that arrives even later is not promised
 ROUNDING = 0.01  # seconds
 LIKELY = 0.66  # of a request to fail during an outage
 
@@ -91,9 +93,10 @@ class UnreliablePlatform(HttpTransport):
 
         A new message would then stand after later ones, which no sender could prevent.
         """
-        due = anyio.current_time() + self._chance.uniform(0, SLOW)
+        edit = path.endswith("/editMessageText")
+        due = anyio.current_time() + self._chance.uniform(0, LATE if edit else SLOW)
         request = (due, path, body)
-        if path.endswith("/editMessageText"):
+        if edit:
             self._on_the_way.append(request)
         await anyio.sleep_until(due)
         if self._alive() and request in self._on_the_way:
