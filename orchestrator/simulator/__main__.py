@@ -21,7 +21,7 @@ from orchestrator.selftest.invariants import Violation
 from orchestrator.simulator.course import Course, course_of
 from orchestrator.simulator.shrinking import shrunk
 from orchestrator.simulator.simulation import Simulation
-from thinker.startup import die_with
+from orchestrator.toolhost.guardian import die_with
 
 BATCH = 20  # seeds of a process: a killed daemon's tasks keep each other alive
 
