@@ -191,13 +191,13 @@ class Evidence:
             for chat, messages in self.visible().items()
         }
 
-    def undelivered(self, turn_id: str) -> int:
-        """Count the parts of a turn's reply that may not have arrived, which a chat learns later.
+    def unconfirmed(self, chat: int) -> list[str]:
+        """Return the texts of which a chat learns with its next reply: they may not have arrived.
 
         This happens in chats whose messages are sent once.
         """
-        rows = (row for row in self.journal.outbox if row.turn_id == turn_id)
-        return sum((row.mode, row.state) == ("direct", "unknown") for row in rows)
+        rows = (row for row in self.journal.outbox if row.chat_id == str(chat))
+        return [row.body for row in rows if (row.mode, row.state) == ("direct", "unknown")]
 
     def unknown(self) -> list[StepRow]:
         return [step for step in self.journal.steps if step.state == "unknown"]

@@ -130,9 +130,9 @@ def _unreported(evidence: Evidence) -> Iterator[str]:
     for step in evidence.unknown():
         for row in evidence.journal.inbox:
             if row.turn_id == step.turn_id and row.state == "done":
-                shown = evidence.visible().get(int(row.chat_id), {}).values()
-                told = ["couldn't confirm" in text and step.name in text for text in shown]
-                if not (any(told) or evidence.undelivered(step.turn_id)):
+                chat = int(row.chat_id)
+                texts = [*evidence.visible().get(chat, {}).values(), *evidence.unconfirmed(chat)]
+                if not any("couldn't confirm" in text and step.name in text for text in texts):
                     yield f"{step.name} {step.idem_key} is unknown and {row.text} does not say so"
         if HOLD not in (step.result or ""):
             yield f"{step.name} {step.idem_key} is unknown and its result does not say so"

@@ -86,6 +86,16 @@ def test_broken_promise_is_named(name: str, evidence: Evidence) -> None:
     assert name in [violation.check for violation in check(evidence)]
 
 
+@pytest.mark.parametrize("turn", ["t", "a later one"])
+def test_chat_may_be_about_to_hear_of_an_effect_of_unknown_outcome(turn: str) -> None:
+    """The reply that says so may not have arrived, or the one that repeats it."""
+    note = replace(
+        OUT, turn_id=turn, mode="direct", state="unknown", body="couldn't confirm: effect"
+    )
+    found = check(with_journal(steps=(MODEL, UNKNOWN), outbox=(OUT, note)))
+    assert "unknown not told" not in [violation.check for violation in found]
+
+
 def test_step_that_changed_after_its_end_is_a_violation() -> None:
     """Rows on disk at a death must exist at the end."""
     before = replace(JOURNAL, steps=(MODEL, replace(CALL, result='{"other":1}')))
