@@ -10,6 +10,7 @@ from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # structlog and httpx import them: a tenth of the daemon's start-up
     from orchestrator import daemon
+    from thinker.jail.hardening import harden
 
 app = command_group()
 
@@ -24,4 +25,5 @@ def run(
     ] = None,
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
+    harden()
     raise typer.Exit(daemon.run(load_settings(home, config, log_level), os.environ))

@@ -26,6 +26,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.sandbox import SandboxReport
 from thinker.protocol.vectors import Vector
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
@@ -271,6 +272,7 @@ class Ready(Frozen):
     pid: int
     provider: str
     model: str
+    sandbox: SandboxReport = SandboxReport()
 
 
 class Heartbeat(Frozen):

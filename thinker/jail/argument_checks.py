@@ -1,0 +1,39 @@
+"""Calls that are fine with some arguments and not with others."""
+
+import os
+import socket
+
+from thinker.jail.seccomp import ArgumentCheck
+
+CLONE_THREAD = 0x10000  # linux/sched.h
+CLONE_NAMESPACES = 0x7E020000
+TIOCSTI, TIOCLINUX, TIOCSCTTY = 0x5412, 0x541C, 0x540E  # asm-generic/ioctls.h
+F_SETOWN, F_SETOWN_EX = 8, 15  # asm-generic/fcntl.h
+SOCKET_KIND = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
+
+THREADS_ONLY = ArgumentCheck("clone", 0, (CLONE_THREAD,), CLONE_THREAD)
+NO_NAMESPACES = ArgumentCheck("clone", 0, (0,), CLONE_NAMESPACES)
+NO_TERMINAL_INPUT = ArgumentCheck("ioctl", 1, (TIOCSTI, TIOCLINUX, TIOCSCTTY), refused=True)
+# The kernel signals the owner of a descriptor, which may be any process of the user.
+NO_DESCRIPTOR_OWNERS = ArgumentCheck("fcntl", 1, (F_SETOWN, F_SETOWN_EX), refused=True)
+# A pair of another kind could send to any address.
+CONNECTED_PAIRS = (
+    ArgumentCheck("socketpair", 0, (socket.AF_UNIX,)),
+    ArgumentCheck("socketpair", 1, (socket.SOCK_STREAM, socket.SOCK_SEQPACKET), SOCKET_KIND),
+)
+
+
+def families(*allowed: int) -> ArgumentCheck:
+    """Allow sockets of these families only, such as ``socket.AF_INET``."""
+    return ArgumentCheck("socket", 0, allowed)
+
+
+def signals_to_itself() -> tuple[ArgumentCheck, ...]:
+    """Allow signals to this very process only; children of it are others."""
+    calls = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+    return tuple(ArgumentCheck(call, 0, (os.getpid(),)) for call in calls)
+
+
+def own_limits() -> ArgumentCheck:
+    """Allow limits of this very process only; those of any process of the user can be set."""
+    return ArgumentCheck("prlimit64", 0, (0, os.getpid()))

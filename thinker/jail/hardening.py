@@ -1,0 +1,49 @@
+"""The first step of every process of the daemon: no other process can read or change it."""
+
+import resource
+from contextlib import suppress
+
+from thinker.jail import kernel
+
+PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE = 4, 38, 65  # linux/prctl.h
+PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_GET_MDWE = 3, 39, 66
+MDWE_REFUSE_EXEC_GAIN, MDWE_NO_INHERIT = 1, 2
+
+
+def harden(*, mdwe: bool = True) -> tuple[str, ...]:
+    """Deny other processes this one's memory and files in /proc; return what the kernel lacks.
+
+    No core is dumped, no program that it executes gains rights, and none of its own memory that was
+    writable becomes executable (``mdwe``). Programs that it executes may be read again, and may
+    change their code, as Node.js does.
+    """
+    lacking = []
+    steps = [("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 0), ("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)]
+    if mdwe:
+        steps.append(("PR_SET_MDWE", PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN | MDWE_NO_INHERIT))
+    for name, option, value in steps:
+        try:
+            kernel.prctl(option, value)
+        except OSError:
+            if option != PR_SET_MDWE or not executable_memory_refused():
+                lacking.append(name)
+    with suppress(OSError, ValueError):  # a lower limit is in force
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return tuple(lacking)
+
+
+def hardened() -> bool:
+    """Return whether this process cannot be read and gains no rights, as the kernel says."""
+    try:
+        private = kernel.prctl(PR_GET_DUMPABLE) == 0
+        return private and kernel.prctl(PR_GET_NO_NEW_PRIVS) == 1
+    except OSError:
+        return False
+
+
+def executable_memory_refused() -> bool:
+    """Return whether memory that was writable cannot become executable; a parent may set it."""
+    try:
+        return bool(kernel.prctl(PR_GET_MDWE) & MDWE_REFUSE_EXEC_GAIN)
+    except OSError:
+        return False

@@ -1,0 +1,47 @@
+"""Calls of the kernel that Python has no function for."""
+
+import ctypes
+import os
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+X86_64, ARM64 = "x86_64", "aarch64"
+MACHINE = os.uname().machine
+SECCOMP, LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = {
+    X86_64: (317, 444, 445, 446),
+    ARM64: (277, 444, 445, 446),
+}.get(MACHINE, (-1, -1, -1, -1))  # a number that no kernel knows
+
+_long = ctypes.c_long
+LIBC.syscall.restype = _long
+LIBC.syscall.argtypes = [_long] * 7
+LIBC.prctl.restype = ctypes.c_int
+LIBC.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+
+
+def syscall(number: int, *arguments: int) -> int:
+    """Call the kernel.
+
+    Raises:
+        OSError: it refuses, or has no such call.
+    """
+    padded = (*arguments, *[0] * (6 - len(arguments)))
+    result: int = LIBC.syscall(number, *padded)
+    return _checked(result)
+
+
+def prctl(option: int, *arguments: int) -> int:
+    """Change or read an attribute of this process.
+
+    Raises:
+        OSError: the kernel refuses, or does not know it.
+    """
+    padded = (*arguments, *[0] * (4 - len(arguments)))
+    result: int = LIBC.prctl(option, *padded)
+    return _checked(result)
+
+
+def _checked(result: int) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

@@ -1,0 +1,33 @@
+"""Limits of what a process may use, setrlimit(2)."""
+
+import resource
+from contextlib import suppress
+
+
+def limit(
+    *,
+    memory: int | None = None,
+    files: int | None = None,
+    processes: int | None = None,
+    file_size: int | None = None,
+    cpu_seconds: int | None = None,
+) -> None:
+    """Lower the limits that are given; none is raised, and none can be raised again.
+
+    ``memory`` is that of its own data in bytes (RLIMIT_DATA); ``processes`` counts all processes
+    and threads of the user, and does not hold for root.
+    """
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_DATA: memory,
+        resource.RLIMIT_NOFILE: files,
+        resource.RLIMIT_NPROC: processes,
+        resource.RLIMIT_FSIZE: file_size,
+        resource.RLIMIT_CPU: cpu_seconds,
+    }
+    for name, value in wanted.items():
+        if value is not None:
+            hard = resource.getrlimit(name)[1]
+            lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            with suppress(OSError, ValueError):
+                resource.setrlimit(name, (lowered, lowered))

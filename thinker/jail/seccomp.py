@@ -1,0 +1,111 @@
+"""seccomp: a process gives up calls of the kernel for itself and all that it starts.
+
+A denied call fails with EPERM, as if the user had no right to it. A filter stays in force to the
+end and holds for all threads; several add up, and the strictest answer wins.
+"""
+
+import ctypes
+import errno
+import struct
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from thinker.jail import hardening, kernel
+from thinker.jail.calls import NUMBERS
+from thinker.jail.kernel import prctl, syscall
+
+SET_MODE_FILTER, FLAG_TSYNC = 1, 1  # linux/seccomp.h
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06  # linux/bpf_common.h
+AT_NUMBER, AT_ARCH, AT_ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+ARCHITECTURES = {kernel.X86_64: 0xC000003E, kernel.ARM64: 0xC00000B7}  # linux/audit.h
+X32 = 0x40000000  # added to the numbers of x86-64's other calling convention
+WHOLE = 0xFFFFFFFF
+INSTRUCTION = struct.Struct("=HBBI")
+DENY, MISSING = ERRNO | errno.EPERM, ERRNO | errno.ENOSYS
+
+
+class ArgumentCheck(NamedTuple):
+    """A call is denied unless an argument, masked, is one of the values; or if ``refused`` and is.
+
+    The kernel reads 32 bits of every argument that is compared here.
+    """
+
+    call: str
+    argument: int
+    values: Collection[int]
+    mask: int = WHOLE
+    refused: bool = False
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+def program(
+    denied: Iterable[str],
+    checks: Iterable[ArgumentCheck] = (),
+    missing: Iterable[str] = ("clone3",),
+) -> bytes:
+    """Return a filter that denies calls, checks arguments, and says that calls do not exist.
+
+    ``clone3`` passes its flags in memory, where no filter can look; libraries then use ``clone``.
+    Calls of other architectures are denied. Empty for a machine that is neither x86-64 nor arm64.
+    """
+    if kernel.MACHINE not in ARCHITECTURES:
+        return b""
+    code = [
+        (LOAD, 0, 0, AT_ARCH),
+        (EQUAL, 1, 0, ARCHITECTURES[kernel.MACHINE]),
+        (RETURN, 0, 0, DENY),
+        (LOAD, 0, 0, AT_NUMBER),
+    ]
+    if kernel.MACHINE == kernel.X86_64:
+        code += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, DENY)]
+    for names, answer in ((denied, DENY), (missing, MISSING)):
+        for number in numbers(names):
+            code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, answer)]
+    by_call: dict[str, list[ArgumentCheck]] = {}
+    for check in checks:
+        by_call.setdefault(check.call, []).append(check)
+    for call, found in by_call.items():
+        for number in numbers([call]):
+            block = [step for check in found for step in _check(check)] + [(RETURN, 0, 0, ALLOW)]
+            code += [(EQUAL, 0, len(block), number), *block]
+    code.append((RETURN, 0, 0, ALLOW))
+    return b"".join(INSTRUCTION.pack(*step) for step in code)
+
+
+def numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of calls on this machine, without those that it does not have."""
+    column = 0 if kernel.MACHINE == kernel.X86_64 else 1
+    return sorted(number for name in set(names) if (number := NUMBERS[name][column]) >= 0)
+
+
+def install(filter_program: bytes) -> tuple[str, ...]:
+    """Put a filter in force for all threads; return ``("seccomp",)`` if the kernel lacks it."""
+    if not filter_program:
+        return ("seccomp",)
+    buffer = ctypes.create_string_buffer(filter_program, len(filter_program))
+    length = len(filter_program) // INSTRUCTION.size
+    argument = _Program(length, ctypes.addressof(buffer))
+    try:
+        prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
+        syscall(kernel.SECCOMP, SET_MODE_FILTER, FLAG_TSYNC, ctypes.addressof(argument))
+    except OSError:
+        return ("seccomp",)
+    return ()
+
+
+def _check(check: ArgumentCheck) -> list[tuple[int, int, int, int]]:
+    code = [(LOAD, 0, 0, AT_ARGUMENTS + 8 * check.argument)]  # the lower half: little-endian
+    if check.mask != WHOLE:
+        code.append((AND, 0, 0, check.mask))
+    values = [value & WHOLE for value in check.values]
+    if check.refused:
+        for value in values:
+            code += [(EQUAL, 0, 1, value), (RETURN, 0, 0, DENY)]
+        return code
+    for left, value in zip(range(len(values), 0, -1), values, strict=True):
+        code.append((EQUAL, left, 0, value))  # over the other values and the refusal
+    return [*code, (RETURN, 0, 0, DENY)]
