@@ -17,7 +17,8 @@ CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # 32 signs, without I, O, 0 
 CODE_LENGTH = 8  # 40 bits
 
 # User names change hands, so only numeric ids identify a person (CVE-2026-28480).
-_NUMERIC = re.compile(r"-?\d{1,19}")
+_NUMERIC = re.compile(r"-?\d{1,19}", re.ASCII)
+_PERSON = re.compile(r"\d{1,19}", re.ASCII)  # groups and channels have negative ids
 
 
 class AdmissionDecision(StrEnum):
@@ -53,14 +54,15 @@ def decide(
     A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list.
     Pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist`` revokes
     them. In a group either the chat or the sender must be known. Operators are the people (not
-    the groups) that a binding, the allow-list or a pairing names. Only numeric ids count.
+    the groups or channels) that a binding, the allow-list or a pairing names. Only numeric ids
+    count.
     """
     if message.channel not in GUARDED:
         return Admission(AdmissionDecision.ADMIT, operator=message.channel not in FORWARDING)
     if not _NUMERIC.fullmatch(message.chat_id):
         return Admission(AdmissionDecision.REFUSE, "the update names no chat")
     trusted = {*allowlist, *(paired if access == "pairing" else ())}
-    known = any(_NUMERIC.fullmatch(name) for name in {message.chat_id, message.sender_id} & trusted)
+    known = message.chat_id in trusted or _is_operator(message, trusted)
     if message.chat_id in bound_chats or known or access == "open":
         return Admission(
             AdmissionDecision.ADMIT, operator=_is_operator(message, trusted | {*bound_chats})
@@ -73,14 +75,10 @@ def decide(
 def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
     """Return whether the sender is a trusted person.
 
-    A message in a group's name may come from any of its administrators, so it does not count.
+    A message in the name of a group or channel may come from any of its administrators, and a
+    group repeats the posts of its channel, so these do not count.
     """
-    person = message.private or message.sender_id != message.chat_id
-    return (
-        person
-        and message.sender_id in trusted
-        and _NUMERIC.fullmatch(message.sender_id) is not None
-    )
+    return message.sender_id in trusted and _PERSON.fullmatch(message.sender_id) is not None
 
 
 def pairing_code(random: bytes) -> str:

@@ -110,7 +110,8 @@ def inbound(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
         unseen,
         chat_id=str(message.chat.id),
         message_id=str(message.message_id),
-        sender_id=str(message.sender_chat.id if message.sender_chat else sender.id),
+        # Negative, as the ids of chats are: it must never be read as a person's.
+        sender_id=str(-abs(message.sender_chat.id) if message.sender_chat else sender.id),
         # Groups without topics number their reply threads too, but refuse answers in them.
         thread_id=str(message.message_thread_id) if message.is_topic_message else None,
         edit_date=message.edit_date if kind == "edited_message" else 0,

@@ -1,5 +1,7 @@
 """Admission: which chats are admitted, get a pairing code, or are refused."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +105,21 @@ def test_operators_are_the_people_named_by_the_configuration_or_a_pairing() -> N
     assert not operator(GROUP, bound_chats=("-100",))
     assert not operator(as_group, bound_chats=("-100",), allowlist=("-100",))
     assert operator(GROUP, bound_chats=("-100",), allowlist=("7",))
+
+
+@pytest.mark.parametrize("sender", ["-200", "-100", "\u0667", "7 ", "+7", ""])
+def test_what_speaks_in_the_name_of_a_chat_commands_nothing(sender: str) -> None:
+    """A channel that a binding and the allow-list name may post in any group that lets it."""
+    message = replace(GROUP, sender_id=sender)
+    known = ("-100", "-200", "\u0667", "7 ", "+7", "")
+    found = decide(message, access="open", bound_chats=known, allowlist=known, paired=known)
+    assert (found.verdict, found.operator) == (AdmissionDecision.ADMIT, False)
+
+
+def test_a_known_channel_opens_no_other_group() -> None:
+    """Its administrators are not the people whom the operator knows."""
+    posted = replace(GROUP, sender_id="-200")
+    assert verdict(posted, "allowlist", allowed=("-200",)) is AdmissionDecision.REFUSE
 
 
 def test_a_name_on_the_allowlist_opens_nothing() -> None:

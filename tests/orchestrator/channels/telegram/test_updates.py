@@ -174,6 +174,14 @@ def test_an_anonymous_administrator_is_known_by_the_group() -> None:
     assert (found.skip, found.sender_id) == (None, "-9")
 
 
+@pytest.mark.parametrize("chat", [-1007, 1007])
+def test_a_post_in_the_name_of_a_channel_has_a_negative_sender(chat: int) -> None:
+    """So has what a linked channel forwards by itself; no person has such an id."""
+    forwarded = {"sender_chat": {"id": chat, "type": "channel"}, "is_automatic_forward": True}
+    fields = group("@test_bot /pause", entities=entity("mention", 0, 9)) | forwarded
+    assert read({**fields, "from": {"id": 777000, "is_bot": False}}).sender_id == "-1007"
+
+
 def test_a_text_of_20_mb_is_kept_short_and_answered() -> None:
     """A foreign server may send anything."""
     skipped = read(message(text="x" * 20_000_000))
