@@ -32,6 +32,7 @@ from orchestrator.channels.telegram.bot_api import (
 )
 from orchestrator.channels.telegram.bot_errors import BotApiError
 from orchestrator.channels.telegram.pacing import RateLimiter
+from orchestrator.channels.telegram.parsing_cost import MESSAGE
 from orchestrator.channels.telegram.updates import Bot
 from orchestrator.failpoints import failpoint
 from thinker.protocol.messages import JsonObject
@@ -179,7 +180,9 @@ class Telegram:
         )
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
-        return formatting.split(text, mark)
+        if mark:  # of an unfinished answer only the first part is shown
+            return formatting.split(text[: 2 * formatting.LIMIT], mark, effort=MESSAGE)
+        return formatting.split(text)
 
     async def pace(self, chat_id: str, calls: int) -> None:
         await self._limiter.wait(chat_id, calls, group=chat_id.startswith("-"))

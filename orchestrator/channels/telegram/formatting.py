@@ -15,10 +15,11 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from orchestrator.channel_api import ReplyPart
+from orchestrator.channels.telegram.parsing_cost import MESSAGE, WHOLE, affordable
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
 
-_MAX_NESTING = 100  # the parser drops text nested deeper, so such text is not formatted
+_MAX_NESTING = 24  # the parser drops text nested deeper, so such text is not formatted
 _TABLE_WIDTH = 80  # characters; a wider table would wrap on a phone, so it is not aligned
 _SCHEMES = ("http://", "https://", "tg://", "mailto:")
 _TAGS = {"strong": "b", "em": "i", "s": "s"}
@@ -27,6 +28,8 @@ _TAG = re.compile(r"<[^>]*>")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _QUOTE_TAG = re.compile(r"</?blockquote>")
 _TOKEN = re.compile(r"<[^>]*>|[^<]+")
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&"))
+_UNPAIRED = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _VISIBLE_SOURCE = re.compile(r"[^\s`~>]")  # of Markdown that renders as nothing, such as `#`
 # Without "reference", which would hide a definition `[a]: b` from the reader.
 _PARSER = (
@@ -36,9 +39,19 @@ _PARSER = (
 )
 
 
-def to_html(markdown: str) -> str:
-    """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``)."""
+def to_html(markdown: str, effort: int = MESSAGE) -> str:
+    """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``).
+
+    What ``effort`` does not suffice for is left as it is; see `affordable`.
+    """
     text = clean(markdown)
+    end = affordable(text, effort)
+    formatted, rest = _formatted(text[:end]), _escape(text[end:]).strip("\n")
+    gap = "\n\n" if text.startswith("\n", end) or text.endswith("\n\n", 0, end) else "\n"
+    return gap.join(filter(None, (formatted, rest)))
+
+
+def _formatted(text: str) -> str:
     try:
         tokens = _PARSER.parse(text)
         if any(token.level >= _MAX_NESTING - 1 for token in tokens):
@@ -51,7 +64,7 @@ def to_html(markdown: str) -> str:
 
 def visible(rendered: str) -> str:
     """Return the text that a reader sees of Telegram HTML."""
-    return html.unescape(_TAG.sub("", rendered))
+    return _unescape(_TAG.sub("", rendered))
 
 
 def units(text: str) -> int:
@@ -61,11 +74,14 @@ def units(text: str) -> int:
 
 def clean(text: str) -> str:
     r"""Return text with ``\n`` line ends and without unpaired surrogates, which UTF-8 lacks."""
-    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    whole = _UNPAIRED.sub("\N{REPLACEMENT CHARACTER}", text)
+    whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le")  # joins pairs
     return whole.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...]:
+def split(
+    text: str, mark: str = "", limit: int = LIMIT, effort: int = WHOLE
+) -> tuple[ReplyPart, ...]:
     """Cut Markdown into messages, at the end of a paragraph, line or word if possible.
 
     What is cut is the rendered text: markup that spans a cut is closed and opened again, and only
@@ -75,17 +91,22 @@ def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...
         text: Markdown; blank text gives no part.
         mark: plain text for the end of the first part, such as the mark of a preview.
         limit: the most UTF-16 code units of a part that its reader sees; at least 32.
+        effort: what formatting may cost; see `affordable`.
     """
     source = clean(text).strip("\n").rstrip()
-    rendered = to_html(source)
-    if not visible(rendered).strip():
-        rendered = _escape(source) if _VISIBLE_SOURCE.search(source) else ""
+    # One message is formatted again when it is sent, and must come out as it does here.
+    rendered = to_html(source, min(effort, MESSAGE) if units(source) <= limit else effort)
     shown = visible(rendered)
+    if not shown.strip():
+        rendered = _escape(source) if _VISIBLE_SOURCE.search(source) else ""
+        shown = visible(rendered)
     if not mark and max(units(source), units(shown)) <= limit:
         return (ReplyPart(source),) if rendered else ()
-    runs = list(_runs(rendered))
     cuts = list(_cuts(shown, limit - units(mark))) or ([(0, 0)] if mark else [])
-    parts = [ReplyPart(shown[start:end], _html(runs, start, end)) for start, end in cuts]
+    parts = [
+        ReplyPart(shown[start:end], piece)
+        for (start, end), piece in zip(cuts, _pieces(_runs(rendered), cuts), strict=True)
+    ]
     if mark:
         parts[0] = ReplyPart(parts[0].text + mark, f"{parts[0].rendered}{_escape(mark)}")
     return tuple(parts)
@@ -123,20 +144,27 @@ def _runs(rendered: str) -> Iterator[tuple[tuple[str, ...], str]]:
         elif token.startswith("<"):
             tags = (*tags, token)
         else:
-            yield tags, html.unescape(token)
+            yield tags, _unescape(token)
 
 
-def _html(runs: Sequence[tuple[tuple[str, ...], str]], start: int, end: int) -> str:
-    """Return the visible characters from ``start`` to ``end`` as Telegram HTML."""
-    found, at = "", 0
+def _pieces(
+    runs: Iterator[tuple[tuple[str, ...], str]], cuts: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Yield the visible characters of each cut, which are in order, as Telegram HTML."""
     around: tuple[str, ...] = ()
-    for tags, text in runs:
-        piece = text[max(0, start - at) : max(0, end - at)]
-        at += len(text)
-        if piece:
-            found += _between(around, tags) + _escape(piece)
-            around = tags
-    return found + _between(around, ())
+    text, at = "", 0  # the run in hand, and where it begins
+    for start, end in cuts:
+        pieces = []
+        before: tuple[str, ...] = ()
+        while at < end:
+            if piece := text[max(0, start - at) : end - at]:
+                pieces.append(_between(before, around) + _escape(piece))
+                before = around
+            if at + len(text) >= end:
+                break
+            at += len(text)
+            around, text = next(runs)
+        yield "".join(pieces) + _between(before, ())
 
 
 def _between(before: tuple[str, ...], after: tuple[str, ...]) -> str:
@@ -148,6 +176,13 @@ def _between(before: tuple[str, ...], after: tuple[str, ...]) -> str:
 
 def _escape(text: str) -> str:
     return html.escape(text, quote=False)
+
+
+def _unescape(text: str) -> str:
+    """Undo `html.escape`, which wrote all entities there are: much faster than for any HTML."""
+    for entity, char in _ENTITIES if "&" in text else ():
+        text = text.replace(entity, char)
+    return text
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], gap: str = "\n\n") -> str:

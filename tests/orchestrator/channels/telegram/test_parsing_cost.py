@@ -1,0 +1,97 @@
+"""No text makes formatting expensive: what would is left as it is."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.channels.telegram import formatting
+from orchestrator.channels.telegram.parsing_cost import MESSAGE, WHOLE, affordable
+
+SIZE = 80_000  # characters, as in the attack that held the daemon for 29 seconds
+MOST_CALLS = 600_000  # functions; an ordinary reply of three messages takes half of it
+FRAGMENTS = [
+    *("![", "[", "]", "[](", "[a](", "[a](<b", '[a](b "', "[![", "](c)", "[x][y]", "[a]: b\n"),
+    *("*", "**", "_", "*a ", "a*", "a**b", "_a*__", "~~", "~~a ", "`", "``a`", "`a ", "```\n"),
+    *("> ", ">", "> a\n", ">- a\n", "- ", "- a\n", "* * a\n", "1. ", "1. a\n", "   - b\n", "+\n"),
+    *("a|b\n", "-|-\n", "|", "|a|b|\n|-|-|\n", "a\n", "\n", "\n\n", " ", "\t", "    a\n", "~~~\n"),
+    *("<", "<a", "<http:", "<http://a>", "<a@b.", "<!--", "&", "&#", "&amp;", "&#65;", "\\", "\\["),
+    *("# a\n", "#", "a\n=\n", "---\n", "http://a.b ", "😀", "汉", "א", "\ud83d", "\x00", "{", "!"),
+]
+NESTED = {
+    "brackets": "[" * (SIZE // 2) + "]" * (SIZE // 2),
+    "images": "![" * 20_000 + "](y)" * 10_000,
+    "emphasis": "*a" * 20_000 + "a*" * 20_000,
+    "lists": "".join(" " * (2 * (line % 90)) + "- a\n" for line in range(900)),
+    "columns": "|".join(["a"] * 10_000) + "\n" + "|".join(["-"] * 10_000) + "\n" + "a\n" * 20_000,
+    "quotes": (">" * 90 + "a\n") * 800,
+    "lazy lines in quotes": ">" * 20 + "a" * SIZE,
+    "code spans": "".join("`" * (ticks % 400 + 1) + " " for ticks in range(400)),
+    "parentheses": "[a](" + "(" * SIZE,
+    "spaces in a heading": "# a" + " " * SIZE + "b",
+    "paragraphs of brackets": ("[" * 99 + "\n\n") * 800,
+}
+
+
+def calls(work: Callable[[], object]) -> int:
+    """Return how many functions are called by ``work``, which does not depend on the machine."""
+    count = 0
+
+    def called(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        del frame, argument
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS)
+def test_a_fragment_repeated_costs_no_more_than_a_long_reply(fragment: str) -> None:
+    """Attacks repeat what the parser looks for; parsing ``![`` alone took 29 seconds."""
+    text = fragment * (SIZE // len(fragment))
+    assert calls(lambda: formatting.split(text)) < MOST_CALLS
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nesting_costs_no_more_than_a_long_reply(name: str) -> None:
+    """What is nested or wide is worse than what is repeated."""
+    assert calls(lambda: formatting.split(NESTED[name])) < MOST_CALLS
+    assert calls(lambda: formatting.to_html(NESTED[name])) < MOST_CALLS
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6), st.integers(200, 20_000))
+def test_fragments_that_alternate_cost_no_more_either(fragments: list[str], times: int) -> None:
+    """No combination is worse than its parts."""
+    text = ("".join(fragments) * times)[:SIZE]
+    assert calls(lambda: formatting.split(text)) < MOST_CALLS
+
+
+def test_an_ordinary_long_message_is_affordable() -> None:
+    """Four thousand characters of lists, links, bold words and code are formatted to the end."""
+    line = "- **Point** with `code`, a [link](https://example.org/a/b?c=d) and *stress*.\n"
+    message = "# Heading\n\nA paragraph that says what follows.\n\n" + line * 52
+    assert affordable(message, MESSAGE) == len(message)
+    reply = (message + "\n") * 2
+    assert affordable(reply, WHOLE) == len(reply)
+
+
+def test_what_is_not_affordable_stays_as_it_is() -> None:
+    """The reader loses no letter, and the beginning is formatted."""
+    tail = "![" * 20_000
+    rendered = formatting.to_html(f"**bold**\n\n{tail}")
+    assert rendered == f"<b>bold</b>\n\n{tail}"
+
+
+def test_only_whole_lines_are_affordable() -> None:
+    """A line is formatted as a whole or not at all."""
+    assert affordable("a\n" + "*b" * 10_000, MESSAGE) == 2
