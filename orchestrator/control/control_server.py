@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 import apsw
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from orchestrator.channel_api import Intake
 from orchestrator.control import protocol
 from orchestrator.control.console import Console
+from orchestrator.control.descendants import from_descendant, peer_pid
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.errors import (
     AlreadyRunningError,
@@ -29,6 +30,11 @@ from orchestrator.settings import Settings
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError, connected
 
+MAX_LOGGED = 1000  # processes whose refusal is logged
+REFUSED = (
+    "the control socket is not for processes that the daemon started; run the command in a shell"
+    " of your own"
+)
 ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a while
 log = structlog.get_logger()
 
@@ -37,6 +43,7 @@ log = structlog.get_logger()
 class ControlServer:
     """The server of the control socket; each connection is a peer.
 
+    Descendants of the daemon are refused: a hook or an MCP server is not the operator.
     ``wake`` is called when inbox, outbox or schedule have changed, ``api_changed`` when the token
     of the endpoints has.
     """
@@ -47,6 +54,7 @@ class ControlServer:
     approvals: ApprovalQueue
     wake: Callable[[], None]
     api_changed: Callable[[], None]
+    _refused: set[int] = field(default_factory=set)
 
     async def run(self, listener: socket.socket) -> None:
         """Accept connections until cancelled; ``listener`` is non-blocking.
@@ -66,9 +74,18 @@ class ControlServer:
                 tasks.start_soon(self._serve, connection)
 
     async def _serve(self, sock: socket.socket) -> None:
+        refused = from_descendant(sock)
+        if refused:
+            self._log_refusal(peer_pid(sock))
         async with connected(sock) as peer:
-            peer.requests |= self._methods(peer)
+            methods = self._methods(peer)
+            peer.requests |= dict.fromkeys(methods, _refuse) if refused else methods
             await peer.closed.wait()
+
+    def _log_refusal(self, pid: int) -> None:
+        if pid not in self._refused and len(self._refused) < MAX_LOGGED:
+            self._refused.add(pid)
+            log.warning("control_refused", pid=pid, problem="a descendant of the daemon")
 
     def _methods(self, peer: Peer) -> dict[str, RequestHandler]:
         async def wait(params: JsonValue) -> protocol.ChatOutcome:
@@ -216,6 +233,10 @@ class ControlServer:
             raise RpcError(FAILED, str(error)) from error
         self.wake()
         return protocol.Ack()
+
+
+async def _refuse(_: JsonValue) -> protocol.Ack:
+    raise RpcError(FAILED, REFUSED)
 
 
 def listen(settings: Settings) -> socket.socket:

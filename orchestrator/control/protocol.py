@@ -1,7 +1,8 @@
 """The protocol of the control socket: JSON-RPC between the command line and a running daemon.
 
 The unix socket is below the daemon's home, 0600 in a 0700 directory: a process that can open it
-acts as the operator. The classes below are the parameters and results of the methods.
+acts as the operator, unless the daemon or one of its children started it. The classes below are
+the parameters and results of the methods.
 """
 
 import socket
