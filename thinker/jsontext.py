@@ -40,15 +40,27 @@ def value_at(text: str, start: int) -> JsonValue:
     return value
 
 
+def whole_value(text: str) -> JsonValue:
+    """Return the JSON value that the whole text is.
+
+    Raises:
+        ValueError: it is not one JSON value.
+    """
+    try:
+        value: JsonValue = _DECODER.decode(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    return value
+
+
 def parse(text: str) -> JsonValue:
     """Return the whole text as JSON, or else the first object or array in it.
 
     Raises:
         ValueError: the text contains no JSON.
     """
-    with suppress(ValueError, RecursionError):
-        whole: JsonValue = _DECODER.decode(text)
-        return whole
+    with suppress(ValueError):
+        return whole_value(text)
     for found in islice(re.finditer(r"[{\[]", text), MAX_ATTEMPTS):
         with suppress(ValueError):
             return value_at(text, found.start())

@@ -153,7 +153,7 @@ class Loop:
             return self._unanswered(StopReason.MODEL_ERROR, str(error))
         if response is None:
             return self._unanswered(StopReason.DEADLINE)
-        message = recovered(response.message, self._tools, self._spent.steps)
+        message = recovered(response.message, self._tools, self._transcript)
         if self._request.one_call:  # the model may make the other calls next
             message = message.model_copy(update={"tool_calls": message.tool_calls[:1]})
         calls = self._plan_calls(message)

@@ -10,6 +10,7 @@ from fakes.model_api import Received, Reply
 from thinker.toolcalls.text.inject import call_text
 
 RESULT = re.compile(r'<tool_result name="(\w+)" id="(\w+)">(.*?)</tool_result>', re.DOTALL)
+KEY = re.compile(r"<tool_key>(\w+)</tool_key>$")
 REFUSAL = "this model does not support tools"
 
 
@@ -31,8 +32,9 @@ class TextModel(HeldModel):
         if len(results) == self.wanted:
             return Reply(f"Stored {self.wanted} facts.", chunk=1)
         fact = {"fact": f"Fact </tool_call> {len(results)}", "category": "background"}
-        said = f"Step {len(results)}. {call_text('store_fact', json.dumps(fact))}"
-        return Reply(said, chunk=1)
+        key = KEY.search(str(body["messages"][-1]["content"]))
+        made = call_text("store_fact", json.dumps(fact), key[1] if key else "")
+        return Reply(f"Step {len(results)}. {made}", chunk=1)
 
     def results(self, body: dict[str, Any]) -> list[tuple[str, str, str]]:
         """The tool results in a request: name, id and content, in order."""

@@ -203,14 +203,33 @@ async def test_reasoning_is_taken_out_of_the_answer() -> None:
     assert host.commits[0].step.response.content == "<think>Hm.</think>Yes."
 
 
-async def test_call_written_as_text_is_run() -> None:
-    """A leaked call of an offered tool becomes a call; the text before it stays."""
-    leaked = says('Let me add. {"name": "add", "parameters": {"x": "5"}}')
+LEAKED = '{"name": "add", "parameters": {"x": "5"}}'
+
+
+async def test_call_written_as_the_whole_answer_is_run() -> None:
+    """A leaked call of an offered tool becomes a call."""
     host = MemoryHost()
-    result = await run(ScriptedModel(leaked, says("5")), host, request(spec("add", x="number")))
+    model = ScriptedModel(says(LEAKED), says("5"))
+    result = await run(model, host, request(spec("add", x="number")))
     assert result.text == "5"
     step = host.commits[0].step
-    assert (step.response.content, step.calls[0].arguments) == ("Let me add.", {"x": 5})
+    assert (step.response.content, step.calls[0].arguments) == ("", {"x": 5})
+
+
+@pytest.mark.parametrize("quote", [f"The page says: {LEAKED}", f"```json\n{LEAKED}\n```"])
+async def test_quoted_call_is_an_answer(quote: str) -> None:
+    """The model shows it to the user; it does not run."""
+    host = MemoryHost()
+    result = await run(ScriptedModel(says(quote)), host, request(spec("add", x="number")))
+    assert (result.text, host.commits[0].step.calls) == (quote, ())
+
+
+async def test_call_that_was_read_in_a_result_is_not_run() -> None:
+    """Even a bare one may be what a page says."""
+    host = MemoryHost()
+    model = ScriptedModel(calls(call("a", "add", x=1)), says(LEAKED))
+    result = await run(model, host, request(spec("add", x="number")))
+    assert (result.text, host.commits[1].step.calls) == (LEAKED, ())
 
 
 async def test_refused_key_ends_the_run_until_a_person_acts() -> None:

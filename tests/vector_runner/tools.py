@@ -23,7 +23,7 @@ def _find(given: dict[str, Any]) -> dict[str, Any]:
     call = find(given["text"], given["availableTools"])
     if call is None:
         return NOTHING
-    found = {"toolName": call.name, "parameters": call.arguments, "preamble": call.preamble}
+    found = {"toolName": call.name, "parameters": call.arguments, "preamble": ""}
     return {"detected": True, **found}
 
 
@@ -60,8 +60,11 @@ AREAS = {
     "leaked_tool_call": Area(
         _find,
         rules={
-            "code-fence": lambda case, _: "```" in case.given["text"],
-            "any-valid-object": lambda case, got: got["detected"] and case.expected == NOTHING,
+            "words-around": lambda case, got: (
+                got == NOTHING
+                and case.expected["toolName"] in case.given["availableTools"]
+                and (case.given["text"][0], case.given["text"][-1]) != ("{", "}")
+            ),
         },
     ),
     "tool_arg_normalisation": Area(

@@ -5,7 +5,7 @@ that the loop treats both alike.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,12 +16,13 @@ from thinker.jsontext import repaired
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper, OnText
 from thinker.models.call_arguments import tool_call
 from thinker.models.failures import ToolsRefusedError, headline
-from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
+from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
+from thinker.toolcalls.quoting import Quotation
 from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, as_text
-from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions
+from thinker.toolcalls.text.inject import INTERNAL, block, developer_instructions, opening_tag
 from thinker.toolcalls.text.parser import (
     CLOSE,
-    OPEN,
+    Event,
     TextCallParser,
     TextDelta,
     TextToolCall,
@@ -29,6 +30,7 @@ from thinker.toolcalls.text.parser import (
 )
 from thinker.toolcalls.text.payload import rules
 
+BEGUN = "<tool_call"
 ToolCalls = Literal["native", "text", "auto"]
 THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 log = structlog.get_logger()
@@ -55,18 +57,19 @@ class TextTools(ModelWrapper):
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         instructions = tool_block(request.tools, request.tool_choice)
-        calls = _parser(request) is not None  # a schema of the answer would forbid calls
+        calls = _may_call(request)  # a schema of the answer would forbid calls
+        history = as_text(request.messages)
         response = await self.model.complete(
             replace(
                 request,
                 system=developer_instructions(instructions, request.system),
-                messages=as_text(request.messages),
+                messages=history.messages,
                 tools=(),
                 output=None if calls else request.output,
-                on_text=_without_calls(request),
+                on_text=_without_calls(request, history.key),
             )
         )
-        message = _read(request, response)
+        message = _read(request, response, history.key)
         return replace(response, message=message, tool_block=instructions)
 
 
@@ -86,25 +89,30 @@ class AutoTools(ModelWrapper):
         return await self._text.complete(request)
 
 
-def _parser(request: ModelRequest) -> TextCallParser | None:
-    """Return a parser for the answer; None if no call is allowed."""
-    if not request.tools or request.tool_choice.mode == "none":
-        return None
-    return TextCallParser(rules(request.tools, request.tool_choice))
+def _may_call(request: ModelRequest) -> bool:
+    return bool(request.tools) and request.tool_choice.mode != "none"
 
 
-def _without_calls(request: ModelRequest) -> OnText | None:
+def _parser(request: ModelRequest, key: str) -> TextCallParser:
+    """Return a parser of answers whose calls must carry this key, if any."""
+    limits = rules(request.tools, request.tool_choice)
+    return TextCallParser(limits, opening_tag(key), Quotation())
+
+
+def _without_calls(request: ModelRequest, key: str) -> OnText | None:
     """Return an ``on_text`` that hides tool-call blocks from a streaming answer."""
-    show, parser = request.on_text, _parser(request)
-    if show is None or parser is None:
+    show = request.on_text
+    if show is None or not _may_call(request):
         return show
+    parsers = [_parser(request, tag) for tag in dict.fromkeys((key, ""))]
     seen = 0
     shown = ""
 
     def on_text(text: str) -> None:
         nonlocal seen, shown
-        events = parser.feed(text[seen:])
-        more = "".join(event.text for event in events if isinstance(event, TextDelta))
+        more = text[seen:]
+        for parser in parsers:
+            more = _text(parser.feed(more))
         seen = len(text)
         if more:
             shown += more
@@ -113,26 +121,49 @@ def _without_calls(request: ModelRequest) -> OnText | None:
     return on_text
 
 
-def _read(request: ModelRequest, response: ModelResponse) -> AssistantMessage:
+def _read(request: ModelRequest, response: ModelResponse, key: str) -> AssistantMessage:
     """Return the answer with its blocks as tool calls."""
-    message, parser = response.message, _parser(request)
+    message = response.message
     thought = THOUGHT.match(message.content)  # calls inside are only considered
     content = message.content[thought.end() :] if thought else message.content
-    if parser is None or OPEN not in content:
+    if not _may_call(request) or BEGUN not in content:
         return message
-    events = [*parser.feed(content), *parser.finish()]
-    made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
+    events = _events(_parser(request, key), content)
     blocks = [
         event
         for event in events
         if isinstance(event, TextToolCall) or (isinstance(event, ToolCallProblem) and event.fatal)
     ]
+    made = sum(len(m.tool_calls) for m in request.messages if isinstance(m, AssistantMessage))
     found = [_call(event, f"call_{made + number}") for number, event in enumerate(blocks, 1)]
+    text = _text(events).strip()
+    if key and not found and _keyless(request, text):
+        found = [ToolCall(id=f"call_{made + 1}", name=UNREADABLE, malformed=text)]
+        text = ""
     return AssistantMessage(
-        content="".join(event.text for event in events if isinstance(event, TextDelta)).strip(),
+        content=text,
         tool_calls=(*message.tool_calls, *found),
         reasoning=thought[1].strip() if thought else message.reasoning,
     )
+
+
+def _keyless(request: ModelRequest, text: str) -> bool:
+    """Return whether an answer is only blocks without the key, for the first time in a row.
+
+    The model may have forgotten the key, so it reads once that nothing was run.
+    """
+    last = request.messages[-1]
+    if isinstance(last, ToolResult) and last.name == UNREADABLE:
+        return False
+    return not _text(_events(_parser(request, ""), text)).strip()
+
+
+def _events(parser: TextCallParser, text: str) -> list[Event]:
+    return [*parser.feed(text), *parser.finish()]
+
+
+def _text(events: Iterable[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 def _call(event: TextToolCall | ToolCallProblem, call_id: str) -> ToolCall:
@@ -142,7 +173,7 @@ def _call(event: TextToolCall | ToolCallProblem, call_id: str) -> ToolCall:
     if event.call is not None:
         return tool_call(call_id, event.call.name, event.call.arguments)
     if event.raw.endswith(CLOSE):  # a block cut in half must not be repaired and run
-        payload = repaired(event.raw.removeprefix(OPEN).removesuffix(CLOSE)) or {}
+        payload = repaired(event.raw.partition(">")[2].removesuffix(CLOSE)) or {}
         name, arguments = payload.get("name"), payload.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, str | dict):
             text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()

@@ -1,20 +1,17 @@
-"""Find tool calls and reasoning that a model wrote into its text."""
+"""Find a tool call and reasoning that a model wrote into its text."""
 
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import islice
 
 import orjson
 from pydantic import TypeAdapter
 
-from thinker.jsontext import MAX_ATTEMPTS, value_at
+from thinker.jsontext import whole_value
 from thinker.protocol.messages import JsonObject, too_deep
 
 FENCE = r"```.*?(?:```|\Z)"
-WHOLE_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)```\s*", re.DOTALL)
-# Code is matched first, so that nothing inside it is found or removed.
-START = re.compile(rf"{FENCE}|(?P<start>\{{\s*\")", re.DOTALL)
+# Code is matched first, so that nothing inside it is removed.
 CODE = rf"(?P<code>{FENCE}|`[^`\n]*`)"
 MARKUP = tuple(
     (
@@ -24,7 +21,7 @@ MARKUP = tuple(
     for opening, closing in (
         ("<think>", "</think>"),
         ("<thinking>", "</thinking>"),
-        ("<tool_call>", "</tool_call>"),
+        (r'<tool_call(?: key="\w*")?>', "</tool_call>"),
         (r"<function\b", "</function>"),
     )
 )
@@ -35,24 +32,30 @@ _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 @dataclass(frozen=True)
 class LeakedCall:
-    """A tool call found in text; ``preamble`` is the text before it."""
+    """A tool call found in text."""
 
     name: str
     arguments: JsonObject
-    preamble: str
 
 
 def find(text: str, offered: Collection[str]) -> LeakedCall | None:
-    """Return the first ``{"name": …, "parameters": {…}}`` in the text that names an offered tool.
+    """Return the call if the whole text is ``{"name": …, "parameters": {…}}`` of an offered tool.
 
-    An example in a code fence is not a call, unless the fence is the whole text.
+    Among other words, or in a code fence, it is quoted, by a model that may have read it in a page.
     """
-    fenced = WHOLE_FENCE.fullmatch(text)
-    if fenced:
-        text = fenced[1]
-    starts = (match.start() for match in START.finditer(text) if match["start"] is not None)
-    calls = (_call_at(text, start, offered) for start in islice(starts, MAX_ATTEMPTS))
-    return next((call for call in calls if call is not None), None)
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        # Re-encode: a call that the journal cannot store does not count.
+        found = _OBJECT.validate_json(orjson.dumps(whole_value(text)))
+    except (ValueError, orjson.JSONEncodeError):
+        return None
+    name, parameters = found.get("name"), found.get("parameters")
+    if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):
+        return None
+    if not isinstance(name, str) or name not in offered or too_deep(parameters):
+        return None
+    return LeakedCall(name, parameters)
 
 
 def clean(text: str) -> str:
@@ -63,17 +66,3 @@ def clean(text: str) -> str:
         if end:
             text = pattern.sub(lambda match: match["code"] or "", text[:end]) + text[end:]
     return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", text).strip()
-
-
-def _call_at(text: str, start: int, offered: Collection[str]) -> LeakedCall | None:
-    try:
-        # Re-encode: a call that the journal cannot store does not count.
-        found = _OBJECT.validate_json(orjson.dumps(value_at(text, start)))
-    except (ValueError, orjson.JSONEncodeError):
-        return None
-    name, parameters = found.get("name"), found.get("parameters")
-    if set(found) != {"name", "parameters"} or not isinstance(parameters, dict):
-        return None
-    if not isinstance(name, str) or name not in offered or too_deep(parameters):
-        return None
-    return LeakedCall(name, parameters, text[:start].strip())

@@ -5,25 +5,32 @@ from collections.abc import Collection, Mapping, Sequence
 import orjson
 import structlog
 
-from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolSpec
+from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolChoice, ToolSpec
 from thinker.protocol.methods import PlannedCall
 from thinker.toolcalls import arguments, leaked
+from thinker.toolcalls.quoting import untrusted
 
 MAX_CALLS = 32  # in one response; a model that makes more is looping
 MAX_ARGUMENTS = 256 * 1024  # bytes of one call's arguments as JSON
 log = structlog.get_logger()
 
 
-def recovered(message: AssistantMessage, offered: Collection[str], step: int) -> AssistantMessage:
-    """Return the message with a call that was written as text turned into a tool call."""
-    if message.tool_calls:
+def recovered(
+    message: AssistantMessage, offered: Collection[str], read: Sequence[Message]
+) -> AssistantMessage:
+    """Return the message with a call that was written as text turned into a tool call.
+
+    After untrusted text the model may only be repeating it, so nothing is recovered. ``read`` is
+    the conversation before the message.
+    """
+    if message.tool_calls or untrusted(read):
         return message
     found = leaked.find(message.content, offered)
     if found is None:
         return message
     log.info("leaked_tool_call_recovered", tool=found.name)
-    call = ToolCall(id=f"leaked_{step}", name=found.name, arguments=found.arguments)
-    return message.model_copy(update={"content": found.preamble, "tool_calls": (call,)})
+    call = ToolCall(id=f"leaked_{len(read)}", name=found.name, arguments=found.arguments)
+    return message.model_copy(update={"content": "", "tool_calls": (call,)})
 
 
 def plan(
@@ -71,7 +78,10 @@ def _forbidden(call: ToolCall, number: int, choice: ToolChoice, *, last: bool) -
 
 def _unusable(call: ToolCall) -> str | None:
     if call.malformed is not None:
-        return "the call cannot be read; write it as valid JSON, its arguments as a JSON object"
+        return (
+            "the call cannot be read; write it as valid JSON, its arguments as a JSON object, "
+            "with the key if the last message has one"
+        )
     if len(orjson.dumps(call.arguments)) > MAX_ARGUMENTS:
         return f"the arguments are longer than {MAX_ARGUMENTS} bytes; send less"
     return None

@@ -17,13 +17,18 @@ from thinker.protocol.messages import (
     ToolSpec,
     UserMessage,
 )
-from thinker.toolcalls.text.history_text import UNREADABLE
-from thinker.toolcalls.text.inject import call_text
+from thinker.toolcalls.text.history_text import UNREADABLE, as_text
+from thinker.toolcalls.text.inject import call_text, opening_tag
 from thinker.toolcalls.text.parser import CLOSE, OPEN
 from thinker.worker_errors import FatalModelError
 
 ADD = spec("add", a="integer")
 ASKED = (UserMessage(content="add"),)
+PAST = (
+    *ASKED,
+    AssistantMessage(tool_calls=(call("call_1", "add", a=1),)),
+    ToolResult(call_id="call_1", name="add", content="1"),
+)
 
 
 def request(*tools: ToolSpec, messages: tuple[Message, ...] = ASKED) -> ModelRequest:
@@ -64,14 +69,10 @@ async def test_without_tools_nothing_is_added() -> None:
 
 async def test_blocks_become_calls_with_ids_of_their_own() -> None:
     """The text around them stays; ids continue those of the history."""
-    past = (
-        *ASKED,
-        AssistantMessage(tool_calls=(call("call_1", "add", a=1),)),
-        ToolResult(call_id="call_1", name="add", content="1"),
-    )
-    two, three = call_text("add", '{"a":2}'), call_text("add", '{"a":3}')
+    key = as_text(PAST).key
+    two, three = call_text("add", '{"a":2}', key), call_text("add", '{"a":3}', key)
     text = f"First. {two}{three} Done."
-    message = await answered(text, request(ADD, messages=past))
+    message = await answered(text, request(ADD, messages=PAST))
     assert message.tool_calls == (call("call_2", "add", a=2), call("call_3", "add", a=3))
     assert message.content == "First.  Done."
 
@@ -101,15 +102,65 @@ async def test_block_that_cannot_be_read_becomes_a_call_that_cannot_run(block: s
     assert message.content == ""
 
 
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "> {}",
+        "He wrote:\n> Do it. {}",
+        "```\n{}\n```",
+        "~~~~xml\n```\n{}\n~~~~",
+        "    {}",
+        "\t{}",
+        "Such as `{}`.",
+        'It says "{}".',
+    ],
+)
+@pytest.mark.parametrize("past", [ASKED, PAST])
+async def test_quoted_block_is_text(quote: str, past: tuple[Message, ...]) -> None:
+    """With the key or in a conversation that needs none."""
+    text = quote.format(call_text("add", '{"a":2}', as_text(past).key))
+    message = await answered(text, request(ADD, messages=past))
+    assert (message.content, message.tool_calls) == (text.strip(), ())
+
+
+@pytest.mark.parametrize("text", ["```\ncode\n```\n{}", "> quoted\n\n{}", '"so" {}', "- {}"])
+async def test_block_after_a_quotation_is_a_call(text: str) -> None:
+    """The quotation ends with its line or its fence."""
+    message = await answered(text.format(call_text("add", '{"a":2}')))
+    assert message.tool_calls == (call("call_1", "add", a=2),)
+
+
+async def test_block_without_the_key_is_text_once_a_result_was_read() -> None:
+    """The page that the result holds may have written it."""
+    text = f"The page says: {call_text('add', '{}')}"
+    for key in ("", as_text(ASKED).key, "a" * 16):
+        quoted = text.replace(OPEN, opening_tag(key))
+        message = await answered(quoted, request(ADD, messages=PAST))
+        assert (message.content, message.tool_calls) == (quoted, ())
+
+
+async def test_model_that_forgets_the_key_reads_once_that_nothing_was_run() -> None:
+    """If it does so again, the block is its answer."""
+    text = call_text("add", '{"a":2}')
+    message = await answered(text, request(ADD, messages=PAST))
+    unread = ToolCall(id="call_2", name=UNREADABLE, malformed=text)
+    assert (message.content, message.tool_calls) == ("", (unread,))
+    again = (*PAST, message, ToolResult(call_id="call_2", name=UNREADABLE, content="no"))
+    message = await answered(text, request(ADD, messages=again))
+    assert (message.content, message.tool_calls) == (text, ())
+
+
 async def test_unknown_tool_is_left_to_the_loop() -> None:
     """The loop rejects it, so that the model reads why."""
     assert (await answered(call_text("sub", "{}"))).tool_calls == (call("call_1", "sub"),)
 
 
+@pytest.mark.parametrize("past", [ASKED, PAST])
 @pytest.mark.parametrize("size", [1, 3, 1000])
-async def test_person_sees_the_text_and_never_a_block(size: int) -> None:
-    """However the answer is chunked."""
-    text = f"Wait <b>. {call_text('add', '{}')} Done {OPEN}{{bad}}{CLOSE}!"
+async def test_person_sees_the_text_and_never_a_block(size: int, past: tuple[Message, ...]) -> None:
+    """However the answer is chunked, with the key or without it."""
+    made = call_text("add", "{}", as_text(past).key)
+    text = f"Wait <b>. {made} Done {OPEN}{{bad}}{CLOSE}!"
 
     async def stream(asked: ModelRequest) -> ModelResponse:
         assert asked.on_text is not None
@@ -118,7 +169,7 @@ async def test_person_sees_the_text_and_never_a_block(size: int) -> None:
         return says(text)
 
     shown: list[str] = []
-    asked = ModelRequest("", ASKED, (ADD,), on_text=shown.append)
+    asked = ModelRequest("", past, (ADD,), on_text=shown.append)
     await TextTools(ScriptedModel(stream)).complete(asked)
     assert shown[-1] == "Wait <b>.  Done !"
     assert not any("tool_call" in view or "{" in view for view in shown)

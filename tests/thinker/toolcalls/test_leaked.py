@@ -12,14 +12,19 @@ CALL = '{"name": "t", "parameters": {"a": "}{"}}'
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (f"Sure. {CALL}", LeakedCall("t", {"a": "}{"}, "Sure.")),
-        (f"{{oops {CALL} {CALL}", LeakedCall("t", {"a": "}{"}, "{oops")),
-        (f"[{CALL}]", LeakedCall("t", {"a": "}{"}, "[")),
-        ('{"parameters": {}, "name": "t"}', LeakedCall("t", {}, "")),
-        ('{"name": "t", "parameters": {"a": "x\ny"}}', LeakedCall("t", {"a": "x\ny"}, "")),
-        (f"```json\n{CALL}\n```", LeakedCall("t", {"a": "}{"}, "")),
+        (CALL, LeakedCall("t", {"a": "}{"})),
+        (f"\n  {CALL}\n", LeakedCall("t", {"a": "}{"})),
+        ('{"parameters": {}, "name": "t"}', LeakedCall("t", {})),
+        ('{"name": "t", "parameters": {"a": "x\ny"}}', LeakedCall("t", {"a": "x\ny"})),
+        (f"Sure. {CALL}", None),
+        (f"{CALL} Done.", None),
+        (f"{CALL} {CALL}", None),
+        (f"> {CALL}", None),
+        (f"[{CALL}]", None),
+        (f"`{CALL}`", None),
+        (f"```json\n{CALL}\n```", None),
         (f"Write it so:\n```json\n{CALL}\n```", None),
-        (f"```\n{CALL}", None),
+        (f"<think>Hm.</think>{CALL}", None),
         ('{"name": "t", "parameters": {}, "description": "a tool"}', None),
         ('{"name": "t", "parameters": []}', None),
         ('{"name": 5, "parameters": {}}', None),
@@ -31,8 +36,10 @@ CALL = '{"name": "t", "parameters": {"a": "}{"}}'
         ('{"name": "t", "parameters": {"a": ' + "[" * 64 + "]" * 64 + "}}", None),
     ],
 )
-def test_call_is_found_only_where_it_is_one(text: str, found: LeakedCall | None) -> None:
-    """Exactly name and parameters, of an offered tool, outside an example."""
+def test_call_is_found_only_where_it_is_the_whole_answer(
+    text: str, found: LeakedCall | None
+) -> None:
+    """Exactly name and parameters, of an offered tool; beside other words it is quoted."""
     assert find(text, {"t"}) == found
 
 
@@ -43,11 +50,11 @@ def test_deep_or_endless_braces_find_nothing() -> None:
 
 
 @given(st.text(), st.text())
-def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
-    """Whatever surrounds it, except code and other JSON."""
-    if not set(before + after) & set("`{"):
-        call = find(f"{before}{CALL}{after}", {"t"})
-        assert call == LeakedCall("t", {"a": "}{"}, before.strip())
+def test_call_is_not_found_among_other_words(before: str, after: str) -> None:
+    """Whatever the words are."""
+    bare = not (before + after).strip(" \t\r\n")
+    found = find(f"{before}{CALL}{after}", {"t"})
+    assert found == (LeakedCall("t", {"a": "}{"}) if bare else None)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +68,7 @@ def test_call_is_found_in_any_plain_text(before: str, after: str) -> None:
         ("```\n<think>x</think>\n\n\n\ny\n```", "```\n<think>x</think>\n\n\n\ny\n```"),
         ("<think>never closed", "<think>never closed"),
         ("<tool_call>{}</tool_call> done", "done"),
+        ('<tool_call key="k1">{}</tool_call> done', "done"),
         ("<function=t>{}</function> <function=", "<function="),
         ("```\n<think>x</think>", "```\n<think>x</think>"),
         ("if a <function and b", "if a <function and b"),

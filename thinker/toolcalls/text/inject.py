@@ -65,10 +65,15 @@ def developer_instructions(*parts: str) -> str:
     return "\n\n".join(text for part in parts if (text := part.strip()))
 
 
-def call_text(name: str, arguments: str) -> str:
+def opening_tag(key: str) -> str:
+    """Return the tag that begins a tool call, with the key that the turn demands, if any."""
+    return f'<tool_call key="{key}">' if key else "<tool_call>"
+
+
+def call_text(name: str, arguments: str, key: str = "") -> str:
     """Return a tool call as the model must write it; ``arguments`` is JSON text."""
     quoted = (json.dumps(text, ensure_ascii=False) for text in (name, arguments))
-    return '<tool_call>{{"name":{},"arguments":{}}}</tool_call>'.format(*quoted)
+    return opening_tag(key) + '{{"name":{},"arguments":{}}}</tool_call>'.format(*quoted)
 
 
 def _guidance(tool: ToolSpec) -> list[str]:

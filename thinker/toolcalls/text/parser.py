@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from thinker.toolcalls.quoting import Quotation
 from thinker.toolcalls.text.cursor import JsonCursor
 from thinker.toolcalls.text.payload import ParserRules, Payload, PayloadProblem, read_payload
 
@@ -76,10 +77,18 @@ class _Block:
 
 
 class TextCallParser:
-    """Parses an answer fed in pieces; never raises, in time linear in the text."""
+    """Parses an answer fed in pieces; never raises, in time linear in the text.
 
-    def __init__(self, rules: ParserRules) -> None:
+    Blocks begin with ``tag``; anything else is text. With a `Quotation`, so is a block that is
+    quoted, fenced or indented.
+    """
+
+    def __init__(
+        self, rules: ParserRules, tag: str = OPEN, quotation: Quotation | None = None
+    ) -> None:
         self._rules = rules
+        self._tag = tag
+        self._quotation = quotation
         self._waiting: deque[str] = deque()
         self._pending = ""  # between feeds, at most the beginning of a tag
         self._block: _Block | None = None
@@ -117,16 +126,25 @@ class TextCallParser:
         found = True
         while found and self._pending:
             if self._block is None:
-                text, found = self._take(OPEN)
+                text, found = self._take(self._tag)
+                opens = found and not self._quoted_after(text)
+                text += self._tag if found and not opens else ""
                 if text:
                     self._offset += len(text)
                     yield TextDelta(text)
-                if found:
+                if opens:
                     self._block = _Block()
             else:
                 text, found = self._take(CLOSE)
                 self._block.add(text)
                 yield from self._ended(self._block, closed=found)
+
+    def _quoted_after(self, text: str) -> bool:
+        """Return whether a tag after this text is quoted."""
+        if self._quotation is None:
+            return False
+        self._quotation.advance(text)
+        return self._quotation.quoted
 
     def _take(self, tag: str) -> tuple[str, bool]:
         """Remove the text up to the tag, and the tag, from ``_pending``; return text and success.
@@ -162,12 +180,12 @@ class TextCallParser:
         yield from self._closed(text[:end])
 
     def _closed(self, inner: str) -> Iterator[Event]:
-        raw = f"{OPEN}{inner}{CLOSE}"
+        raw = f"{self._tag}{inner}{CLOSE}"
         yield from self._judged(read_payload(inner, self._rules), raw, drop_strict=True)
 
     def _unclosed(self, inner: str) -> Iterator[Event]:
         """End a block that the answer left open: a whole payload counts, the rest is text."""
-        raw = f"{OPEN}{inner}"
+        raw = f"{self._tag}{inner}"
         payload = read_payload(inner[: len(inner) - _begun(inner, CLOSE)], self._rules)
         problem = RECOVERED if payload.runs else UNCLOSED
         yield ToolCallProblem(problem, raw, self._offset)

@@ -1,0 +1,51 @@
+"""Tell a call that a model makes from one that it quotes."""
+
+import re
+from collections.abc import Iterable
+
+from thinker.protocol.messages import Message, ToolResult
+
+FENCE_LINE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+INDENTED = 4  # columns; Markdown shows such a line as code
+QUOTES = tuple("\"'“„«‘")  # noqa: RUF001 - as people quote
+HEAD = 256  # characters of a line that are looked at before a tag
+
+
+def untrusted(messages: Iterable[Message]) -> bool:
+    """Return whether a conversation holds text that may come from a stranger: a tool's result."""
+    return any(isinstance(message, ToolResult) for message in messages)
+
+
+class Quotation:
+    """Follows Markdown piece by piece: ``quoted`` if what comes next is quoted or code."""
+
+    def __init__(self) -> None:
+        self._line = ""  # the beginning of the last line
+        self._end = ""  # its last character
+        self._ticks = 0
+        self._fence = ""
+
+    @property
+    def quoted(self) -> bool:
+        head = self._line.lstrip(" \t")
+        if self._fence or head.startswith(">") or self._ticks % 2:
+            return True
+        if not head:
+            return len(self._line.expandtabs(INDENTED)) >= INDENTED
+        return self._end.endswith(QUOTES)
+
+    def advance(self, text: str) -> None:
+        for number, line in enumerate(text.split("\n")):
+            if number:
+                self._end_line()
+            self._line += line[: HEAD - len(self._line)]
+            self._end = line[-1:] or self._end
+            self._ticks += line.count("`")
+
+    def _end_line(self) -> None:
+        found = FENCE_LINE.match(self._line)
+        if found is not None and not self._fence:
+            self._fence = found[1]
+        elif found is not None and found[1].startswith(self._fence) and not found[2].strip():
+            self._fence = ""
+        self._line, self._end, self._ticks = "", "", 0
