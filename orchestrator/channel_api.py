@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from orchestrator.errors import OrchestratorError
+from thinker.protocol.messages import Origin
 
 MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
 NOT_ADDRESSED = "not addressed"  # the `InboundMessage.skip` of what people say to each other
@@ -34,7 +35,7 @@ class InboundMessage:
     0 for a first version) they identify an update that arrives twice. ``skip`` is the reason why
     no agent should see it (``"no text"``, `NOT_ADDRESSED`); ``notice``, if any, is sent to
     the chat in that case. ``target`` chooses an agent without the bindings (the console does).
-    Messages with the same ``album`` were sent as one.
+    Messages with the same ``album`` were sent as one. ``origin`` is who wrote the text.
     """
 
     channel: str
@@ -54,6 +55,7 @@ class InboundMessage:
     notice: str | None = None
     attachments: tuple[Attachment, ...] = ()
     album: str | None = None
+    origin: Origin = "user"
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,8 @@ def shorten(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, 
     exchanges = 0
     for message in reversed(messages):
         if isinstance(message, ToolResult) and exchanges >= keep_exchanges:
-            shortened.append(message.model_copy(update={"content": _note(message), "images": ()}))
+            short = {"content": _note(message), "images": (), "fence": ""}
+            shortened.append(message.model_copy(update=short))
         else:
             exchanges += isinstance(message, AssistantMessage) and bool(message.tool_calls)
             shortened.append(message)

@@ -145,11 +145,11 @@ def _image(image: messages.Image) -> JsonObject:
 
 
 def _result(result: messages.ToolResult, ids: Mapping[str, str]) -> JsonObject:
-    text = [_text(result.content)] if result.content.strip() else []
+    text = [_text(result.text)] if result.text.strip() else []
     block: JsonObject = {
         "type": "tool_result",
         "tool_use_id": ids.get(result.call_id, result.call_id),
-        "content": [*text, *map(_image, result.images)] if result.images else result.content,
+        "content": [*text, *map(_image, result.images)] if result.images else result.text,
     }
     if result.is_error:
         block["is_error"] = True

@@ -108,7 +108,7 @@ def _message(message: messages.Message, *, reasoning: bool) -> JsonObject:
     if isinstance(message, messages.UserMessage):
         return _user(message)
     if isinstance(message, messages.ToolResult):
-        return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     wire: JsonObject = {"role": "assistant"}
     if message.content or not message.tool_calls:
         wire["content"] = message.content

@@ -126,7 +126,7 @@ def text_only(request: ModelRequest) -> ModelRequest:
 def _in_words(messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
         if isinstance(message, ToolResult):
-            result = f"[Result of {message.name}]\n{message.content}"
+            result = f"[Result of {message.name}]\n{message.text}"
             yield UserMessage(content=result, images=message.images)
         elif isinstance(message, AssistantMessage) and message.tool_calls:
             calls = (

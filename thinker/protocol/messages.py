@@ -9,7 +9,15 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
+from thinker.protocol.fencing import fenced
+
 JsonObject: TypeAlias = dict[str, JsonValue]
+
+# Who wrote a text: the operator or this program; the chat's own user; another person, also in what
+# the user forwards; a tool; a page of the web.
+Origin: TypeAlias = Literal["operator", "user", "other_user", "tool", "web"]
+ORIGINS: tuple[Origin, ...] = ("operator", "user", "other_user", "tool", "web")  # best first
+UNTRUSTED: frozenset[Origin] = frozenset(("other_user", "tool", "web"))
 MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
 
 
@@ -25,6 +33,11 @@ def too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value
     return levels == 0 or any(too_deep(item, levels - 1) for item in inner)
+
+
+def least_trusted(*origins: Origin) -> Origin:
+    """Return the origin of a text that was made from texts of these origins."""
+    return max(origins, key=ORIGINS.index, default="operator")
 
 
 class SideEffect(StrEnum):
@@ -63,17 +76,22 @@ class ToolCall(Frozen):
     malformed: str | None = None
 
 
+FROM: dict[Origin, str] = {"other_user": "another person", "tool": "a tool", "web": "the web"}
+
+
 class LayerRecord(Frozen):
     """One layer of an assembled prompt, as the model saw it.
 
     A ``volatile`` layer may differ from turn to turn. A ``standing`` layer is not repeated: an
-    earlier message, which is sent again, already contains it.
+    earlier message, which is sent again, already contains it. A ``quoted`` layer is what others
+    wrote; it goes into the newest user message, never into the system prompt.
     """
 
     name: str
     text: str
     volatile: bool = False
     standing: bool = False
+    quoted: bool = False
 
     @property
     def tokens(self) -> int:
@@ -84,35 +102,60 @@ class LayerRecord(Frozen):
 class UserMessage(Frozen):
     """A message from a person or a scheduled task.
 
-    ``context`` holds the prompt layers sent at its head in the cached prompt layout.
+    ``context`` holds the prompt layers sent at its head: the volatile ones of the cached prompt
+    layout, and what is quoted. ``sender`` is who wrote it, in a chat of several people. With a
+    ``fence`` the model reads the content as data.
     """
 
     role: Literal["user"] = "user"
     content: str
     images: tuple[Image, ...] = ()
     context: tuple[LayerRecord, ...] = ()
+    origin: Origin = "user"
+    sender: str = ""
+    fence: str = ""
 
     @property
     def text(self) -> str:
         """The text sent to the model: the context in a ``<context>`` block, then the content."""
+        content = self.content
+        if self.fence:
+            content = fenced(content, self.fence, FROM.get(self.origin, self.origin))
         if not self.context:
-            return self.content
+            return content
         layers = "\n\n".join(layer.text for layer in self.context)
         context = layers.replace("</context>", "&lt;/context>")  # or it would end the block
-        return f"<context>\n{context}\n</context>\n\n{self.content}"
+        return f"<context>\n{context}\n</context>\n\n{content}"
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether the model reads text that neither the operator nor the chat's user wrote."""
+        return self.origin in UNTRUSTED or any(layer.quoted for layer in self.context)
 
 
 class AssistantMessage(Frozen):
-    """A model's answer: text, tool calls, or both."""
+    """A model's answer: text, tool calls, or both.
+
+    ``origin`` is the least trusted one of what its turn had read, as it may repeat that.
+    """
 
     role: Literal["assistant"] = "assistant"
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
+    origin: Origin = "user"
+
+    @property
+    def untrusted(self) -> bool:
+        return self.origin in UNTRUSTED
 
 
 class ToolResult(Frozen):
-    """The outcome of one tool call, paired with it by ``call_id``."""
+    """The outcome of one tool call, paired with it by ``call_id``.
+
+    With a ``fence`` the model reads the content as data. ``private``: it holds what the tool was
+    asked to read for the user, not only that something was done.
+    """
 
     role: Literal["tool"] = "tool"
     call_id: str
@@ -120,6 +163,21 @@ class ToolResult(Frozen):
     content: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
+    origin: Origin = "operator"
+    private: bool = False
+    fence: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text sent to the model."""
+        if not self.fence:
+            return self.content
+        pictures = " and its pictures" if self.images else ""
+        return fenced(self.content, self.fence, f"the tool {self.name}{pictures}")
+
+    @property
+    def untrusted(self) -> bool:
+        return self.origin in UNTRUSTED
 
 
 Message: TypeAlias = Annotated[

@@ -170,6 +170,7 @@ def open_database(path: Path) -> apsw.Connection:
         # Without this, SQLite plans many statements again for every new value.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in (
+            "secure_delete=FAST",  # pages that are split must not keep what moved away
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",

@@ -12,6 +12,7 @@ from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.secret_filter import secret_in
 from thinker.protocol.background import Category
+from thinker.protocol.messages import Origin
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
@@ -27,7 +28,8 @@ class RefusedFactError(OrchestratorError):
 class Fact:
     """A sentence about the user; ``confidence`` from 0 to 1, times in milliseconds.
 
-    ``source`` is its origin: ``turn`` with a turn's id, or another part of the system.
+    ``source`` is what stored it: ``turn`` with a turn's id, or another part of the system;
+    ``origin`` is who said it.
     """
 
     id: int
@@ -37,6 +39,7 @@ class Fact:
     confidence: float
     created_at: int
     updated_at: int
+    origin: Origin = "user"
 
 
 FACTS = Rows(Fact, "fact")

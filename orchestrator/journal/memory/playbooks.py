@@ -16,7 +16,7 @@ from pydantic import Json, TypeAdapter
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
 from orchestrator.settings import bundled
-from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.messages import Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
 
 MAX_BYTES = 2 * 1024 * 1024  # of all entries of an agent, as each turn sends them to its worker
@@ -31,7 +31,7 @@ class StoredPlaybook:
     """A playbook or skill; ``keywords`` are lower case, times in milliseconds.
 
     ``id`` is meaningless until it is stored. ``source`` is ``seed`` or the author of the last
-    change.
+    change, ``origin`` whose words that change has.
     """
 
     id: int
@@ -44,6 +44,7 @@ class StoredPlaybook:
     enabled: bool
     source: str
     created_at: int
+    origin: Origin = "user"
 
 
 PLAYBOOKS = Rows(StoredPlaybook, "playbook")
@@ -72,6 +73,7 @@ def defaults() -> tuple[StoredPlaybook, ...]:
             enabled=True,
             source="seed",
             created_at=0,
+            origin="operator",
             **seed.model_dump(exclude={"steps"}),
         )
         for number, seed in enumerate(seeds, 1)
@@ -132,7 +134,7 @@ def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: in
     db.execute(
         "UPDATE playbook SET description = :description, instructions = :instructions,"
         " keywords = :keywords, priority = :priority, required_tools = :required_tools,"
-        " enabled = :enabled, source = :source, updated_at = :now"
+        " enabled = :enabled, source = :source, origin = :origin, updated_at = :now"
         " WHERE agent_id = :agent_id AND id = :id",
         _values(agent_id, playbook, now),
     )
@@ -193,9 +195,9 @@ def _unseen(db: apsw.Connection, agent_id: str) -> list[StoredPlaybook]:
 def _insert(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
     db.execute(
         "INSERT INTO playbook(agent_id, name, description, instructions, keywords, priority,"
-        " required_tools, enabled, source, created_at, updated_at) VALUES(:agent_id, :name,"
+        " required_tools, enabled, source, origin, created_at, updated_at) VALUES(:agent_id, :name,"
         " :description, :instructions, :keywords, :priority, :required_tools, :enabled, :source,"
-        " :now, :now)",
+        " :origin, :now, :now)",
         _values(agent_id, playbook, now),
     )
 

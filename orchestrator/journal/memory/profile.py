@@ -123,7 +123,7 @@ def update(
     if len(body.encode()) > MAX_BYTES:
         raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
     db.execute(
-        "INSERT INTO profile VALUES(?,?,?)"
+        "INSERT INTO profile(agent_id, body, updated_at) VALUES(?,?,?)"
         " ON CONFLICT DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
         (agent_id, body, now),
     )

@@ -14,6 +14,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.distinct import distinct
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.turns import albums, attachments, outbox
+from thinker.protocol.messages import Origin
 
 # Kinds of messages, besides that of a person.
 COMMAND = "command"  # a chat command, which the daemon answers
@@ -79,6 +80,7 @@ class InboxRow:
     error: str | None
     kind: str
     album: str | None
+    origin: Origin
 
     @property
     def internal(self) -> bool:
@@ -168,10 +170,11 @@ def store(db: apsw.Connection, arrival: Arrival, now: int, queue: str | None = N
     db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"
         " edit_date, kind, sender_id, sender_name, private, target, text, state, received_at,"
-        " ended_at, error, album)"
+        " ended_at, error, album, origin)"
         " VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
         " :message_id, :edit_date, :kind, :sender_id, :sender_name, :private, :target, :text,"
-        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album) ON CONFLICT DO NOTHING",
+        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album, :origin)"
+        " ON CONFLICT DO NOTHING",
         values,
     )
     if not db.changes():

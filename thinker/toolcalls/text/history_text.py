@@ -67,7 +67,7 @@ def result_text(result: ToolResult) -> str:
     """Return a tool result as a block that its content cannot close."""
     status = ' status="error"' if result.is_error else ""
     attributes = f'name="{escape(result.name)}" id="{escape(result.call_id)}"{status}'
-    return f"<tool_result {attributes}>{_guarded(result.content)}</tool_result>"
+    return f"<tool_result {attributes}>{_guarded(result.text)}</tool_result>"
 
 
 def _keyed(messages: Sequence[Message]) -> Iterator[tuple[UserMessage | AssistantMessage, str]]:
