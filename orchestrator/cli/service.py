@@ -10,6 +10,10 @@ from orchestrator.cli._options import command_group
 from orchestrator.system import systemd_unit
 
 COMMAND = (sys.executable, "-P", "-m", "orchestrator", "run")
+NO_NAMESPACES = (
+    "this machine does not let you make user namespaces, so the unit leaves out what needs them"
+    " (ProtectHome, ProtectSystem, PrivateTmp and others); the daemon's own jails are in force"
+)
 
 app = command_group("service")
 
@@ -31,10 +35,14 @@ def install(
     if user == system:
         raise typer.BadParameter("give either --user or --system")
     scope: systemd_unit.Scope = "user" if user else "system"
+    namespaces = system or systemd_unit.user_namespaces()
+    if not namespaces:
+        typer.echo(NO_NAMESPACES, err=True)
     if dry_run:
-        typer.echo(systemd_unit.render(scope, COMMAND), nl=False)
+        typer.echo(systemd_unit.render(scope, COMMAND, namespaces=namespaces), nl=False)
         return
-    for path in systemd_unit.install(scope, COMMAND, Path.home() if user else Path("/")):
+    root = Path.home() if user else Path("/")
+    for path in systemd_unit.install(scope, COMMAND, root, namespaces=namespaces):
         typer.echo(f"written  {path}")
     typer.echo("\nNext:")
     for step in systemd_unit.next_steps(scope):

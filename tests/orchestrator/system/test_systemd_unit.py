@@ -25,17 +25,19 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_systemd
-def test_systemd_accepts_the_unit_without_a_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scope", ["user", "system"])
+def test_systemd_accepts_the_unit_without_a_word(scope: Scope, tmp_path: Path) -> None:
     """systemd-analyze reports unknown and misspelled settings."""
-    (path,) = install("system", COMMAND, tmp_path)
+    (path,) = install(scope, COMMAND, tmp_path)
     done = analyze("verify", "--man=no", str(path))
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @needs_systemd
-def test_system_unit_keeps_its_exposure_low(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scope", ["user", "system"])
+def test_unit_keeps_its_exposure_low(scope: Scope, tmp_path: Path) -> None:
     """The exposure score of systemd-analyze stays below its limit."""
-    (path,) = install("system", COMMAND, tmp_path)
+    (path,) = install(scope, COMMAND, tmp_path)
     done = analyze("security", "--offline=true", str(path))
     level = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
     assert level is not None, done.stdout + done.stderr
@@ -52,12 +54,37 @@ def test_unit_says_what_the_daemon_relies_on(scope: Scope) -> None:
     assert not any(line.startswith("#") or "@EXEC" in line for line in lines)
 
 
+def settings(scope: Scope, *, namespaces: bool = True) -> dict[str, str]:
+    """The settings of a unit; of one that is there twice, the last."""
+    lines = render(scope, COMMAND, namespaces=namespaces).splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
 def test_user_unit_asks_for_nothing_that_needs_root() -> None:
-    """A user's manager can change neither accounts nor mounts."""
-    keys = {line.partition("=")[0] for line in render("user", COMMAND).splitlines()}
-    assert not keys & {"User", "Group", "ProtectSystem", "PrivateDevices", "StateDirectory"}
-    assert "WantedBy=default.target" in render("user", COMMAND)
-    assert "WantedBy=multi-user.target" in render("system", COMMAND)
+    """A user's manager cannot change accounts, and the rest only in a user namespace."""
+    unit = settings("user")
+    assert not unit.keys() & {"User", "Group", "StateDirectory", "LoadCredential", "RemoveIPC"}
+    assert unit["PrivateUsers"] == "yes"
+    plain = settings("user", namespaces=False)
+    assert not plain.keys() & {"PrivateUsers", "ProtectSystem", "ProtectHome", "PrivateDevices"}
+    assert plain["NoNewPrivileges"] == "yes"
+    assert unit["WantedBy"] == plain["WantedBy"] == "default.target"
+    assert settings("system")["WantedBy"] == "multi-user.target"
+
+
+def test_unit_lets_node_run_and_the_daemon_make_its_jails() -> None:
+    """Node.js writes the code that it runs; older versions of systemd do not know Landlock."""
+    for scope in ("user", "system"):
+        assert "MemoryDenyWriteExecute" not in settings(scope)
+        text = render(scope, COMMAND)
+        assert "landlock_create_ruleset landlock_add_rule landlock_restrict_self seccomp" in text
+
+
+def test_user_unit_may_write_to_the_home_of_the_daemon(tmp_path: Path) -> None:
+    """The home is made, since systemd does not start a unit with a missing path."""
+    install("user", COMMAND, tmp_path)
+    assert settings("user")["ReadWritePaths"] == "%h/.orchestrator"
+    assert (tmp_path / ".orchestrator").stat().st_mode & 0o777 == 0o700
 
 
 def test_command_is_quoted_for_systemd() -> None:
