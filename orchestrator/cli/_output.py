@@ -1,20 +1,10 @@
 """Format text, times and numbers for the terminal."""
 
 from datetime import UTC, datetime
-from unicodedata import category
 
+from thinker.protocol.visible_text import printable
 
-def printable(text: str) -> str:
-    """Replace control characters, so that text of models and strangers cannot drive the terminal.
-
-    Line breaks and tabs stay.
-    """
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}"
-        if category(char) in {"Cc", "Cs"} and char not in "\n\t"
-        else char
-        for char in text
-    )
+__all__ = ["count", "minute", "moment", "printable"]
 
 
 def minute(seconds: float) -> str:

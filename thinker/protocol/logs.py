@@ -13,6 +13,8 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
+from thinker.protocol.visible_text import escaped, printable
+
 SECRET_WORDS = ("token", "secret", "password", "api_key", "api-key", "apikey", "authorization")
 NOT_SECRETS = ("tokens", "max_tokens")
 
@@ -35,6 +37,7 @@ def configure(level: str = "info") -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *([structlog.processors.format_exc_info] if lines else []),
             redact,
+            *([] if lines else [_printable]),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
@@ -59,9 +62,16 @@ def _names_a_secret(key: str) -> bool:
     return lowered not in NOT_SECRETS and any(word in lowered for word in SECRET_WORDS)
 
 
+def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Show what a text hides, before the terminal's colors are added (a structlog processor)."""
+    return {
+        key: printable(value) if isinstance(value, str) else value for key, value in event.items()
+    }
+
+
 def _dumps(event: object, **_: object) -> str:
     try:
-        return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return escaped(orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
     except TypeError:  # a file name that is not UTF-8, a number over 64 bits
         text = json.dumps(event, default=str, skipkeys=True, ensure_ascii=False)
-        return text.encode("utf-8", "replace").decode()
+        return escaped(text.encode("utf-8", "replace").decode())

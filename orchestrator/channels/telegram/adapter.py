@@ -32,7 +32,6 @@ from orchestrator.channels.telegram.bot_api import (
 )
 from orchestrator.channels.telegram.bot_errors import BotApiError
 from orchestrator.channels.telegram.pacing import RateLimiter
-from orchestrator.channels.telegram.parsing_cost import MESSAGE
 from orchestrator.channels.telegram.updates import Bot
 from orchestrator.failpoints import failpoint
 from thinker.protocol.messages import JsonObject
@@ -181,7 +180,7 @@ class Telegram:
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         if mark:  # of an unfinished answer only the first part is shown
-            return formatting.split(text[: 2 * formatting.LIMIT], mark, effort=MESSAGE)
+            return formatting.split(text[: 2 * formatting.LIMIT], mark)
         return formatting.split(text)
 
     async def pace(self, chat_id: str, calls: int) -> None:
@@ -265,7 +264,7 @@ class Telegram:
             except BotApiError as error:
                 if not error.bad_format:
                     raise
-        plain: JsonObject = {**body, "text": formatting.clean(part.text)}
+        plain: JsonObject = {**body, "text": formatting.plain(part.text)}
         return await self._api.call(method, plain, expected)
 
 

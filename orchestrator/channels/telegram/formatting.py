@@ -7,6 +7,7 @@ rendered as the HTML subset of the Bot API, in which everything can be escaped.
 import html
 import re
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from operator import eq
@@ -15,18 +16,27 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.channels.telegram.parsing_cost import MESSAGE, WHOLE, affordable
+from orchestrator.channels.telegram.parsing_cost import affordable
+from thinker.protocol.visible_text import unambiguous, without_hidden
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
 
 _MAX_NESTING = 24  # the parser drops text nested deeper, so such text is not formatted
 _TABLE_WIDTH = 80  # characters; a wider table would wrap on a phone, so it is not aligned
-_SCHEMES = ("http://", "https://", "tg://", "mailto:")
+_SCHEMES = ("http://", "https://", "mailto:")
 _TAGS = {"strong": "b", "em": "i", "s": "s"}
 _LANGUAGE = re.compile(r"[\w+#.-]+")
 _TAG = re.compile(r"<[^>]*>")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _QUOTE_TAG = re.compile(r"</?blockquote>")
+_HOST = re.compile(r"(?<![\w-])(?:(?:[\w-]{1,63}\.){1,9}[^\W\d_][\w-]{1,62}|(?:\d{1,3}\.){3}\d+)")
+_INSIDE = r"((?:<[^>]*>)*)"  # tags between the letters of an address
+# Addresses of apps, which Telegram makes links of by itself: `tg://`, `ton://`.
+_APP_ADDRESS = re.compile(
+    rf"<[^>]*>|(t{_INSIDE}g|t{_INSIDE}o{_INSIDE}n(?:{_INSIDE}[site]){{0,4}}){_INSIDE}:"
+    rf"(?={_INSIDE}/{_INSIDE}/)",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"<[^>]*>|[^<]+")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&"))
 _UNPAIRED = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
@@ -39,16 +49,25 @@ _PARSER = (
 )
 
 
-def to_html(markdown: str, effort: int = MESSAGE) -> str:
+def to_html(markdown: str) -> str:
     """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``).
 
-    What ``effort`` does not suffice for is left as it is; see `affordable`.
+    What would take too long is left as it is; see `affordable`.
     """
     text = clean(markdown)
-    end = affordable(text, effort)
+    end = affordable(text)
     formatted, rest = _formatted(text[:end]), _escape(text[end:]).strip("\n")
     gap = "\n\n" if text.startswith("\n", end) or text.endswith("\n\n", 0, end) else "\n"
-    return gap.join(filter(None, (formatted, rest)))
+    return _without_app_addresses(gap.join(filter(None, (formatted, rest))))
+
+
+def plain(text: str) -> str:
+    """Return what is sent of a text without formatting."""
+    return _unescape(_without_app_addresses(_escape(clean(text))))
+
+
+def _without_app_addresses(rendered: str) -> str:
+    return _APP_ADDRESS.sub(lambda found: f"{found[0]} " if found[1] else found[0], rendered)
 
 
 def _formatted(text: str) -> str:
@@ -73,15 +92,13 @@ def units(text: str) -> int:
 
 
 def clean(text: str) -> str:
-    r"""Return text with ``\n`` line ends and without unpaired surrogates, which UTF-8 lacks."""
+    r"""Return text with ``\n`` line ends that Telegram shows in its order, as valid Unicode."""
     whole = _UNPAIRED.sub("\N{REPLACEMENT CHARACTER}", text)
     whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le")  # joins pairs
-    return whole.replace("\r\n", "\n").replace("\r", "\n")
+    return unambiguous(whole).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def split(
-    text: str, mark: str = "", limit: int = LIMIT, effort: int = WHOLE
-) -> tuple[ReplyPart, ...]:
+def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...]:
     """Cut Markdown into messages, at the end of a paragraph, line or word if possible.
 
     What is cut is the rendered text: markup that spans a cut is closed and opened again, and only
@@ -91,11 +108,9 @@ def split(
         text: Markdown; blank text gives no part.
         mark: plain text for the end of the first part, such as the mark of a preview.
         limit: the most UTF-16 code units of a part that its reader sees; at least 32.
-        effort: what formatting may cost; see `affordable`.
     """
     source = clean(text).strip("\n").rstrip()
-    # One message is formatted again when it is sent, and must come out as it does here.
-    rendered = to_html(source, min(effort, MESSAGE) if units(source) <= limit else effort)
+    rendered = to_html(source)
     shown = visible(rendered)
     if not shown.strip():
         rendered = _escape(source) if _VISIBLE_SOURCE.search(source) else ""
@@ -264,10 +279,25 @@ def _span(node: SyntaxTreeNode) -> str:
 
 
 def _link(address: str, label: str) -> str:
-    label = _LINK_TAG.sub("", label) or _escape(address)  # an image may be inside a link
-    if address.lower().startswith(_SCHEMES):
-        return f'<a href="{html.escape(address)}">{label}</a>'
-    return label if visible(label) == address else f"{label} ({_escape(address)})"
+    """Return a link, with its address beside it if the label looks like another one."""
+    label = without_hidden(_LINK_TAG.sub("", label))  # an image may be inside a link
+    label = label if visible(label).strip() else _escape(address)
+    if not address.lower().startswith(_SCHEMES):
+        return label if visible(label) == address else f"{label} ({_escape(address)})"
+    if visible(label) != address and _pretends(visible(label), address):
+        return f'{label} (<a href="{html.escape(address)}">{_escape(address)}</a>)'
+    return f'<a href="{html.escape(address)}">{label}</a>'
+
+
+def _pretends(label: str, address: str) -> bool:
+    """Return whether a label names a host that its link does not lead to."""
+    scheme, _, rest = address.lower().partition(":")
+    authority = re.split(r"[/?#\\]", rest.lstrip("/"), maxsplit=1)[0]
+    if "@" in authority and scheme != "mailto":
+        return True  # `https://bank.com@evil.com`
+    host = authority.rpartition("@")[2].partition(":")[0].removeprefix("www.")
+    shown = unicodedata.normalize("NFKC", label).lower().replace("\u3002", ".")
+    return any(name.removeprefix("www.") != host for name in _HOST.findall(shown))
 
 
 _BLOCKS: dict[str, Callable[[SyntaxTreeNode], str]] = {

@@ -124,3 +124,12 @@ def test_traceback_on_a_terminal_shows_no_local_variables(
     shown = capsys.readouterr().err
     assert "ValueError" in shown
     assert local not in shown
+
+
+def test_hidden_signs_are_escaped_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """They neither reorder what an operator reads nor drive the terminal; no value changes."""
+    logs.configure()
+    structlog.get_logger().info("refused", text="a\u202eb\x9b", facts={"c\u2066": 1})
+    captured = capsys.readouterr().err
+    assert captured.rstrip("\n").isprintable()
+    assert orjson.loads(captured)["text"] == "a\u202eb\x9b"

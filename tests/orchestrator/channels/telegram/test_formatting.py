@@ -9,6 +9,7 @@ from orchestrator.channels.telegram.formatting import (
     LIMIT,
     _runs,
     clean,
+    plain,
     split,
     to_html,
     units,
@@ -63,6 +64,36 @@ def squeezed(text: str) -> str:
         ("[![p](http://i)](http://l)", '<a href="http://l">p</a>'),
         ("[t](./f.md) <ftp://q>", "t (./f.md) ftp://q"),
         ("[t](javascript:x)", "[t](javascript:x)"),
+        ("[t](data:text/html,x)", "[t](data:text/html,x)"),
+        ("[t](tg://resolve?domain=x)", "t (tg: //resolve?domain=x)"),
+        ("[t](&#116;G://x) <tg://y>", "t (tG: //x) tg: //y"),
+        ("tg://x t**g**://x ton://y", "tg: //x t<b>g</b>: //x ton: //y"),
+        ("`tg://x` stage://x", "<code>tg: //x</code> stage://x"),
+        ("[m](mailto:a@x.y)", '<a href="mailto:a@x.y">m</a>'),
+        (
+            "[https://bank.com](https://evil.com/a)",
+            'https://bank.com (<a href="https://evil.com/a">https://evil.com/a</a>)',
+        ),
+        (
+            "[bank\u3002com/in](http://bank.com.evil.com)",
+            'bank\u3002com/in (<a href="http://bank.com.evil.com">http://bank.com.evil.com</a>)',
+        ),
+        (
+            "[Bank](https://bank.com@evil.com)",
+            'Bank (<a href="https://bank.com@evil.com">https://bank.com@evil.com</a>)',
+        ),
+        (
+            "[**www.bank.com**](https://bank.com/login)",
+            '<a href="https://bank.com/login"><b>www.bank.com</b></a>',
+        ),
+        (
+            "[at 10.0.0.1](http://bank.com)",
+            'at 10.0.0.1 (<a href="http://bank.com">http://bank.com</a>)',
+        ),
+        ("[Python 3.12](http://e)", '<a href="http://e">Python 3.12</a>'),
+        ("[a\u200f\u2066b](http://e)", '<a href="http://e">ab</a>'),
+        ("[\u200f](http://e)", '<a href="http://e">http://e</a>'),
+        ("a\u202eb \u200fc", "ab \u200fc"),
         ("[](http://e)", '<a href="http://e">http://e</a>'),
         ("<b>raw</b>", "&lt;b&gt;raw&lt;/b&gt;"),
         ("a\n\n---\n\nb", "a\n\n———\n\nb"),
@@ -73,6 +104,11 @@ def squeezed(text: str) -> str:
 def test_markdown_is_written_as_telegram_html(markdown: str, expected: str) -> None:
     """One case for each thing that models write."""
     assert to_html(markdown) == expected
+
+
+def test_what_is_sent_without_formatting_has_no_links_to_apps_either() -> None:
+    """Telegram would make links of them by itself."""
+    assert plain("tg://x <b> &amp; \u202etg:/") == "tg: //x <b> &amp; tg:/"
 
 
 def test_a_wide_table_is_not_padded() -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from types import FrameType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.channels.telegram import formatting
-from orchestrator.channels.telegram.parsing_cost import MESSAGE, WHOLE, affordable
+from orchestrator.channels.telegram.parsing_cost import affordable
 
 SIZE = 80_000  # characters, as in the attack that held the daemon for 29 seconds
 MOST_CALLS = 600_000  # functions; an ordinary reply of three messages takes half of it
@@ -68,7 +68,9 @@ def test_nesting_costs_no_more_than_a_long_reply(name: str) -> None:
     assert calls(lambda: formatting.to_html(NESTED[name])) < MOST_CALLS
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@example(["a\n", "> ", "> ", "\n"], 20_000)
+@example(["~~a ", "- a\n", "<a", "<http://a>", "![", "* * a\n"], 20_000)
 @given(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6), st.integers(200, 20_000))
 def test_fragments_that_alternate_cost_no_more_either(fragments: list[str], times: int) -> None:
     """No combination is worse than its parts."""
@@ -80,9 +82,9 @@ def test_an_ordinary_long_message_is_affordable() -> None:
     """Four thousand characters of lists, links, bold words and code are formatted to the end."""
     line = "- **Point** with `code`, a [link](https://example.org/a/b?c=d) and *stress*.\n"
     message = "# Heading\n\nA paragraph that says what follows.\n\n" + line * 52
-    assert affordable(message, MESSAGE) == len(message)
+    assert affordable(message) == len(message)
     reply = (message + "\n") * 2
-    assert affordable(reply, WHOLE) == len(reply)
+    assert affordable(reply) == len(reply)
 
 
 def test_what_is_not_affordable_stays_as_it_is() -> None:
@@ -94,4 +96,4 @@ def test_what_is_not_affordable_stays_as_it_is() -> None:
 
 def test_only_whole_lines_are_affordable() -> None:
     """A line is formatted as a whole or not at all."""
-    assert affordable("a\n" + "*b" * 10_000, MESSAGE) == 2
+    assert affordable("a\n" + "*b" * 10_000) == 2

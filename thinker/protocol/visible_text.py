@@ -1,0 +1,70 @@
+"""Make visible what a text hides: controls, marks that reorder it, signs without a shape.
+
+Right-to-left scripts need none of the marks that are removed here: their letters have a direction
+of their own. Joiners (U+200C, U+200D) and the selectors of emoji stay, since they shape letters.
+"""
+
+import re
+
+# Embeddings, overrides and isolates: with them a text reads differently than it is.
+_REORDERING = "\u202a-\u202e\u2066-\u2069"
+_DIRECTION_MARKS = "\u061c\u200e\u200f"
+# Fillers, tags and other signs without a shape, in which text can be hidden from people.
+_SHAPELESS = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_UNSEEN = f"{_REORDERING}{_DIRECTION_MARKS}{_SHAPELESS}\u00ad"
+_HIDDEN = re.compile(f"[{_UNSEEN}]")
+_UNPRINTABLE = re.compile(f"[{_CONTROLS}{_UNSEEN}]")
+_FLAG = "\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f"  # of England, for example: ends in tags
+_MISLEADING = re.compile(f"({_FLAG})|[{_REORDERING}{_SHAPELESS}]")
+_BLANKS = re.compile(r"(?<=  ) +| +$|[^\S \n]")  # spaces that could push text out of sight
+_SPACE = "\N{OPEN BOX}"
+
+
+def printable(text: str) -> str:
+    """Show controls and hidden signs as U+FFFD, so that a text cannot drive or deceive a terminal.
+
+    Line breaks and tabs stay.
+    """
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def unambiguous(text: str) -> str:
+    """Leave out what reorders or hides parts of a text for people; flags stay."""
+    return _MISLEADING.sub(r"\1", text)
+
+
+def without_hidden(text: str) -> str:
+    """Leave out every sign that has no shape, marks of direction included."""
+    return _HIDDEN.sub("", text)
+
+
+def escaped(json: str) -> str:
+    """Write hidden signs of JSON text as its escapes, which changes no value."""
+    return _UNPRINTABLE.sub(_escape, json)
+
+
+def one_line(json: str) -> str:
+    """Return `escaped` JSON text in which spaces cannot look like the end of a line.
+
+    Of several spaces each after the second is shown as an open box.
+    """
+    exact = escaped(json).replace(_SPACE, _code(_SPACE))
+    return _BLANKS.sub(_visible_blank, exact)
+
+
+def _visible_blank(match: re.Match[str]) -> str:
+    blank = match[0]
+    return _SPACE * len(blank) if blank[0] == " " else _escape(match)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return _code(match[0])
+
+
+def _code(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
