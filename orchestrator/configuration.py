@@ -136,7 +136,8 @@ class Configuration(LoopOwned):
                 with_model = self.prompts.with_model(definition, self.file)
                 endpoint = resolve_endpoint(with_model, self._environ, local)
                 spec = build_launch_spec(
-                    with_model, self._settings, endpoint, self._environ, self.prompts.templates
+                    *(with_model, self._settings, endpoint, self._environ, self.prompts.templates),
+                    sandbox=self.file.sandbox,
                 )
                 supervisor.define(spec, definition.idle_timeout_minutes)
 

@@ -42,6 +42,7 @@ from orchestrator.maintenance.retention import RetentionJob
 from orchestrator.outbound.attachments import Pictures
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes import reaper, restarts
+from orchestrator.processes.jail_requirement import require_at_start
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
@@ -125,6 +126,7 @@ class Daemon:
             tasks.start_soon(life.follow, self._machine.stop_signals, self._reload)
             with life.starting:
                 await self._configuration.boot()
+                await require_at_start(self._configuration.file.sandbox)
                 epoch = await self._store.attempt(turns.boot, self._clock())
                 await self._open_channels(stack)
                 listener = stack.enter_context(self._machine.listen())

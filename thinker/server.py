@@ -10,6 +10,7 @@ import structlog
 from pydantic import JsonValue
 
 from thinker.agent import Agent
+from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import headline
 from thinker.protocol import background, methods
 from thinker.protocol.background import Compact, Embed, Extract, MeteredResult
@@ -67,8 +68,9 @@ class RemoteHost:
 class WorkerServer:
     """Serves one agent on one wire."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, jail: WorkerJail = NO_JAIL) -> None:
         self._agent = agent
+        self._jail = jail
         self._kept = ReceivedTurnCache()
         self._running: dict[anyio.CancelScope, str] = {}  # scope to turn id
         self._draining = False
@@ -90,7 +92,10 @@ class WorkerServer:
         The event loop that runs the turns sends them, so a blocked loop falls silent.
         """
         self.peer = peer
-        peer.notify(methods.READY, methods.Ready(pid=os.getpid(), provider=provider, model=model))
+        ready = methods.Ready(
+            pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
+        )
+        peer.notify(methods.READY, ready)
         while not peer.closed.is_set():
             with anyio.move_on_after(heartbeat):
                 await peer.closed.wait()
@@ -100,6 +105,7 @@ class WorkerServer:
         turn = self._kept.whole(TurnRun.model_validate(params))
         if self.peer is None:
             raise RpcError(CANCELLED, "the worker is not serving yet")
+        self._notice_stale(self.peer)
         host = RemoteHost(self.peer, turn, lambda: self._draining)
         with anyio.CancelScope() as scope, bound(turn_id=turn.turn_id, chat_id=turn.chat.chat_id):
             self._running[scope] = turn.turn_id
@@ -108,6 +114,12 @@ class WorkerServer:
             finally:
                 del self._running[scope]
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
+
+    def _notice_stale(self, peer: Peer) -> None:
+        """Leave the turn to a new worker if a file of this one was replaced."""
+        if not self._draining and self._jail.stale():
+            peer.notify(methods.STALE)
+            self._drain(None)
 
     async def _preview(self, params: JsonValue) -> PromptRecord:
         return self._agent.preview(TurnRun.model_validate(params))

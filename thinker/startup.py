@@ -10,16 +10,20 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Literal, TextIO
 
 import anyio
 import structlog
 
 from thinker.agent import Agent
+from thinker.jail.hardening import harden
+from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare
 from thinker.models.choose import choose, choose_embeddings, choose_small
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connected
+from thinker.protocol.sandbox import SandboxReport
 from thinker.server import WorkerServer
 from thinker.terminal import talk
 from thinker.worker_errors import EXIT_CONFIG, WorkerConfigError
@@ -39,8 +43,11 @@ def run(process: Callable[[], Awaitable[int]]) -> int:
         return EXIT_INTERRUPTED
 
 
-async def work(environ: Mapping[str, str]) -> int:
-    """Run the worker that the environment describes; return an exit code of sysexits.h."""
+async def work(environ: Mapping[str, str], prepared: PreparedJail | None = None) -> int:
+    """Run the worker that the environment describes; return an exit code of sysexits.h.
+
+    ``prepared`` is the jail that this process is already in.
+    """
     try:
         settings = ThinkerSettings.read(environ)
     except ValueError as error:
@@ -49,14 +56,29 @@ async def work(environ: Mapping[str, str]) -> int:
     logs.configure(settings.log_level)
     with logs.bound(agent_id=settings.agent_id):
         try:
-            await serve(settings, environ)
+            if settings.peer_fd is not None:
+                die_with(os.getppid())
+            await serve(settings, environ, confined(settings, prepared))
         except WorkerConfigError as error:
             log.error("configuration", problem=str(error))
             return EXIT_CONFIG
     return 0
 
 
-async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
+def confined(settings: ThinkerSettings, prepared: PreparedJail | None) -> WorkerJail:
+    """Close the jail of a worker with a supervisor; one that is started by hand has none."""
+    if settings.peer_fd is None:
+        return NO_JAIL
+    if settings.sandbox == "off":
+        harden()
+        return WorkerJail(SandboxReport("off", 'agents.json has "sandbox": "off"'))
+    prepared = prepared or prepare(network=settings.sandbox == "hook-network")
+    return prepared.close(settings.own_paths(), Path.cwd())
+
+
+async def serve(
+    settings: ThinkerSettings, environ: Mapping[str, str], jail: WorkerJail = NO_JAIL
+) -> None:
     """Serve the wire, or a person, until it ends; ``environ`` holds the providers' keys.
 
     Raises:
@@ -67,8 +89,7 @@ async def serve(settings: ThinkerSettings, environ: Mapping[str, str]) -> None:
         if settings.peer_fd is None:
             await talk(agent, _utf8(0, "r"), _utf8(1, "w"))
         else:
-            die_with(os.getppid())
-            server = WorkerServer(agent)
+            server = WorkerServer(agent, jail)
             sock, heartbeat = socket.socket(fileno=settings.peer_fd), settings.heartbeat_seconds
             async with connected(sock, server.requests, server.notifications) as peer:
                 await server.serve(peer, settings.llm_provider, settings.model, heartbeat)

@@ -67,6 +67,7 @@ def _environment(url: str) -> dict[str, str]:
         "THINKER_LLM_PROVIDER": "openai",
         "THINKER_BASE_URL": url,
         "THINKER_MODEL": "rehearsal",
+        "THINKER_SANDBOX": "off",
         "THINKER_LOG_LEVEL": "error",  # the rehearsal is not a real turn
     }
 

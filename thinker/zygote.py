@@ -33,6 +33,8 @@ from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker import startup
+    from thinker.jail.hardening import harden
+    from thinker.jail.worker_jail import SOCKETS_DENIED, forbidding, prepare
     from thinker.protocol import logs, methods
     from thinker.protocol.env import unpack_start
     from thinker.protocol.methods import Forked, Ready, Reaped
@@ -181,6 +183,7 @@ class Zygote:
     async def _work(self, handover: int, *, warm: bool) -> int:
         if warm:
             rehearse_start()
+        jail = prepare()
         with socket.socket(fileno=handover) as zygote:
             _, received, _, _ = socket.recv_fds(zygote, 1, 2)  # blocks: nothing else to do
             if not received:  # the zygote has ended
@@ -196,7 +199,7 @@ class Zygote:
         time.tzset()
         self._set_title(f"thinker: {env.get('THINKER_AGENT_ID', '')}")
         gc.enable()
-        return await startup.work(os.environ)
+        return await startup.work(os.environ, jail)
 
     def _set_title(self, title: str) -> None:
         """Set what ps and top show, by overwriting this process's command line."""
@@ -241,6 +244,7 @@ def _reap(pid: int) -> dict[str, int]:
 def main() -> None:
     """Warm up, then fork workers until the supervisor ends the wire."""
     faulthandler.enable()  # inherited by the workers
+    harden()
     startup.die_with(os.getppid())
     logs.configure("error")  # the rehearsal is not a real turn
     for _ in range(ROUNDS):
@@ -250,6 +254,7 @@ def main() -> None:
     descriptors = socket.socket(fileno=0)
     wire = socket.socket(fileno=int(os.environ["THINKER_PEER_FD"]))
     zygote = Zygote(descriptors)
+    forbidding(network=not SOCKETS_DENIED)
     # Frozen objects are ignored by the workers' collections, so their pages stay shared.
     gc.disable()
     gc.collect()

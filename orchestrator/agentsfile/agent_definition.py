@@ -171,6 +171,8 @@ class AgentDefinition(ConfigModel):
     """Whether hooks (Python from `<home>/hooks` or installed packages) may run in its process."""
     hooks: tuple[Text, ...] = ()
     """Ids of the hooks to run, in order; hooks of a prompt definition replace them."""
+    hook_network: bool = False
+    """Whether hooks may open network connections; without it the agent's process has no network."""
     env: Variables = Field(default_factory=dict)
     """Extra environment variables of the agent's process."""
     while_busy: Literal["queue", "steer", "interrupt"] = "queue"

@@ -22,6 +22,7 @@ from orchestrator.agentsfile.field_types import (
 
 MAX_CALL = 900  # seconds; the longest a tool call may take
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
+SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
 
 class Binding(ConfigModel):
@@ -167,6 +168,8 @@ class AgentsFile(ConfigModel):
     """MCP servers by name; their tools are called `name_tool`."""
     retention: Retention = Retention()
     """How long the journal keeps what is finished."""
+    sandbox: SandboxMode = "auto"
+    """Jail of the processes: as far as the kernel can ("auto"), wholly ("required"), or "off"."""
     models: dict[EntryName, ModelReference] = Field(default_factory=dict)
     """Models by name, for the `model` of prompt definitions."""
     prices: dict[ModelName, Price] = Field(default_factory=dict)

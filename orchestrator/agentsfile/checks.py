@@ -20,6 +20,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _reachable(draft)
     _servers(draft)
     _priced(draft)
+    _weakened(draft)
     if environ is not None:
         _keys(draft, environ)
 
@@ -156,6 +157,24 @@ def _priced(draft: Draft) -> None:
                     'against the budget in US dollars; add it to "prices"',
                     agent.agent_id,
                 )
+
+
+def _weakened(draft: Draft) -> None:
+    """Name what opens the wall between agents."""
+    if draft.sandbox == "off":
+        draft.warn(
+            ("sandbox",),
+            '"sandbox" is "off": code in the process of one agent reaches the files of all; '
+            "remove the line to close that",
+        )
+    for number, agent in draft.agents.items():
+        if agent.hook_network:
+            draft.warn(
+                ("agents", number, "hookNetwork"),
+                f"agent '{agent.agent_id}' has \"hookNetwork\": its hooks can send what they read "
+                "to any host",
+                agent.agent_id,
+            )
 
 
 def _models(agent: AgentDefinition) -> list[str]:

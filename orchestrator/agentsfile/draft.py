@@ -24,6 +24,7 @@ class Draft:
     variables: dict[str, str] = field(default_factory=dict)
     retention: agents_file.Retention = field(default_factory=agents_file.Retention)
     fallback_agent_id: str | None = None
+    sandbox: agents_file.SandboxMode = "auto"
     schema_: str | None = None
     problems: list[Problem] = field(default_factory=list)
 

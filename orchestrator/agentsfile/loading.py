@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import AgentsFile, Channels, Retention
+from orchestrator.agentsfile.agents_file import AgentsFile, Channels, Retention, SandboxMode
 from orchestrator.agentsfile.checks import check
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.draft import Draft
@@ -102,6 +102,7 @@ def parse(
     kept = _valid(draft, ("retention",), value.get("retention", {}), Retention, ("retention", None))
     draft.retention = kept or draft.retention
     _simple(draft, value)
+    _sandbox(draft, value)
     check(draft, environ)
     use_first_ids(draft, moved)
     problems = tuple(sorted(draft.problems, key=lambda problem: problem.line))
@@ -216,6 +217,16 @@ def _simple(draft: Draft, value: JsonObject) -> None:
             draft.schema_ = text
         else:
             draft.fallback_agent_id = text
+
+
+def _sandbox(draft: Draft, value: JsonObject) -> None:
+    mode = value.get("sandbox", draft.sandbox)
+    for known in get_args(SandboxMode):
+        if mode == known:
+            draft.sandbox = known
+            return
+    draft.sandbox = "required"  # a wish for more than was understood
+    draft.error(("sandbox",), '"sandbox" must be "auto", "required" or "off"')
 
 
 def _list(draft: Draft, value: JsonObject, key: str) -> list[JsonValue]:

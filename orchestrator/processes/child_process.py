@@ -20,11 +20,13 @@ from typing import Protocol, TypeVar
 
 import anyio
 import structlog
+from pydantic import JsonValue
 
 from orchestrator.errors import WorkerError
 from orchestrator.processes.reaper import Process, members
 from thinker.protocol import methods
 from thinker.protocol.peer import Peer, connected
+from thinker.protocol.sandbox import SandboxReport
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
 NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
@@ -138,6 +140,7 @@ class ChildProcess:
     clock: Callable[[], float] = time.monotonic
     last_heartbeat: float = 0.0
     ready: anyio.Event = field(default_factory=anyio.Event)
+    sandbox: SandboxReport = field(default_factory=SandboxReport)
     exited: anyio.Event = field(default_factory=anyio.Event)
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
@@ -174,10 +177,14 @@ class ChildProcess:
         if not self.exited.is_set():
             self.process.signal(number)
 
+    def _ready(self, params: JsonValue) -> None:
+        self.sandbox = methods.Ready.model_validate(params).sandbox
+        self.ready.set()
+
     def register_handlers(self) -> None:
         """Handle the child's notifications; subclasses add their own methods."""
         self.peer.notifications |= {
-            methods.READY: lambda _: self.ready.set(),
+            methods.READY: self._ready,
             methods.HEARTBEAT: lambda _: self.heartbeat(),
         }
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
+from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.files import write_private
 from orchestrator.settings import Settings, bundled
 from orchestrator.timezones import host_timezone
@@ -40,7 +41,7 @@ class LaunchSpec:
     """All that is needed to start a worker.
 
     ``prompt`` is the text of its prompt file; None means that it has none. ``parent`` is set for
-    a subagent: the agent that it works for.
+    a subagent: the agent that it works for. ``sandbox`` says whether it may run without its jail.
     """
 
     agent_id: str
@@ -51,6 +52,7 @@ class LaunchSpec:
     prompt: str | None
     parent: str | None = None
     argv: tuple[str, ...] = WORKER
+    sandbox: SandboxMode = "auto"
 
 
 def resolve_endpoint(
@@ -79,6 +81,7 @@ def build_launch_spec(
     endpoint: Endpoint,
     environ: Mapping[str, str],
     templates: Mapping[str, Path] = MappingProxyType({}),
+    sandbox: SandboxMode = "auto",
 ) -> LaunchSpec:
     """Return the launch spec of an agent; the ``templates`` given by name replace bundled ones."""
     texts = {name: bundled("prompts") / name for name in TEMPLATES} | dict(templates)
@@ -108,6 +111,7 @@ def build_launch_spec(
             "fact_extraction_prompt_path": texts[FACT_EXTRACTION],
             "skills_dirs": paths.skill_directories(definition.agent_id),
             "hooks_dir": paths.hooks if definition.allow_hooks else None,
+            "sandbox": _jail(definition, sandbox),
             "user_timezone": definition.timezone or host_timezone(environ),
             "log_level": settings.log_level,
             **_cost(definition.cost_controls),
@@ -127,6 +131,7 @@ def build_launch_spec(
         endpoint=endpoint,
         prompt_path=prompt_path,
         prompt=prompt,
+        sandbox=sandbox,
     )
 
 
@@ -136,6 +141,13 @@ def write_prompt(spec: LaunchSpec) -> None:
         spec.prompt_path.unlink(missing_ok=True)
     else:
         write_private(spec.prompt_path, spec.prompt.encode("utf-8", "replace"))
+
+
+def _jail(definition: AgentDefinition, sandbox: SandboxMode) -> str:
+    """Return the worker's setting for its jail; only allowed hooks can use a network."""
+    if sandbox == "off":
+        return "off"
+    return "hook-network" if definition.hook_network and definition.allow_hooks else "on"
 
 
 def _cost(controls: CostControls | None) -> dict[str, float]:

@@ -19,6 +19,7 @@ from orchestrator.files import OffLoop
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes import restarts
 from orchestrator.processes.child_process import Spawn, execute, wait_any
+from orchestrator.processes.jail_requirement import require
 from orchestrator.processes.launch import LaunchSpec, write_prompt
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, running_worker
@@ -197,6 +198,7 @@ class Supervisor(LoopOwned):
             if spec.agent_id not in self.slots:  # removed meanwhile
                 spec.prompt_path.unlink(missing_ok=True)
             async with running_worker(spec, self.spawn) as worker:
+                require(spec.sandbox, worker.sandbox)
                 if slot.spec is not spec or not self._accepts_turns(slot):
                     worker.drain()  # changed or removed while it started
                 slot.worker = worker

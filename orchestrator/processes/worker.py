@@ -6,6 +6,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import anyio
+import structlog
 from pydantic import JsonValue, ValidationError
 
 from orchestrator.errors import WorkerError, WorkerLostError
@@ -20,6 +21,7 @@ from thinker.protocol.turn_cache import NOT_KEPT, SentTurnCache
 
 Answer = TypeVar("Answer", bound=Frozen)
 ASK_GRACE = 15.0  # seconds beyond the time that the worker gives its model
+log = structlog.get_logger()
 TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker counts as hung
 
 
@@ -141,6 +143,12 @@ class Worker(child_process.ChildProcess):
         if host is not None:
             host.show(delta.text)
 
+    def _stale(self, params: JsonValue) -> None:
+        """Give the worker no more turns: one of its files was replaced, and it may not read it."""
+        del params
+        log.info("worker_stale", agent_id=self.spec.agent_id)
+        self.stop_requested = True
+
     def register_handlers(self) -> None:
         super().register_handlers()
         self.peer.requests |= {
@@ -148,7 +156,7 @@ class Worker(child_process.ChildProcess):
             methods.TOOL_CALL: self._call_tool,
             methods.TURN_STEER: self._steer,
         }
-        self.peer.notifications |= {methods.TURN_DELTA: self._delta}
+        self.peer.notifications |= {methods.TURN_DELTA: self._delta, methods.STALE: self._stale}
 
 
 def running_worker(

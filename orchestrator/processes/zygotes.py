@@ -164,9 +164,9 @@ class Zygotes:
 
     def _can_fork(self, program: Program) -> bool:
         """Return whether a forked worker would equal an executed one."""
-        return program.argv == WORKER and _startup_variables(program.env) == _startup_variables(
-            self._env
-        )
+        jailed = program.env.get("THINKER_SANDBOX", "on") == "on"  # as the preforked worker is
+        same = _startup_variables(program.env) == _startup_variables(self._env)
+        return program.argv == WORKER and jailed and same
 
     async def ready(self) -> ZygoteClient | None:
         """Return a zygote of the newest code, or None; wait for one that is starting."""

@@ -87,7 +87,9 @@ class SubagentRecipe(Recipe):
         if modelled != definition:
             definition, endpoint = modelled, resolve_endpoint(modelled, environ, ())
         templates = inputs.prompts.templates
-        launch = build_launch_spec(definition, settings, endpoint, environ, templates)
+        launch = build_launch_spec(
+            *(definition, settings, endpoint, environ, templates), sandbox=slot.spec.sandbox
+        )
         supervisor.define(replace(launch, parent=parent), definition.idle_timeout_minutes)
         return super().worker(definition)
 

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.processes.child_process import Spawn, execute
 from orchestrator.processes.launch import LaunchSpec, build_launch_spec, resolve_endpoint
 from orchestrator.processes.restarts import WorkerState
@@ -31,7 +32,12 @@ wire.send(b'{"jsonrpc":"2.0","method":"ready","params":{"pid":1,"provider":"x","
 
 
 def real_spec(
-    home: Path, agent_id: str = "work", environ: Mapping[str, str] | None = None, **fields: object
+    home: Path,
+    agent_id: str = "work",
+    environ: Mapping[str, str] | None = None,
+    *,
+    sandbox: SandboxMode = "auto",
+    **fields: object,
 ) -> LaunchSpec:
     """The launch spec of an agent with the demo model, or with other fields of agents.json."""
     definition = AgentDefinition.model_validate(
@@ -41,7 +47,8 @@ def real_spec(
     settings.paths.prepare()
     environ = environ or {}
     return build_launch_spec(
-        definition, settings, resolve_endpoint(definition, environ, ()), environ
+        *(definition, settings, resolve_endpoint(definition, environ, ()), environ),
+        sandbox=sandbox,
     )
 
 

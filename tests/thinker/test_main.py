@@ -161,8 +161,9 @@ async def test_worker_on_a_socket_runs_turns_with_tools() -> None:
     """Ready with its own pid, then a turn of the demo model through commit and tool call."""
     async with started() as child:
         await child.announced.wait()
-        ready = Ready(pid=child.process.pid, provider="demo", model="demo")
-        assert child.ready == [ready]
+        (ready,) = child.ready
+        assert (ready.pid, ready.provider, ready.model) == (child.process.pid, "demo", "demo")
+        assert ready.sandbox.level == "full"
         turn = turn_run("what time is it?", spec("get_time"))
         result = await child.peer.call(methods.TURN_RUN, turn, TurnResult, timeout=LIMIT)
         assert result.text.startswith("It is get_time.")

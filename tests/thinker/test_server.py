@@ -22,6 +22,7 @@ from fakes.wire import memory_pair
 from pydantic import JsonValue
 
 from thinker.agent import Agent
+from thinker.jail.worker_jail import NO_JAIL
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol import methods
 from thinker.protocol.env import ThinkerSettings
@@ -121,7 +122,9 @@ async def test_worker_announces_itself_and_beats() -> None:
     """Readiness first, then heartbeats with the number of open turns."""
     async with serving(ScriptedModel()) as (_, supervisor):
         await supervisor.beat.wait()
-        assert supervisor.ready == [Ready(pid=os.getpid(), provider="scripted", model="model")]
+        report = NO_JAIL.report
+        ready = Ready(pid=os.getpid(), provider="scripted", model="model", sandbox=report)
+        assert supervisor.ready == [ready]
         assert supervisor.beats[0] == {"open_turns": 0}
 
 

@@ -4,11 +4,13 @@ Only what is granted stays open; what was open before stays open. See landlock(7
 """
 
 import ctypes
+import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from thinker.jail import hardening, kernel
 from thinker.jail.kernel import prctl, syscall
@@ -25,6 +27,7 @@ WRITE = ALL_FILES & ~EXECUTE
 BIND_TCP, CONNECT_TCP = 1, 2
 ABSTRACT_SOCKETS, SIGNALS = 1, 2
 ABI_REFER, ABI_TRUNCATE, ABI_NETWORK, ABI_IOCTL, ABI_SCOPE = 2, 3, 4, 5, 6
+AnyPath: TypeAlias = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,15 @@ class Grants:
     None leaves TCP as it is. ``scoped``: neither signals nor abstract sockets reach beyond.
     """
 
-    read: Sequence[str | os.PathLike[str]] = ()
-    run: Sequence[str | os.PathLike[str]] = ()
-    write: Sequence[str | os.PathLike[str]] = ()
-    all: Sequence[str | os.PathLike[str]] = ()
+    read: Sequence[AnyPath] = ()
+    run: Sequence[AnyPath] = ()
+    write: Sequence[AnyPath] = ()
+    all: Sequence[AnyPath] = ()
     connect: Iterable[int] | None = ()
     bind: Iterable[int] | None = ()
     scoped: bool = True
 
-    def paths(self) -> list[tuple[str | os.PathLike[str], int]]:
+    def paths(self) -> list[tuple[AnyPath, int]]:
         """Return each path with its rights."""
         groups = ((self.read, READ), (self.run, RUN), (self.write, WRITE), (self.all, ALL_FILES))
         return [(path, rights) for paths, rights in groups for path in paths]
@@ -72,48 +75,83 @@ def abi() -> int:
         return 0
 
 
+class Ruleset:
+    """What this process will be left with; it holds from `enforce` on."""
+
+    def __init__(self, grants: Grants) -> None:
+        """Note the grants; more paths may follow.
+
+        Raises:
+            OSError: the kernel has no Landlock.
+        """
+        version = abi()
+        if version == 0:
+            raise OSError(errno.EOPNOTSUPP, "Landlock")
+        self.version = version
+        self._files = handled_files(version)
+        network = version >= ABI_NETWORK
+        net = BIND_TCP if network and grants.bind is not None else 0
+        net |= CONNECT_TCP if network and grants.connect is not None else 0
+        scoped = ABSTRACT_SOCKETS | SIGNALS if grants.scoped and version >= ABI_SCOPE else 0
+        attributes = _Ruleset(self._files, net, scoped)
+        size = 24 if version >= ABI_SCOPE else 16 if network else 8
+        self._fd = syscall(kernel.LANDLOCK_CREATE, ctypes.addressof(attributes), size, 0)
+        for path, rights in grants.paths():
+            self.grant(path, rights)
+        if network:
+            self._grant_ports(grants.connect or (), CONNECT_TCP)
+            self._grant_ports(grants.bind or (), BIND_TCP)
+
+    def grant(self, path: AnyPath, rights: int) -> None:
+        """Grant rights to a path and all below it, if it exists."""
+        try:
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except (OSError, ValueError):  # ValueError: a NUL character
+            return
+        try:
+            if not stat.S_ISDIR(os.fstat(fd).st_mode):
+                rights &= ON_FILES
+            rule = _PathRule(rights & self._files, fd)
+            with suppress(OSError):  # a file system without names, such as a pipe's
+                syscall(kernel.LANDLOCK_ADD, self._fd, PATH_BENEATH, ctypes.addressof(rule), 0)
+        finally:
+            os.close(fd)
+
+    def _grant_ports(self, ports: Iterable[int], right: int) -> None:
+        for port in ports:
+            rule = _PortRule(right, port)
+            syscall(kernel.LANDLOCK_ADD, self._fd, NET_PORT, ctypes.addressof(rule), 0)
+
+    def enforce(self) -> None:
+        """Put it in force for this thread and what it starts; it cannot be used again.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+        try:
+            prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
+            syscall(kernel.LANDLOCK_RESTRICT, self._fd, 0)
+        finally:
+            os.close(self._fd)
+
+
 def restrict(grants: Grants) -> tuple[str, ...]:
     """Give up all but the grants, for this thread and what it starts; return what is lacking.
 
     An empty result is the whole jail, ``("landlock",)`` none. What an older kernel cannot close
     stays open and is named: ``tcp`` before version 4, ``scope`` before 6.
     """
-    version = abi()
-    if version == 0:
-        return ("landlock",)
     try:
-        _restrict(grants, version)
+        ruleset = Ruleset(grants)
+        ruleset.enforce()
     except OSError:
         return ("landlock",)
     missing = []
-    if version < ABI_NETWORK and (grants.connect is not None or grants.bind is not None):
+    if ruleset.version < ABI_NETWORK and (grants.connect is not None or grants.bind is not None):
         missing.append("tcp")
-    if version < ABI_SCOPE and grants.scoped:
+    if ruleset.version < ABI_SCOPE and grants.scoped:
         missing.append("scope")
     return tuple(missing)
-
-
-def _restrict(grants: Grants, version: int) -> None:
-    files = handled_files(version)
-    net = 0
-    if version >= ABI_NETWORK:
-        net |= BIND_TCP if grants.bind is not None else 0
-        net |= CONNECT_TCP if grants.connect is not None else 0
-    scoped = ABSTRACT_SOCKETS | SIGNALS if grants.scoped and version >= ABI_SCOPE else 0
-    ruleset = _Ruleset(files, net, scoped)
-    size = 8 if version < ABI_NETWORK else 16 if version < ABI_SCOPE else ctypes.sizeof(ruleset)
-    fd = syscall(kernel.LANDLOCK_CREATE, ctypes.addressof(ruleset), size, 0)
-    try:
-        for path, rights in grants.paths():
-            _grant_path(fd, path, rights & files)
-        if net & CONNECT_TCP:
-            _grant_ports(fd, grants.connect, CONNECT_TCP)
-        if net & BIND_TCP:
-            _grant_ports(fd, grants.bind, BIND_TCP)
-        prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
-        syscall(kernel.LANDLOCK_RESTRICT, fd, 0)
-    finally:
-        os.close(fd)
 
 
 def handled_files(version: int) -> int:
@@ -123,24 +161,3 @@ def handled_files(version: int) -> int:
         if version < since:
             files &= ~right
     return files
-
-
-def _grant_path(ruleset: int, path: str | os.PathLike[str], rights: int) -> None:
-    try:
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        if not stat.S_ISDIR(os.fstat(fd).st_mode):
-            rights &= ON_FILES
-        rule = _PathRule(rights, fd)
-        with suppress(OSError):  # a file system without names, such as a pipe's
-            syscall(kernel.LANDLOCK_ADD, ruleset, PATH_BENEATH, ctypes.addressof(rule), 0)
-    finally:
-        os.close(fd)
-
-
-def _grant_ports(ruleset: int, ports: Iterable[int] | None, right: int) -> None:
-    for port in ports or ():
-        rule = _PortRule(right, port)
-        syscall(kernel.LANDLOCK_ADD, ruleset, NET_PORT, ctypes.addressof(rule), 0)

@@ -74,6 +74,8 @@ class ThinkerSettings(BaseModel):
     """Seconds between two heartbeats."""
     log_level: str = "info"
     """Lowest level of log lines."""
+    sandbox: Literal["on", "hook-network", "off"] = "on"
+    """The jail of a worker with a supervisor; `hook-network` leaves sockets open."""
 
     embeddings_provider: str = ""
     """Provider of the embeddings model; empty: `THINKER_EMBEDDINGS_BASE_URL`, without a key."""
@@ -127,6 +129,15 @@ class ThinkerSettings(BaseModel):
         if provider is not None:
             values["model"] = environ.get(provider.model_var, provider.default_model)
         return cls.model_validate(values)
+
+    def own_paths(self) -> list[Path]:
+        """Return the files and folders that this worker reads, besides its code."""
+        persona = self.persona_dir and self.persona_dir / self.agent_id
+        single = (
+            *(self.system_prompt_path, persona, self.default_system_prompt_path, self.hooks_dir),
+            *(self.compaction_prompt_path, self.fact_extraction_prompt_path),
+        )
+        return [*(path for path in single if path is not None), *self.skills_dirs]
 
     def to_env(self) -> dict[str, str]:
         """Return the variables from which `read` builds equal settings."""

@@ -2,7 +2,7 @@
 
 Supervisor to worker: ``turn/run``, ``prompt/preview``, ``prompt/render`` (requests);
 ``turn/cancel``, ``drain`` (notifications). Worker to supervisor: ``step/commit``, ``tool/call``,
-``turn/steer`` (requests); ``ready``, ``heartbeat``, ``turn/delta`` (notifications).
+``turn/steer`` (requests); ``ready``, ``heartbeat``, ``turn/delta``, ``stale`` (notifications).
 Supervisor to zygote: ``fork``, ``reap``, ``ping`` (requests); zygote to supervisor: ``ready``.
 """
 
@@ -45,6 +45,7 @@ TURN_STEER = "turn/steer"
 READY = "ready"
 HEARTBEAT = "heartbeat"
 TURN_DELTA = "turn/delta"
+STALE = "stale"  # a file or folder of the worker was replaced: only a new worker can read it
 FORK = "fork"
 REAP = "reap"
 PING = "ping"

@@ -1,7 +1,8 @@
 """How well a process is walled off from others, as it found out itself."""
 
+import json
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 SandboxLevel: TypeAlias = Literal["full", "no-landlock", "keys-only", "off"]
 
@@ -17,3 +18,11 @@ class SandboxReport:
 
     level: SandboxLevel = "off"
     reason: str = ""
+
+
+def read_report(text: str | bytes) -> SandboxReport:
+    """Read a report from JSON; raise `ValueError` for anything else."""
+    found = json.loads(text)
+    if not isinstance(found, dict) or found.get("level") not in get_args(SandboxLevel):
+        raise ValueError(f"no report of a jail: {text!r}")
+    return SandboxReport(found["level"], str(found.get("reason", "")))

@@ -209,3 +209,21 @@ def test_agent_may_bring_the_key_of_its_embeddings() -> None:
     assert not parsed(agent | {"env": {"OPENAI_API_KEY": "k"}}).errors
     with pytest.raises(AgentsFileError, match="the key of another provider"):
         parsed(agent | {"env": {"ANTHROPIC_API_KEY": "k"}})
+
+
+def test_openings_of_the_wall_between_agents_are_named() -> None:
+    """They are wanted, so they are warnings; nothing is said about the default."""
+    assert messages(parsed(WORK), "warning") == []
+    off, network = (
+        messages(parsed(WORK, sandbox="off"), "warning"),
+        messages(parsed(WORK | {"allowHooks": True, "hookNetwork": True}), "warning"),
+    )
+    assert [('"sandbox" is "off"' in off[0]), ('"hookNetwork"' in network[0])] == [True, True]
+
+
+def test_sandbox_that_is_not_understood_is_an_error_and_means_the_strictest() -> None:
+    """A slip must not open what its author wanted closed."""
+    for wrong in ("on", True, None, ["off"]):
+        loaded = parsed(WORK, sandbox=wrong)
+        assert '"sandbox" must be' in messages(loaded, "error")[0]
+        assert loaded.file.sandbox == "required"

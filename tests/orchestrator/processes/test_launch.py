@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.files import write_private
 from orchestrator.processes.launch import (
     Endpoint,
@@ -230,3 +231,20 @@ def test_own_skills_win_over_bundled_ones(tmp_path: Path) -> None:
     """The last directory of a name counts."""
     *_, shared, own = Settings(home=tmp_path).paths.skill_directories("work")
     assert (shared, own) == (tmp_path / "skills", tmp_path / "agents" / "work" / "skills")
+
+
+@pytest.mark.parametrize(
+    ("network", "hooks", "mode", "jail"),
+    [
+        (False, True, "auto", "on"),
+        (True, False, "required", "on"),
+        (True, True, "auto", "hook-network"),
+        (True, True, "off", "off"),
+    ],
+)
+def test_jail_is_open_only_as_far_as_agents_json_says(
+    tmp_path: Path, *, network: bool, hooks: bool, mode: SandboxMode, jail: str
+) -> None:
+    """Hooks that may not run need no network."""
+    spec = real_spec(tmp_path, sandbox=mode, hook_network=network, allow_hooks=hooks)
+    assert (spec.env["THINKER_SANDBOX"], spec.sandbox) == (jail, mode)

@@ -109,8 +109,8 @@ async def test_worker_shows_a_prompt_without_a_model(tmp_path: Path, mode: str) 
     """`orchestrator prompt show` uses this request."""
     spec = real_spec(tmp_path, system_prompt="Be brief.")
     with time_limit():
+        spec.prompt_path.write_text("Be brief.", "utf-8")
         async with spawning(mode) as spawn, running_worker(spec, spawn) as worker:
-            worker.spec.prompt_path.write_text("Be brief.", "utf-8")
             prompt = await worker.peer.call(
                 methods.PROMPT_PREVIEW, turn(), PromptRecord, timeout=LIMIT
             )

@@ -1,0 +1,112 @@
+"""What a worker's process can still do, and what it says about that."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from fakes.jailed import outcomes
+
+from thinker.jail import landlock, worker_jail
+from thinker.jail.worker_jail import code_paths
+
+needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.ABI_SCOPE, reason="an older kernel")
+JAIL = """
+from pathlib import Path
+from thinker.jail import kernel, reach, seccomp, worker_jail
+worker_jail.SOCKETS_DENIED = True
+home = Path({home!r})
+os.chdir(home)
+jail = worker_jail.prepare(network={network}).close([home / 'skills', home / 'prompt'], home)
+"""
+NONE = "seccomp.install(seccomp.program((), missing=[{missing!r}]))\n"
+IMPORT = "from thinker.jail import seccomp\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with the files of two agents."""
+    for folder in ("skills", "agents/other"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("skills/file", "agents/other/instructions.md", "prompt", "agents.json"):
+        (tmp_path / name).write_text("text")
+    return tmp_path
+
+
+def jailed(home: Path, *, network: bool = False) -> str:
+    return JAIL.format(home=str(home), network=network)
+
+
+@needs_landlock
+def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> None:
+    """Each attempt of `reached` on its parent, the home and the machine is refused."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home / "control.sock"))
+        server.listen()
+        paths = {
+            name: str(home / name)
+            for name in ("agents.json", "agents/other/instructions.md", "control.sock", ".")
+        }
+        code = (
+            f"found = reach.reached({{'parent': {os.getpid()}}}, {paths!r})\n"
+            "assert len(found) > 20 and not any(done for _, done in found), found"
+        )
+        tries = {
+            "reached": code,
+            "level": "assert jail.report.level == 'full' and not jail.report.reason",
+            "skills": f"os.listdir('{home}/skills'); open('{home}/skills/file').read()",
+            "prompt": f"open('{home}/prompt').read()",
+            "import": "import sqlite3, wave, zoneinfo; zoneinfo.ZoneInfo('Europe/Berlin')",
+            "random": "open('/dev/urandom', 'rb').read(1)",
+            "thread": "thread = threading.Thread(target=int); thread.start(); thread.join()",
+            "pair": "ours, theirs = socket.socketpair(); socket.send_fds(ours, [b'x'], [0])",
+            "stale": "assert not jail.stale()",
+        }
+        assert set(outcomes(jailed(home), tries).values()) == {"done"}
+
+
+@needs_landlock
+def test_worker_with_a_network_still_reaches_no_file(home: Path) -> None:
+    """Its report says that sockets are open."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        tries = {
+            "level": "assert jail.report.level == 'full' and 'sockets' in jail.report.reason",
+            "connect": f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}))",
+            "names": "socket.getaddrinfo('localhost', 80)",
+            "agents.json": f"open('{home}/agents.json')",
+            "parent": f"os.kill({os.getpid()}, 0)",
+        }
+        found = outcomes(jailed(home, network=True), tries)
+    refused = {name for name, outcome in found.items() if outcome in ("EACCES", "EPERM")}
+    assert refused == {"agents.json", "parent"}
+
+
+def test_kernel_without_landlock_leaves_the_ban_of_calls(home: Path) -> None:
+    """Files of its user are then in reach, and the report says so."""
+    jail = IMPORT + NONE.format(missing="landlock_create_ruleset") + jailed(home)
+    tries = {
+        "level": "assert jail.report.level == 'no-landlock' and 'Landlock' in jail.report.reason",
+        "file": f"open('{home}/agents.json').close()",
+        "socket": "socket.socket()",
+        "kill": "os.kill(os.getppid(), 0)",
+    }
+    found = outcomes(jail, tries)
+    assert found == {"level": "done", "file": "done", "socket": "EPERM", "kill": "EPERM"}
+
+
+def test_kernel_without_seccomp_leaves_the_keys_alone(home: Path) -> None:
+    """No other process can read it, which the kernel itself is asked."""
+    jail = IMPORT + NONE.format(missing="seccomp") + jailed(home)
+    level = "assert jail.report.level == 'keys-only' and 'seccomp' in jail.report.reason"
+    assert outcomes(jail, {"level": level}) == {"level": "done"}
+
+
+def test_code_never_holds_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A search path above the home would open it; a working copy opens its package alone."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    inside = tmp_path / "deep" / "home"
+    assert str(tmp_path) in code_paths(Path("/elsewhere"))
+    assert str(tmp_path) not in code_paths(inside)
+    package = Path(worker_jail.__file__).parents[1]
+    assert str(package) in code_paths(inside)
+    assert str(package.parent) not in code_paths(inside)

@@ -1,0 +1,11 @@
+"""``python -P -m thinker.jail``: jail this process as a worker is, and print what it found."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from thinker.jail.worker_jail import prepare
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(prepare().close((), Path.cwd()).report)) + "\n")

@@ -1,0 +1,65 @@
+"""A worker's own files and folders: which paths to grant, and whether they still lead there."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+SKILL = "SKILL.md"
+Place = tuple[str, int, int]  # path, device, inode
+
+
+class OwnPaths:
+    """Paths of one worker, and what the links in its folders lead to, as those of skills may be.
+
+    A right belongs to what a path leads to when it is granted, so a file or folder that takes its
+    place has none; `moved` notices that. A link grants nothing of ``home`` that is not the worker's
+    own.
+    """
+
+    def __init__(self, paths: Sequence[Path], home: Path) -> None:
+        self._paths = tuple(map(str, paths))
+        self._home = os.path.realpath(home)
+        self._remembered: set[Place] | None = None
+
+    def found(self) -> Iterator[str]:
+        """Yield the paths, and what the links in them lead to."""
+        for path in self._paths:
+            yield path
+            yield from filter(self._may_follow, _links(path))
+
+    def _may_follow(self, link: str) -> bool:
+        real = os.path.realpath(link)
+        outside = os.path.commonpath((real, self._home)) not in (real, self._home)
+        return outside or any(Path(real).is_relative_to(path) for path in self._paths)
+
+    def remember(self) -> None:
+        """Note where the paths lead now."""
+        self._remembered = self._places()
+
+    def moved(self) -> bool:
+        """Return whether a path leads to something new; one that leads nowhere does not."""
+        return self._remembered is not None and not self._places() <= self._remembered
+
+    def _places(self) -> set[Place]:
+        return {place for path in self.found() if (place := _place(path)) is not None}
+
+
+def _links(folder: str) -> Iterator[str]:
+    """Yield the links in a folder, and the skill files in its folders that are links."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry.path
+                elif entry.is_dir() and Path(entry.path, SKILL).is_symlink():
+                    yield f"{entry.path}/{SKILL}"
+    except OSError:  # no folder
+        return
+
+
+def _place(path: str) -> Place | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - takes half the time of Path.stat
+    except OSError:
+        return None
+    return path, found.st_dev, found.st_ino

@@ -1,0 +1,168 @@
+"""Try from inside a process what it could do to others, and change nothing by it.
+
+It runs anywhere: in a worker's hook, a child of an MCP server, a process without any jail.
+"""
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from thinker.jail import kernel, seccomp
+
+REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EXDEV)
+CLONE_NEWUSER = 0x10000000  # linux/sched.h
+PTRACE_SEIZE = 0x4206  # linux/ptrace.h; it does not stop the process
+PRIO_PROCESS = 0
+CLOSED_PORT = 1  # on loopback; nothing serves it
+MISSING_PROGRAM = "/nonexistent"
+Attempt = Callable[[], object]
+
+
+def reached(pids: Mapping[str, int], paths: Mapping[str, str | Path]) -> list[tuple[str, bool]]:
+    """Return the name of each attempt and whether it succeeded.
+
+    ``pids`` are other processes by name, ``paths`` files, folders and sockets. What does not exist
+    is left out.
+    """
+    attempts = [
+        *((f"{name}: {what}", attempt) for name, pid in pids.items() for what, attempt in _on(pid)),
+        *((f"{name}: {what}", one) for name, path in paths.items() for what, one in _at(path)),
+        *_alone(),
+    ]
+    found = ((name, _succeeds(attempt)) for name, attempt in attempts)
+    return [(name, success) for name, success in found if success is not None]
+
+
+def _succeeds(attempt: Attempt) -> bool | None:
+    """Return whether the kernel allows it; None if there is nothing to try it on."""
+    try:
+        attempt()
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESRCH):
+            return None
+        return error.errno not in REFUSED
+    return True
+
+
+def _on(pid: int) -> Iterator[tuple[str, Attempt]]:
+    """Yield what may be tried on a process."""
+    for name in ("environ", "mem", "maps"):
+        yield name, partial(_read, f"/proc/{pid}/{name}")
+    yield "descriptors", partial(os.listdir, f"/proc/{pid}/fd")
+    yield "ptrace", partial(_call, "ptrace", PTRACE_SEIZE, pid)
+    yield "pidfd", partial(_take_descriptor, pid)
+    yield "kill", partial(os.kill, pid, 0)
+    yield "priority", partial(_keep_priority, pid)
+    yield "limits", partial(_limits_of, pid)
+
+
+def _at(path: str | Path) -> Iterator[tuple[str, Attempt]]:
+    """Yield what may be tried on a file, folder or socket."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - text and paths alike
+    except OSError:
+        return
+    if stat.S_ISSOCK(mode):
+        yield "connect", partial(_connect, path)
+    elif stat.S_ISDIR(mode):
+        yield "list", partial(os.listdir, path)
+        yield "write", partial(_create_in, path)
+    else:
+        yield "read", partial(_read, path)
+        yield "write", lambda: os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+
+
+def _alone() -> Iterator[tuple[str, Attempt]]:
+    """Yield what may be tried on the machine."""
+    yield "TCP", partial(_tcp, CLOSED_PORT)
+    yield "socket", lambda: socket.socket(socket.AF_UNIX).close()
+    yield "fork", partial(_fork, lambda: None)
+    yield "exec", _execute
+    yield "unshare", _unshare
+    for name in ("io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "keyctl"):
+        yield name, partial(_call, name)
+
+
+def _read(path: str | Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # nothing is mapped at the beginning of a memory
+            os.read(fd, 1)
+    finally:
+        os.close(fd)
+
+
+def _call(name: str, *arguments: int) -> None:
+    """Make a call; that its arguments are wrong shows that it is allowed."""
+    kernel.syscall(*seccomp.numbers([name]), *arguments)
+
+
+def _take_descriptor(pid: int) -> None:
+    fd = os.pidfd_open(pid)
+    try:
+        _call("pidfd_getfd", fd, 0, 0)
+    finally:
+        os.close(fd)
+
+
+def _keep_priority(pid: int) -> None:
+    os.setpriority(PRIO_PROCESS, pid, os.getpriority(PRIO_PROCESS, pid))
+
+
+def _limits_of(pid: int) -> None:
+    _call("prlimit64", pid, 0, 0, 0)
+
+
+def _connect(path: str | Path) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+
+
+def _create_in(folder: str | Path) -> None:
+    os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _tcp(port: int) -> None:
+    with socket.socket() as client:
+        client.connect(("127.0.0.1", port))
+
+
+def _execute() -> None:
+    """Execute a program that does not exist: the kernel refuses it before it looks."""
+    try:
+        os.execv(MISSING_PROGRAM, [MISSING_PROGRAM])  # noqa: S606 - see above
+    except FileNotFoundError:
+        return
+
+
+def _unshare() -> None:
+    try:
+        _fork(partial(_call, "unshare", CLONE_NEWUSER))
+    except PermissionError:
+        _call("unshare", 0)  # which changes nothing
+
+
+def _fork(action: Attempt) -> None:
+    """Do it in a process of its own.
+
+    Raises:
+        OSError: it cannot be forked, or what it did failed.
+    """
+    pid = os.fork()
+    if pid == 0:
+        code = errno.EPERM
+        try:
+            action()
+            code = 0
+        except OSError as error:
+            code = error.errno or errno.EPERM
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code:
+        raise OSError(code, os.strerror(code) if code > 0 else "killed")

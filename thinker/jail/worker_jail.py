@@ -1,0 +1,170 @@
+"""The jail of a worker: it keeps its code, its own prompt and skills, and what it has open.
+
+`prepare` does all but Landlock, also before it is known whose worker the process will be. `close`
+then grants the worker's own paths and puts Landlock in force.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+from thinker.jail import argument_checks, kernel, landlock, seccomp
+from thinker.jail.calls import group
+from thinker.jail.granted import OwnPaths
+from thinker.jail.hardening import harden, hardened
+from thinker.jail.landlock import Grants, Ruleset
+from thinker.jail.limits import limit
+from thinker.protocol.sandbox import SandboxReport
+
+SOCKETS_DENIED = False  # models are still called directly
+MEMORY = 1024**3  # bytes of its own data
+FILES = 256  # open at once
+PACKAGE = Path(__file__).parent.parent
+LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store")
+SYSTEM = (
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/zoneinfo", "/usr/share/zoneinfo"),
+    *("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"),
+)
+# Names of hosts and certificates, for workers that may open sockets.
+NETWORK = (
+    *("/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/gai.conf"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates"),
+    *("/usr/local/share/ca-certificates", "/run/systemd/resolve"),
+)
+NEVER = group(
+    *("execution", "forking", "others", "priorities", "io_uring", "namespaces", "mounts"),
+    *("kernel", "machine", "shared_memory"),
+) | {"tkill"}
+
+
+class WorkerJail:
+    """The jail around this process."""
+
+    def __init__(self, report: SandboxReport, own: OwnPaths | None = None) -> None:
+        self.report = report
+        self._own = own
+
+    def stale(self) -> bool:
+        """Return whether one of the worker's own paths leads elsewhere than when it was granted."""
+        return self._own is not None and self._own.moved()
+
+
+NO_JAIL = WorkerJail(SandboxReport("off", "it was started by hand"))
+
+
+@dataclass(frozen=True)
+class PreparedJail:
+    """A jail whose Landlock is not yet in force; without a ruleset the kernel has none."""
+
+    ruleset: Ruleset | None
+    network: bool
+
+    def close(self, own: Sequence[Path], home: Path) -> WorkerJail:
+        """Grant the worker's own paths, put Landlock in force, and find out what still works."""
+        paths = OwnPaths(own, home)
+        if self.ruleset is not None:
+            for path in paths.found():
+                self.ruleset.grant(path, landlock.READ)
+            with suppress(OSError):  # the probe notices
+                self.ruleset.enforce()
+        report = probe(home, network=self.network)
+        if report.level == "full":
+            paths.remember()
+        return WorkerJail(report, paths)
+
+
+def prepare(*, network: bool = False) -> PreparedJail:
+    """Give up calls and limits for good; ``network`` leaves sockets open, for hooks."""
+    network = network or not SOCKETS_DENIED
+    harden()
+    limit(memory=MEMORY, files=FILES)
+    try:
+        ruleset = Ruleset(_common_grants(network=network))
+    except OSError:
+        ruleset = None
+    seccomp.install(forbidding(network=network))
+    own_process = (*argument_checks.signals_to_itself(), argument_checks.own_limits())
+    seccomp.install(seccomp.program((), own_process))
+    return PreparedJail(ruleset, network)
+
+
+@lru_cache(maxsize=2)  # computed before workers fork
+def forbidding(*, network: bool) -> bytes:
+    """Return the filter that all workers have in common."""
+    sockets = frozenset[str]() if network else group("sockets")
+    return seccomp.program(
+        NEVER | sockets,
+        (
+            argument_checks.THREADS_ONLY,
+            argument_checks.NO_NAMESPACES,
+            argument_checks.NO_TERMINAL_INPUT,
+            argument_checks.NO_DESCRIPTOR_OWNERS,
+            *argument_checks.CONNECTED_PAIRS,
+        ),
+    )
+
+
+def _common_grants(*, network: bool) -> Grants:
+    ports = None if network else ()
+    read = (*code_paths(Path.cwd()), *SYSTEM, *(NETWORK if network else ()))
+    return Grants(read=read, connect=ports, bind=ports)
+
+
+def code_paths(home: Path) -> list[str]:
+    """Return where modules and libraries are, without folders that hold the home.
+
+    Of a folder with this package in it that is no place for installed packages, such as a working
+    copy, only this package counts.
+    """
+    working_copy = PACKAGE.parent if not PACKAGE.parent.name.endswith("-packages") else None
+    entries = (entry for entry in sys.path if entry and Path(entry) != working_copy)
+    found = (str(PACKAGE), *LIBRARIES, f"{sys.base_prefix}/lib", *entries)
+    return [path for path in dict.fromkeys(found) if not home.is_relative_to(path)]
+
+
+def probe(home: Path, *, network: bool) -> SandboxReport:
+    """Try forbidden things, and judge by what was refused."""
+    files = [name for name, attempt in _file_attempts(home) if _done(attempt)]
+    calls = [name for name, attempt in _call_attempts(network=network) if _done(attempt)]
+    if calls:
+        reason = f"seccomp does not hold: {', '.join(calls)}"
+        return SandboxReport("keys-only" if hardened() else "off", reason)
+    if files:
+        missing = landlock.abi() == 0
+        reason = "the kernel has no Landlock" if missing else f"it can open {', '.join(files)}"
+        return SandboxReport("no-landlock", reason)
+    return SandboxReport("full", "sockets are open" if network else "")
+
+
+def _file_attempts(home: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    for path in ("/", str(home), "/proc/self/environ"):
+        yield path, partial(_open, path)
+
+
+def _call_attempts(*, network: bool) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "unshare", partial(_call, "unshare")
+    yield "pidfd_open", partial(os.pidfd_open, os.getppid())
+    yield "kill", partial(os.kill, os.getppid(), 0)
+    if not network:
+        yield "socket", partial(_call, "socket")
+
+
+def _done(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OSError as error:
+        return error.errno not in (errno.EPERM, errno.EACCES)
+    return True
+
+
+def _open(path: str) -> None:
+    os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+
+
+def _call(name: str) -> None:
+    kernel.syscall(*seccomp.numbers([name]))
