@@ -163,6 +163,8 @@ class AgentDefinition(ConfigModel):
     """When a long conversation is summarized."""
     fact_extraction: FactExtraction = FactExtraction()
     """How facts about the user are found after a conversation."""
+    memory: Literal["agent", "person"] | None = None
+    """One memory for all chats ("agent"), or each its own ("person"); see security when absent."""
     embeddings: EmbeddingsModel | None = None
     """Model that finds tools and memories by meaning; when absent, words alone decide."""
     skills: tuple[Text, ...] = ("*",)

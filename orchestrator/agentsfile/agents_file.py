@@ -1,5 +1,6 @@
 """Models of agents.json as a whole: agents, bindings, channels, tool servers."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -44,6 +45,11 @@ class Binding(ConfigModel):
         if self.thread_id is not None and self.chat_id == "*":
             raise ValueError('has a threadId without a chat; set "chatId" to the id of its chat')
         return self
+
+    @property
+    def any_chat(self) -> bool:
+        """Whether chats match that nothing names; the console has only the operator's."""
+        return self.chat_id == "*" and self.channel != "console"
 
     @property
     def place(self) -> str:
@@ -185,6 +191,36 @@ class AgentsFile(ConfigModel):
     def agent(self, agent_id: str) -> AgentDefinition | None:
         """Return the agent with this id, enabled or not."""
         return next((agent for agent in self.agents if agent.agent_id == agent_id), None)
+
+    def joins_chats(self, agent_id: str) -> bool:
+        """Return whether the chats of an agent share one memory."""
+        agent = self.agent(agent_id)
+        if agent is None or agent.memory is not None:
+            return agent is not None and agent.memory == "agent"
+        return not openings(agent, self.bindings, self.fallback_agent_id, self.channels)
+
+
+def openings(
+    agent: AgentDefinition,
+    bindings: Iterable[Binding],
+    fallback: str | None,
+    channels: Channels,
+) -> tuple[str, ...]:
+    """Return the settings by which chats reach an agent that no setting names.
+
+    The console does not count: only the operator writes there.
+    """
+    own = [binding for binding in bindings if binding.agent_id == agent.agent_id]
+    found = [f"the binding {item.place}" for item in own if item.any_chat]
+    if fallback == agent.agent_id:
+        found.append('"fallbackAgentId"')
+    if agent.port is not None:
+        found.append('"port"')
+    telegram = channels.telegram
+    reached = found or any(binding.channel == "telegram" for binding in own)
+    if reached and telegram.enabled and telegram.access == "open":
+        found.append('telegram\'s "access": "open"')
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
-from orchestrator.agentsfile.agents_file import Channels
+from orchestrator.agentsfile.agents_file import Channels, openings
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.problems import field_names, suggestion
@@ -21,6 +21,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _servers(draft)
     _priced(draft)
     _weakened(draft)
+    _joined(draft)
     if environ is not None:
         _keys(draft, environ)
 
@@ -126,6 +127,20 @@ def _reachable(draft: Draft) -> None:
             draft.warn(
                 ("agents", number, "agentId"),
                 f"agent '{agent.agent_id}' has no binding; only a sender that names it reaches it",
+                agent.agent_id,
+            )
+
+
+def _joined(draft: Draft) -> None:
+    for number, agent in draft.agents.items():
+        bindings, fallback = draft.bindings.values(), draft.fallback_agent_id
+        reasons = openings(agent, bindings, fallback, draft.channels)
+        if agent.enabled and agent.memory == "agent" and reasons:
+            draft.warn(
+                ("agents", number, "memory"),
+                f"agent '{agent.agent_id}' has one memory for all chats, and strangers may reach it"
+                f" by {', '.join(reasons)}: they read and change what others told it; remove"
+                ' "memory", or name each chat in a binding',
                 agent.agent_id,
             )
 

@@ -7,6 +7,7 @@ has been quiet for the same time once more.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -14,10 +15,12 @@ import apsw
 import structlog
 from anyio.abc import TaskGroup
 
+from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
 from orchestrator.journal.upkeep import compaction
 from orchestrator.loop_owned import LoopOwned
@@ -190,7 +193,8 @@ class MaintenanceWorker(LoopOwned):
     async def _extract(self, job: MaintenanceJob) -> None:
         store, now = self.store, self.clock()
         max_turns = job.agent.fact_extraction.max_turns
-        part = await store.transact(compaction.unseen, job.session_id, max_turns)
+        scoped = partial(_memory, self.agents())
+        part = await store.transact(compaction.unseen, job.session_id, max_turns, scoped)
         if part is None:
             return
         request = background.Extract(messages=part.messages, known=part.known)
@@ -223,6 +227,10 @@ class MaintenanceWorker(LoopOwned):
         if answer is None:
             log.info("upkeep_not_allowed", work=job.kind)
         return answer
+
+
+def _memory(agents: AgentsFile, db: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
+    return memory_access.memory_of(db, agents, agent_id, scope)
 
 
 def _result(answer: background.MeteredResult) -> dict[str, object]:

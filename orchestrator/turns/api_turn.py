@@ -61,7 +61,7 @@ class RequestRecipe(Recipe):
         request = _request_of(db, turn)
         conversation = (
             *request_history.before(db, request, WINDOW),
-            *request_history.restored(db, request.agent_id, request.body.messages),
+            *request_history.restored(db, request, request.body.messages),
         )
         loaded = reserve_and_gather(db, turn, definition, facts, embedding)
         if isinstance(loaded, TurnInputs):

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 import apsw
 import structlog
 
+from orchestrator import memory_access
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop, off_loop
@@ -109,6 +110,7 @@ class TurnHost(LoopOwned):
     @cached_property
     def _context(self) -> ToolContext:
         services, turn, definition = self.services, self.turn, self.inputs.definition
+        memory = self.inputs.memory
         return ToolContext(
             agent_id=turn.agent_id,
             turn_id=turn.id,
@@ -119,6 +121,8 @@ class TurnHost(LoopOwned):
             skills=definition.skills,
             split=services.delivery.formats.split,
             mode=services.delivery.formats.mode,
+            memory=memory,
+            may_write=partial(memory_access.may_write, services.inputs.agents(), memory),
             store=services.store,
             meaning=partial(services.inputs.embeddings.embed, definition, turn.agent_id),
             denied_tools=definition.denied_tools,

@@ -6,11 +6,13 @@ from functools import partial
 
 import apsw
 
+from orchestrator import memory_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import UnknownAgentError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import fact_vectors, playbooks
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, transcript, turns
 from orchestrator.journal.turns.api_requests import Request
@@ -44,6 +46,7 @@ class TurnInputs:
 
     definition: AgentDefinition
     context: Context
+    memory: MemoryScope
     known: PromptMemory
     vector: bytes = b""
     sent: tuple[LayerRecord, ...] | None = None  # for the cached layout, as `TurnRun.context`
@@ -224,18 +227,17 @@ def gather(
     playbooks.seed(db, turn.agent_id, turn.started_at)
     if embedding is not None:
         fact_vectors.discard(db, turn.agent_id, embedding)
-    known = load_prompt_memory(
-        db, turn.agent_id, text, definition.skills, turn.started_at, embedding
-    )
+    memory = memory_access.memory_of(db, facts.rules.agents, turn.agent_id, turn.scope)
+    known = load_prompt_memory(db, memory, text, definition.skills, turn.started_at, embedding)
     vector = b"" if embedding is None else embedding.vector
     pictures = definition.limits.recent_image_threshold
     if not cached:
-        return TurnInputs(definition, _pictured(db, context, pictures), known, vector)
+        return TurnInputs(definition, _pictured(db, context, pictures), memory, known, vector)
     # There, pictures go out of sight several at once.
     context = _pictured(db, context, 2 * pictures)
     offered = prompt_records.offered(db, turn.session_id, turn.started_at, turn.id)
     sent = prompt_records.sent(db, turn.id)
-    return TurnInputs(definition, context, known, vector, sent, offered)
+    return TurnInputs(definition, context, memory, known, vector, sent, offered)
 
 
 def _unanswered(db: apsw.Connection, turn_id: str) -> str:

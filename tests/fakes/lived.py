@@ -12,6 +12,7 @@ from fakes.journal import call, job
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.journal.access import pairing
 from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import (
@@ -63,6 +64,11 @@ class Life:
     agent: str
     chat: str
     mark: str
+
+    @property
+    def memory(self) -> MemoryScope:
+        """What the agent remembers, for all its chats."""
+        return MemoryScope.whole(self.agent)
 
     @property
     def address(self) -> Address:
@@ -146,11 +152,11 @@ class Life:
 
     def _learned(self, turn: Turn) -> None:
         source = f"turn {turn.id}"
-        facts.store(self.db, self.agent, f"Likes {self.mark}", "preference", source, 6)
+        facts.store(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)
         vector = b"\0\0\x80\x3f" * 8
         lacking = fact_vectors.lacking(self.db, self.agent, 1)
         fact_vectors.keep(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
-        profile.update(self.db, self.agent, f"pets.{self.mark}", self.mark, source, 6)
+        profile.update(self.db, self.memory, f"pets.{self.mark}", self.mark, source, 6)
         playbooks.seed(self.db, self.agent, 6)
         playbook = StoredPlaybook(
             id=0,
@@ -164,7 +170,7 @@ class Life:
             source=source,
             created_at=6,
         )
-        playbooks.add(self.db, self.agent, playbook, 6)
+        playbooks.add(self.db, self.memory, playbook, 6)
 
     def _subagent(self, turn: Turn) -> None:
         commit = StepCommit(
@@ -192,7 +198,7 @@ class Life:
         said = (UserMessage(content=self.mark),)
         older = CompactionInput(turn.session_id, self.agent, 0, 1, said, None)
         assert compaction.compacted(self.db, older, f"summary of {self.mark}")
-        stretch = MessageRange(turn.session_id, self.agent, 0, 1, (turn.id,), said, ())
+        stretch = MessageRange(turn.session_id, self.memory, 0, 1, (turn.id,), said, ())
         fact = ExtractedFact(fact=f"Was {self.mark}", category="background", confidence=1)
         assert compaction.extracted(self.db, stretch, [fact], 8) == 1
 
@@ -209,7 +215,7 @@ class Life:
             timezone="UTC",
             notify=Notify(channel="telegram", chat_id=self.chat),
         )
-        task = tasks.add(self.db, self.agent, spec, 8)
+        task = tasks.add(self.db, self.memory, spec, 8)
         assert task_runs.fire(self.db, task.id, 9)
         tasks.disable(self.db, task.id, 9)
         self._end(self._admitted(f"{task_runs.QUEUE}{self.agent}/{task.id}", "task", "task"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import apsw
+from fakes.memory import WORK
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
@@ -51,7 +52,7 @@ class Bench:
         spec = TaskSpec.model_validate(
             {"name": "t", "instructions": "x", "trigger": trigger, "timezone": "UTC"}
         )
-        return (await self.store.transact(tasks.add, "work", spec, self.now)).id
+        return (await self.store.transact(tasks.add, WORK, spec, self.now)).id
 
     async def states(self, task: int) -> list[str]:
         """What became of its runs, the newest first."""

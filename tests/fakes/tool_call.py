@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import apsw
+from fakes.memory import WORK
 from pydantic import JsonValue
 
 from orchestrator.channel_api import ReplyPart
@@ -25,6 +26,8 @@ def tool_context(store: Store, skills: Path) -> ToolContext:
         skills=("*",),
         split=lambda _, text: (ReplyPart(text),),
         mode=lambda _: "direct",
+        memory=WORK,
+        may_write=lambda *_: True,
         store=store,
         meaning=_unknown,
     )

@@ -74,7 +74,7 @@ def show(
     if agent is None:
         raise UnknownAgentError(f"{path}: there is no agent '{name}'; add it or correct the name")
     chat_ref = ChatRef(channel=channel, chat_id=chat or name)
-    stored = load_context(settings.paths.journal, agent, chat_ref, message, now)
+    stored = load_context(settings.paths.journal, file, agent, chat_ref, message, now)
     prompt = listing.library(settings, file).bundle_json(agent)
     turn = preview_turn(agent, prompt, chat_ref, message, stored, now)
     record = preview(agent, settings, turn)

@@ -16,7 +16,8 @@ import anyio
 import apsw
 from pydantic import BaseModel
 
-from orchestrator.agentsfile import AgentDefinition
+from orchestrator import memory_access
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import WorkerError
 from orchestrator.journal.db.store import reading
 from orchestrator.journal.memory import playbooks
@@ -50,7 +51,12 @@ class StoredContext:
 
 
 def load_context(
-    path: Path, definition: AgentDefinition, chat: ChatRef, text: str, now: float
+    path: Path,
+    agents: AgentsFile,
+    definition: AgentDefinition,
+    chat: ChatRef,
+    text: str,
+    now: float,
 ) -> StoredContext:
     """Load what the journal at ``path`` has for a message; without a journal, the defaults.
 
@@ -61,8 +67,10 @@ def load_context(
         books = playbooks.named(playbooks.defaults(), definition.skills)
         return StoredContext(PromptMemory(playbooks=playbooks.records(books)))
     with reading(path) as db:
+        scope = f"{chat.channel}:{chat.chat_id}"
+        memory = memory_access.memory_of(db, agents, definition.agent_id, scope)
         return StoredContext(
-            load_prompt_memory(db, definition.agent_id, text, definition.skills),
+            load_prompt_memory(db, memory, text, definition.skills),
             _summary(db, definition.agent_id, chat, int(now * 1000)),
         )
 

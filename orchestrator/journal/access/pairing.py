@@ -77,6 +77,11 @@ def every(db: apsw.Connection) -> list[Pairing]:
     return PAIRINGS.select(db, "true ORDER BY created_at, chat_id")
 
 
+def is_approved(db: apsw.Connection, channel: str, chat_id: str) -> bool:
+    where = "channel = ? AND chat_id = ? AND state = 'approved'"
+    return PAIRINGS.first(db, where, channel, chat_id) is not None
+
+
 def approved(db: apsw.Connection) -> frozenset[tuple[str, str]]:
     rows = db.execute("SELECT channel, chat_id FROM pairing WHERE state = 'approved'")
     return frozenset((str(channel), str(chat_id)) for channel, chat_id in rows)

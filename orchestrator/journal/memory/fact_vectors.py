@@ -7,6 +7,7 @@ from heapq import nsmallest
 
 import apsw
 
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.vectors import RELEVANT, WIDTH, cosines, signs
 
 NEWEST = 5000  # facts that are compared by the signs of their vectors
@@ -22,16 +23,25 @@ class Embedding:
 
 
 def nearest(
-    db: apsw.Connection, agent_id: str, meaning: Embedding, limit: int, until: int
+    db: apsw.Connection, scope: MemoryScope, meaning: Embedding, limit: int, until: int
 ) -> dict[int, float]:
     """Return the relevant facts nearest to an embedding, and how near they are.
 
     The score is ``1 / (1 + distance)``. Facts stored after ``until`` (milliseconds) are left out.
     """
+    where, values = scope.rows("fact")
+    visible = "" if scope.joined else f" AND fact_id IN(SELECT id FROM fact WHERE {where})"
     rows = db.execute(
         "SELECT fact_id, signs FROM fact_vector"
-        " WHERE agent_id = ? AND model = ? AND dimensions = ? ORDER BY fact_id DESC LIMIT ?",
-        (agent_id, meaning.model, len(meaning.vector) // WIDTH, NEWEST),
+        f" WHERE agent_id = ? AND model = ? AND dimensions = ?{visible}"
+        " ORDER BY fact_id DESC LIMIT ?",
+        (
+            scope.agent_id,
+            meaning.model,
+            len(meaning.vector) // WIDTH,
+            *(values if visible else ()),
+            NEWEST,
+        ),
     )
     query = int.from_bytes(signs(meaning.vector))
     alike = nsmallest(COMPARED, rows, key=lambda row: (query ^ int.from_bytes(row[1])).bit_count())

@@ -10,6 +10,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
 from thinker.protocol.background import Category
 from thinker.protocol.messages import Origin
@@ -56,7 +57,7 @@ class StoredFact:
 
 def store(
     db: apsw.Connection,
-    agent_id: str,
+    scope: MemoryScope,
     fact: str,
     category: str,
     source: str,
@@ -69,62 +70,66 @@ def store(
         RefusedFactError: the text contains a secret.
     """
     _check(fact)
-    known = _id_of(db, agent_id, fact)
+    known = _id_of(db, scope, fact)
     if known is not None:
         db.execute("UPDATE fact SET updated_at = ? WHERE id = ?", (now, known))
         return StoredFact(known, new=False)
     about = fulltext.keywords(fact)
     similar = tuple(
         other
-        for other in find(db, agent_id, fact, COMPARED)
+        for other in find(db, scope, fact, COMPARED)
         if other.category == category
         and fulltext.overlap(about, fulltext.keywords(other.fact)) >= SIMILAR
     )
     db.execute(
-        "INSERT INTO fact(agent_id, fact, category, source, confidence, created_at, updated_at)"
-        " VALUES(?,?,?,?,?,?,?)",
-        (agent_id, fact, category, source, confidence, now, now),
+        "INSERT INTO fact(agent_id, scope, fact, category, source, confidence, created_at,"
+        " updated_at) VALUES(?,?,?,?,?,?,?,?)",
+        (scope.agent_id, scope.own, fact, category, source, confidence, now, now),
     )
     return StoredFact(db.last_insert_rowid(), new=True, similar=similar)
 
 
-def update(db: apsw.Connection, agent_id: str, fact: Fact, now: int) -> bool:
-    """Replace a fact, found by its id; return False if the agent has none of that id.
+def update(db: apsw.Connection, scope: MemoryScope, fact: Fact, now: int) -> bool:
+    """Replace a fact, found by its id; return False if the memory has none of that id.
 
     Raises:
         RefusedFactError: the text contains a secret, or is that of another fact.
     """
     _check(fact.fact)
-    if _id_of(db, agent_id, fact.fact) not in (None, fact.id):
+    if _id_of(db, scope, fact.fact) not in (None, fact.id):
         raise RefusedFactError("another fact says exactly this; delete one of the two")
+    where, values = scope.rows()
     db.execute(
         "UPDATE fact SET fact = ?, category = ?, source = ?, confidence = ?, updated_at = ?"
-        " WHERE agent_id = ? AND id = ?",
-        (fact.fact, fact.category, fact.source, fact.confidence, now, agent_id, fact.id),
+        f" WHERE {where} AND id = ?",
+        (fact.fact, fact.category, fact.source, fact.confidence, now, *values, fact.id),
     )
     return db.changes() == 1
 
 
-def delete(db: apsw.Connection, agent_id: str, fact_id: int) -> bool:
-    db.execute("DELETE FROM fact WHERE agent_id = ? AND id = ?", (agent_id, fact_id))
+def delete(db: apsw.Connection, scope: MemoryScope, fact_id: int) -> bool:
+    where, values = scope.rows()
+    db.execute(f"DELETE FROM fact WHERE {where} AND id = ?", (*values, fact_id))
     return db.changes() == 1
 
 
-def get(db: apsw.Connection, agent_id: str, fact_id: int) -> Fact | None:
-    return FACTS.first(db, "agent_id = ? AND id = ?", agent_id, fact_id)
+def get(db: apsw.Connection, scope: MemoryScope, fact_id: int) -> Fact | None:
+    where, values = scope.rows()
+    return FACTS.first(db, f"{where} AND id = ?", *values, fact_id)
 
 
 def newest(
-    db: apsw.Connection, agent_id: str, category: str | None, before: int, limit: int
+    db: apsw.Connection, scope: MemoryScope, category: str | None, before: int, limit: int
 ) -> list[Fact]:
     """Return the facts with ids below ``before``, newest first; ``category`` None means all."""
-    where = "agent_id = ? AND id < ? AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?"
-    return FACTS.select(db, where, agent_id, before, category, limit)
+    where, values = scope.rows()
+    where += " AND id < ? AND category = ifnull(?, category) ORDER BY id DESC LIMIT ?"
+    return FACTS.select(db, where, *values, before, category, limit)
 
 
 def find(
     db: apsw.Connection,
-    agent_id: str,
+    scope: MemoryScope,
     text: str,
     limit: int,
     until: int = FOREVER,
@@ -138,12 +143,12 @@ def find(
     pool = fulltext.POOL * limit
     bounds = (until, pool)
     ranked = fulltext.search(
-        text, limit, partial(_match, db, agent_id, bounds), partial(_scan, db, agent_id, bounds)
+        text, limit, partial(_match, db, scope, bounds), partial(_scan, db, scope, bounds)
     )
     if meaning is not None:
-        near = fact_vectors.nearest(db, agent_id, meaning, pool, until)
+        near = fact_vectors.nearest(db, scope, meaning, pool, until)
         ranked = fulltext.hybrid_rank(near, dict(ranked)) if near else ranked
-    found = (get(db, agent_id, number) for number, _ in ranked[:limit])
+    found = (get(db, scope, number) for number, _ in ranked[:limit])
     return [fact for fact in found if fact is not None]
 
 
@@ -153,31 +158,34 @@ def _check(fact: str) -> None:
         raise RefusedFactError(f"this looks like {secret}; secrets are never remembered")
 
 
-def _id_of(db: apsw.Connection, agent_id: str, fact: str) -> int | None:
-    found = db.execute("SELECT id FROM fact WHERE agent_id = ? AND fact = ?", (agent_id, fact)).get
+def _id_of(db: apsw.Connection, scope: MemoryScope, fact: str) -> int | None:
+    where, values = scope.rows()
+    sql = f"SELECT id FROM fact WHERE {where} AND fact = ? ORDER BY scope DESC LIMIT 1"
+    found = db.execute(sql, (*values, fact)).get
     return found if isinstance(found, int) else None
 
 
 def _match(
-    db: apsw.Connection, agent_id: str, bounds: tuple[int, int], index: str, terms: list[str]
+    db: apsw.Connection, scope: MemoryScope, bounds: tuple[int, int], index: str, terms: list[str]
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores (BM25, negated: more is better)."""
-    table = f"fact_{index}"
+    table, (where, values) = f"fact_{index}", scope.rows("fact")
     sql = (
         f"SELECT fact.id, -bm25({table}) FROM {table} JOIN fact ON fact.id = {table}.rowid"
-        f" WHERE {table} MATCH ? AND fact.agent_id = ? AND fact.created_at <= ?"
+        f" WHERE {table} MATCH ? AND {where} AND fact.created_at <= ?"
         f" ORDER BY bm25({table}), fact.id LIMIT ?"
     )
-    return dict(db.execute(sql, (fulltext.any_of(terms), agent_id, *bounds)))
+    return dict(db.execute(sql, (fulltext.any_of(terms), *values, *bounds)))
 
 
 def _scan(
-    db: apsw.Connection, agent_id: str, bounds: tuple[int, int], terms: list[str]
+    db: apsw.Connection, scope: MemoryScope, bounds: tuple[int, int], terms: list[str]
 ) -> fulltext.Scores:
     """Return the facts that contain one of the terms anywhere, and how many they contain."""
     count = " + ".join(["(instr(fact, ?) > 0)"] * len(terms))
+    where, values = scope.rows()
     sql = (
-        f"SELECT id, {count} AS hits FROM fact WHERE agent_id = ? AND created_at <= ? AND hits > 0"
+        f"SELECT id, {count} AS hits FROM fact WHERE {where} AND created_at <= ? AND hits > 0"
         " ORDER BY hits DESC, id LIMIT ?"
     )
-    return dict(db.execute(sql, (*terms, agent_id, *bounds)))
+    return dict(db.execute(sql, (*terms, *values, *bounds)))

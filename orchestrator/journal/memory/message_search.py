@@ -7,6 +7,7 @@ import apsw
 
 from orchestrator.journal.db.rows import Rows
 from orchestrator.journal.memory import fulltext
+from orchestrator.journal.memory.memory_scope import MemoryScope
 
 NEWEST = 2000  # messages that are searched for words of two characters
 
@@ -27,33 +28,34 @@ HITS = Rows(
 )
 
 
-def search(db: apsw.Connection, agent_id: str, query: str, limit: int) -> list[MessageHit]:
-    """Return the messages of all chats of an agent that match a query best, best first."""
+def search(db: apsw.Connection, scope: MemoryScope, query: str, limit: int) -> list[MessageHit]:
+    """Return the messages of an agent's chats that match a query best, best first."""
     pool = fulltext.POOL * limit
     ranked = fulltext.search(
-        query, limit, partial(_match, db, agent_id, pool), partial(_scan, db, agent_id, pool)
+        query, limit, partial(_match, db, scope, pool), partial(_scan, db, scope, pool)
     )
     return [hit for number, _ in ranked[:limit] for hit in HITS.select(db, "said.id = ?", number)]
 
 
 def _match(
-    db: apsw.Connection, agent_id: str, limit: int, index: str, terms: list[str]
+    db: apsw.Connection, scope: MemoryScope, limit: int, index: str, terms: list[str]
 ) -> fulltext.Scores:
-    table = f"message_{index}"
+    table, (where, values) = f"message_{index}", scope.rows("session")
     sql = (
         f"SELECT message.id, -bm25({table}) FROM {table} JOIN message ON message.id = {table}.rowid"
         " JOIN session ON session.id = message.session_id"
-        f" WHERE {table} MATCH ? AND agent_id = ? ORDER BY bm25({table}), message.id DESC LIMIT ?"
+        f" WHERE {table} MATCH ? AND {where} ORDER BY bm25({table}), message.id DESC LIMIT ?"
     )
-    return dict(db.execute(sql, (fulltext.any_of(terms), agent_id, limit)))
+    return dict(db.execute(sql, (fulltext.any_of(terms), *values, limit)))
 
 
-def _scan(db: apsw.Connection, agent_id: str, limit: int, terms: list[str]) -> fulltext.Scores:
+def _scan(db: apsw.Connection, scope: MemoryScope, limit: int, terms: list[str]) -> fulltext.Scores:
     """Return the newest messages that contain one of the terms, and how many they contain."""
     count = " + ".join(["(instr(text, ?) > 0)"] * len(terms))
+    where, values = scope.rows("session")
     sql = (
         f"SELECT id, {count} AS hits FROM (SELECT said.id, text FROM said"
-        " JOIN session ON session.id = session_id WHERE agent_id = ? ORDER BY said.id DESC LIMIT ?)"
+        f" JOIN session ON session.id = session_id WHERE {where} ORDER BY said.id DESC LIMIT ?)"
         " WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?"
     )
-    return dict(db.execute(sql, (*terms, agent_id, NEWEST, limit)))
+    return dict(db.execute(sql, (*terms, *values, NEWEST, limit)))

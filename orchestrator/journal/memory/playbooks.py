@@ -2,6 +2,9 @@
 
 An entry with keywords is a playbook. One without is a skill, listed in the prompt and read on
 demand. An agent gets each default once; a changed or deleted default does not come back.
+
+Where chats have a memory each, a chat sees its own entries and the defaults as they were bundled;
+its change of a default is an entry of its own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,11 +18,13 @@ from pydantic import Json, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.settings import bundled
 from thinker.protocol.messages import Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
 
-MAX_BYTES = 2 * 1024 * 1024  # of all entries of an agent, as each turn sends them to its worker
+MAX_BYTES = 2 * 1024 * 1024  # of all entries of a chat, as each turn sends them to its worker
+SEED = "seed"  # the source of the bundled entries
 
 
 class PlaybookError(OrchestratorError):
@@ -45,6 +50,7 @@ class StoredPlaybook:
     source: str
     created_at: int
     origin: Origin = "user"
+    scope: str = EVERY
 
 
 PLAYBOOKS = Rows(StoredPlaybook, "playbook")
@@ -71,7 +77,7 @@ def defaults() -> tuple[StoredPlaybook, ...]:
             id=number,
             instructions="\n".join(f"{n}. {step}" for n, step in enumerate(seed.steps, 1)),
             enabled=True,
-            source="seed",
+            source=SEED,
             created_at=0,
             origin="operator",
             **seed.model_dump(exclude={"steps"}),
@@ -84,66 +90,81 @@ def seed(db: apsw.Connection, agent_id: str, now: int) -> None:
     """Store the defaults that an agent has never had."""
     for playbook in _unseen(db, agent_id):
         db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
-        if get(db, agent_id, playbook.name) is None:
-            _insert(db, agent_id, playbook, now)
+        memory = MemoryScope.whole(agent_id)
+        if get(db, memory, playbook.name) is None:
+            _insert(db, memory, playbook, now)
 
 
-def state(db: apsw.Connection, agent_id: str) -> bytes | None:
-    """Return a value that changes with every change of an agent's playbooks; None without any."""
-    sql = "SELECT state FROM playbook_state WHERE agent_id = ?"
-    found: bytes | None = db.execute(sql, (agent_id,)).get
-    return found
+def states(db: apsw.Connection, memory: MemoryScope) -> dict[str, bytes]:
+    """Return values that change with the playbooks: of every chat's, and of the chat's own."""
+    sql = "SELECT scope, state FROM playbook_state WHERE agent_id = ? AND scope IN('', ?)"
+    rows = db.execute(sql, (memory.agent_id, memory.own))
+    return {str(scope): bytes(state) for scope, state in rows}
 
 
 def every(
-    db: apsw.Connection, agent_id: str, globs: Sequence[str] = ("*",)
+    db: apsw.Connection, memory: MemoryScope, globs: Sequence[str] = ("*",)
 ) -> list[StoredPlaybook]:
-    """Return the entries that an agent has at its next turn and a glob matches, by name."""
-    stored = PLAYBOOKS.select(db, "agent_id = ?", agent_id)
-    names = {playbook.name for playbook in stored}
-    unseeded = [playbook for playbook in _unseen(db, agent_id) if playbook.name not in names]
-    return sorted(named(stored + unseeded, globs), key=lambda playbook: playbook.name)
+    """Return the entries that a chat has at its next turn and a glob matches, by name."""
+    stored = {playbook.name: playbook for playbook in _visible(db, memory)}
+    unseeded = (item for item in _unseen(db, memory.agent_id) if item.name not in stored)
+    return sorted(named([*stored.values(), *unseeded], globs), key=lambda playbook: playbook.name)
 
 
 def named(playbooks: Iterable[StoredPlaybook], globs: Sequence[str]) -> list[StoredPlaybook]:
     return [item for item in playbooks if any(fnmatchcase(item.name, glob) for glob in globs)]
 
 
-def get(db: apsw.Connection, agent_id: str, name: str) -> StoredPlaybook | None:
-    return PLAYBOOKS.first(db, "agent_id = ? AND name = ?", agent_id, name)
+def get(db: apsw.Connection, memory: MemoryScope, name: str) -> StoredPlaybook | None:
+    return next(reversed(_visible(db, memory, "AND name = ?", name)), None)
 
 
-def add(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
+def add(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     """Store a new playbook or skill.
 
     Raises:
         PlaybookError: the name is taken, or all together exceed `MAX_BYTES`.
     """
-    if get(db, agent_id, playbook.name) is not None:
+    if get(db, memory, playbook.name) is not None:
         raise PlaybookError(f"{playbook.name!r} exists already; change it with update_skill")
-    _insert(db, agent_id, playbook, now)
-    _check_size(db, agent_id)
+    _insert(db, memory, playbook, now)
+    _check_size(db, memory)
 
 
-def update(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
-    """Replace a playbook or skill, found by its id.
+def update(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+    """Replace a playbook or skill, found by its id; one of other chats gets a copy in its place.
 
     Raises:
         PlaybookError: all together exceed `MAX_BYTES`.
     """
+    if not _changeable(memory, playbook):
+        _insert(db, memory, playbook, now)
+        _check_size(db, memory)
+        return
     db.execute(
         "UPDATE playbook SET description = :description, instructions = :instructions,"
         " keywords = :keywords, priority = :priority, required_tools = :required_tools,"
         " enabled = :enabled, source = :source, origin = :origin, updated_at = :now"
         " WHERE agent_id = :agent_id AND id = :id",
-        _values(agent_id, playbook, now),
+        _values(memory, playbook, now),
     )
-    _check_size(db, agent_id)
+    _check_size(db, memory)
 
 
-def delete(db: apsw.Connection, agent_id: str, name: str) -> bool:
-    db.execute("DELETE FROM playbook WHERE agent_id = ? AND name = ?", (agent_id, name))
-    return db.changes() == 1
+def delete(db: apsw.Connection, memory: MemoryScope, name: str) -> bool:
+    """Delete a playbook or skill; return False if there is none of this name.
+
+    Raises:
+        PlaybookError: it belongs to other chats, too.
+    """
+    playbook = get(db, memory, name)
+    if playbook is None:
+        return False
+    if not _changeable(memory, playbook):
+        raise PlaybookError(f"{name!r} belongs to every chat; switch it off here with update_skill")
+    sql = "DELETE FROM playbook WHERE agent_id = ? AND id = ?"
+    db.execute(sql, (memory.agent_id, playbook.id))
+    return True
 
 
 def records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
@@ -192,31 +213,45 @@ def _unseen(db: apsw.Connection, agent_id: str) -> list[StoredPlaybook]:
     return [playbook for playbook in defaults() if playbook.name not in seen]
 
 
-def _insert(db: apsw.Connection, agent_id: str, playbook: StoredPlaybook, now: int) -> None:
+def _visible(
+    db: apsw.Connection, memory: MemoryScope, more: str = "", *values: object
+) -> list[StoredPlaybook]:
+    """Return the entries that a chat sees; its own come last."""
+    where = f"agent_id = ? AND scope IN('{EVERY}', ?) {more} ORDER BY scope, id"
+    found = PLAYBOOKS.select(db, where, memory.agent_id, memory.own, *values)
+    return [item for item in found if _changeable(memory, item) or item.source == SEED]
+
+
+def _changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:
+    return memory.all_chats or playbook.scope == memory.own
+
+
+def _insert(db: apsw.Connection, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
     db.execute(
-        "INSERT INTO playbook(agent_id, name, description, instructions, keywords, priority,"
-        " required_tools, enabled, source, origin, created_at, updated_at) VALUES(:agent_id, :name,"
-        " :description, :instructions, :keywords, :priority, :required_tools, :enabled, :source,"
-        " :origin, :now, :now)",
-        _values(agent_id, playbook, now),
+        "INSERT INTO playbook(agent_id, scope, name, description, instructions, keywords, priority,"
+        " required_tools, enabled, source, origin, created_at, updated_at) VALUES(:agent_id, :own,"
+        " :name, :description, :instructions, :keywords, :priority, :required_tools, :enabled,"
+        " :source, :origin, :now, :now)",
+        _values(memory, playbook, now),
     )
 
 
-def _values(agent_id: str, playbook: StoredPlaybook, now: int) -> dict[str, object]:
+def _values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -> dict[str, object]:
     return vars(playbook) | {
-        "agent_id": agent_id,
+        "agent_id": memory.agent_id,
+        "own": memory.own,
         "keywords": orjson.dumps(playbook.keywords).decode(),
         "required_tools": orjson.dumps(playbook.required_tools).decode(),
         "now": now,
     }
 
 
-def _check_size(db: apsw.Connection, agent_id: str) -> None:
+def _check_size(db: apsw.Connection, memory: MemoryScope) -> None:
     size = db.execute(
         "SELECT sum(octet_length(description) + octet_length(instructions)"
         " + octet_length(keywords) + octet_length(required_tools))"
-        " FROM playbook WHERE agent_id = ?",
-        (agent_id,),
+        f" FROM playbook WHERE agent_id = ? AND scope IN('{EVERY}', ?)",
+        (memory.agent_id, memory.own),
     ).get
     if size > MAX_BYTES:
         raise PlaybookError(

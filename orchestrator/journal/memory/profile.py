@@ -17,6 +17,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.secret_filter import secret_in
 from thinker.protocol.messages import JsonObject
 
@@ -99,20 +100,23 @@ def assign(profile: JsonObject, keys: Keys, value: JsonValue) -> JsonObject:
     return root
 
 
-def get(db: apsw.Connection, agent_id: str) -> JsonObject:
-    body = db.execute("SELECT body FROM profile WHERE agent_id = ?", (agent_id,)).get
+def get(db: apsw.Connection, scope: MemoryScope) -> JsonObject:
+    """Return the profile of a chat; before it has its own, the one of every chat if visible."""
+    where, values = scope.single()
+    sql = f"SELECT body FROM profile WHERE {where} ORDER BY scope DESC LIMIT 1"
+    body = db.execute(sql, values).get
     return _OBJECT.validate_json(body) if isinstance(body, str) else {}
 
 
 def update(
-    db: apsw.Connection, agent_id: str, path: str, value: JsonValue, source: str, now: int
+    db: apsw.Connection, scope: MemoryScope, path: str, value: JsonValue, source: str, now: int
 ) -> JsonObject:
     """Set the field at a path (None removes it), store the change, and return the new profile.
 
     Raises:
         ProfileError: the path or the value does not fit, or the value is a secret.
     """
-    keys, profile = keys_of(path), get(db, agent_id)
+    keys, profile = keys_of(path), get(db, scope)
     text = _json(value)
     # Checked with its path: "wifi.password" and "hunter2" are a secret only together.
     named = f"{keys[-1] if keys else ''}: {value}" if isinstance(value, str) else text
@@ -123,36 +127,39 @@ def update(
     if len(body.encode()) > MAX_BYTES:
         raise ProfileError(f"a profile has at most {MAX_BYTES // 1024} KiB; remove something first")
     db.execute(
-        "INSERT INTO profile(agent_id, body, updated_at) VALUES(?,?,?)"
+        "INSERT INTO profile(agent_id, scope, body, updated_at) VALUES(?,?,?,?)"
         " ON CONFLICT DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
-        (agent_id, body, now),
+        (scope.agent_id, scope.own, body, now),
     )
     before = lookup(profile, keys)
     states = (None if before is None else _json(before), None if value is None else text)
     db.execute(
-        "INSERT INTO profile_change(agent_id, path, before, after, source, at) VALUES(?,?,?,?,?,?)",
-        (agent_id, path.strip(), *states, source, now),
+        "INSERT INTO profile_change(agent_id, scope, path, before, after, source, at)"
+        " VALUES(?,?,?,?,?,?,?)",
+        (scope.agent_id, scope.own, path.strip(), *states, source, now),
     )
     return changed
 
 
-def take_out(db: apsw.Connection, agent_id: str, path: str, value: str) -> None:
+def take_out(db: apsw.Connection, scope: MemoryScope, path: str, value: str) -> None:
     """Remove the field at a path without history, if its value (JSON) is still this one."""
-    profile = get(db, agent_id)
+    profile = get(db, scope)
     held = lookup(profile, keys_of(path))
     if held is None or _json(held) != value:
         return
     body = _json(assign(profile, keys_of(path), None))
-    db.execute("UPDATE profile SET body = ? WHERE agent_id = ?", (body, agent_id))
+    sql = "UPDATE profile SET body = ? WHERE agent_id = ? AND scope = ?"
+    db.execute(sql, (body, scope.agent_id, scope.own))
 
 
-def changes(db: apsw.Connection, agent_id: str, limit: int) -> list[ProfileChange]:
-    return CHANGES.select(db, "agent_id = ? ORDER BY id DESC LIMIT ?", agent_id, limit)
+def changes(db: apsw.Connection, scope: MemoryScope, limit: int) -> list[ProfileChange]:
+    where, values = scope.single()
+    return CHANGES.select(db, f"{where} ORDER BY id DESC LIMIT ?", *values, limit)
 
 
-def system_prompt(db: apsw.Connection, agent_id: str) -> str | None:
-    """Return ``persona.system_prompt`` of an agent's profile, or None if it is empty."""
-    prompt = lookup(get(db, agent_id), PROMPT)
+def system_prompt(db: apsw.Connection, scope: MemoryScope) -> str | None:
+    """Return ``persona.system_prompt`` of a profile, or None if it is empty."""
+    prompt = lookup(get(db, scope), PROMPT)
     return prompt if isinstance(prompt, str) and prompt.strip() else None
 
 

@@ -7,28 +7,30 @@ import apsw
 
 from orchestrator.journal.memory import facts, playbooks, profile
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import ListedSkill, Memory
 
 MEMORIES = 5  # facts in the prompt
-AGENTS = 256  # whose playbooks are cached
+CACHED = 256  # sets of playbooks
 
 
 @dataclass(frozen=True)
 class _Offer:
-    """The playbooks and skills for an agent's turns, cached for one state and one set of globs.
+    """The playbooks and skills for a chat's turns, cached for one state and one set of globs.
 
     ``since`` is when the newest one was created, in milliseconds.
     """
 
-    state: bytes | None
+    states: dict[str, bytes]
     globs: tuple[str, ...]
     since: int
     playbooks: tuple[JsonObject, ...]
     skills: tuple[ListedSkill, ...]
 
 
-_offers: dict[str, _Offer] = {}  # by agent
+# By agent, chat (if it has playbooks of its own), and whether it sees all that every chat has.
+_offers: dict[tuple[str, str, bool], _Offer] = {}
 
 
 @dataclass(frozen=True)
@@ -43,38 +45,40 @@ class PromptMemory:
 
 def load_prompt_memory(
     db: apsw.Connection,
-    agent_id: str,
+    memory: MemoryScope,
     text: str,
     globs: Sequence[str],
     until: int = facts.FOREVER,
     meaning: Embedding | None = None,
 ) -> PromptMemory:
-    """Return what an agent knew at a time that is relevant for a text.
+    """Return what an agent knew in a chat at a time that is relevant for a text.
 
     ``globs`` match its skills. ``until`` is the start of the turn (milliseconds): entries that a
     resumed turn itself has stored must not change its prompt. ``meaning`` is the text's embedding.
     """
-    offer = _offer(db, agent_id, tuple(globs), until)
-    found = facts.find(db, agent_id, text, MEMORIES, until, meaning)
+    offer = _offer(db, memory, tuple(globs), until)
+    found = facts.find(db, memory, text, MEMORIES, until, meaning)
     return PromptMemory(
         memories=tuple(Memory(fact=fact.fact, category=fact.category) for fact in found),
-        profile_prompt=profile.system_prompt(db, agent_id),
+        profile_prompt=profile.system_prompt(db, memory),
         playbooks=offer.playbooks,
         skills=offer.skills,
     )
 
 
-def _offer(db: apsw.Connection, agent_id: str, globs: tuple[str, ...], until: int) -> _Offer:
-    """Return an agent's playbooks, cached until they change, as reading them takes long."""
-    state, kept = playbooks.state(db, agent_id), _offers.get(agent_id)
-    if kept is not None and (kept.state, kept.globs) == (state, globs) and kept.since <= until:
+def _offer(db: apsw.Connection, memory: MemoryScope, globs: tuple[str, ...], until: int) -> _Offer:
+    """Return a chat's playbooks, cached until they change, as reading them takes long."""
+    states = playbooks.states(db, memory)
+    key = memory.agent_id, memory.own if memory.own in states else EVERY, memory.all_chats
+    kept = _offers.get(key)
+    if kept is not None and (kept.states, kept.globs) == (states, globs) and kept.since <= until:
         return kept
-    every = playbooks.every(db, agent_id, globs)
+    every = playbooks.every(db, memory, globs)
     known = [item for item in every if item.created_at <= until]
     since = max((item.created_at for item in known), default=0)
-    offer = _Offer(state, globs, since, playbooks.records(known), playbooks.listed(known))
-    if state is not None and known == every:
-        if len(_offers) >= AGENTS:
+    offer = _Offer(states, globs, since, playbooks.records(known), playbooks.listed(known))
+    if states and known == every:
+        if len(_offers) >= CACHED:
             _offers.clear()
-        _offers[agent_id] = offer
+        _offers[key] = offer
     return offer

@@ -13,15 +13,19 @@ from pydantic import Json
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.rows import Rows
+from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.schedules.specs import Source, TaskSpec
 from orchestrator.schedules.times import first, following
 
-MAX_TASKS = 100  # of one agent, before a tool may schedule no more
+MAX_TASKS = 100  # that a chat sees, before it may schedule no more
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task, times in milliseconds; ``next_at`` None: it has no instant to come."""
+    """A task, times in milliseconds; ``next_at`` None: it has no instant to come.
+
+    ``scope`` is the chat that scheduled it, whose memory it works with.
+    """
 
     id: int
     agent_id: str
@@ -35,18 +39,19 @@ class Task:
     not_before: int
     next_at: int | None
     created_at: int
+    scope: str
 
 
 TASKS = Rows(Task, "task")
 
 
-def add(db: apsw.Connection, agent_id: str, spec: TaskSpec, now: int) -> Task:
-    """Schedule a task for a tool call of an agent.
+def add(db: apsw.Connection, memory: MemoryScope, spec: TaskSpec, now: int) -> Task:
+    """Schedule a task for a tool call in a chat.
 
     Raises:
-        OrchestratorError: the name is taken, or the agent has too many tasks.
+        OrchestratorError: the name is taken, or there are too many tasks.
     """
-    known = of_agent(db, agent_id)
+    known = visible(db, memory)
     if len(known) >= MAX_TASKS:
         raise OrchestratorError(f"there are {MAX_TASKS} tasks already; cancel one first")
     for task in known:
@@ -54,17 +59,24 @@ def add(db: apsw.Connection, agent_id: str, spec: TaskSpec, now: int) -> Task:
             raise OrchestratorError(
                 f"a task {spec.name!r} exists (id {task.id}); cancel it or choose another name"
             )
-    return _insert(db, agent_id, "tool", spec, "", now)
+    return _insert(db, memory.agent_id, "tool", spec, now, scope=memory.chat)
 
 
 def _insert(
-    db: apsw.Connection, agent_id: str, source: Source, spec: TaskSpec, digest: str, now: int
+    db: apsw.Connection,
+    agent_id: str,
+    source: Source,
+    spec: TaskSpec,
+    now: int,
+    *,
+    digest: str = "",
+    scope: str = EVERY,
 ) -> Task:
     next_at = first(spec.parsed, spec.zone, now)
     db.execute(
-        "INSERT INTO task(agent_id, name, source, spec, digest, state, next_at, created_at)"
-        " VALUES(?,?,?,?,?,'active',?,?)",
-        (agent_id, spec.name, source, spec.model_dump_json(), digest, next_at, now),
+        "INSERT INTO task(agent_id, name, source, spec, digest, state, next_at, created_at, scope)"
+        " VALUES(?,?,?,?,?,'active',?,?,?)",
+        (agent_id, spec.name, source, spec.model_dump_json(), digest, next_at, now, scope),
     )
     return load(db, db.last_insert_rowid())
 
@@ -81,7 +93,7 @@ def sync(
     for name, (digest, spec) in specs.items():
         task = known.pop(name, None)
         if task is None:
-            _insert(db, agent_id, "skill", spec, digest, now)
+            _insert(db, agent_id, "skill", spec, now, digest=digest)
         elif task.digest != digest or task.state == "cancelled":
             _renew(db, task, digest, spec, now)
     for task in known.values():
@@ -123,8 +135,9 @@ def listed(db: apsw.Connection) -> list[Task]:
     return TASKS.select(db, "state IN('active','disabled') ORDER BY agent_id, id")
 
 
-def of_agent(db: apsw.Connection, agent_id: str) -> list[Task]:
-    return TASKS.select(db, "state IN('active','disabled') AND agent_id = ? ORDER BY id", agent_id)
+def visible(db: apsw.Connection, memory: MemoryScope) -> list[Task]:
+    where, values = memory.rows()
+    return TASKS.select(db, f"state IN('active','disabled') AND {where} ORDER BY id", *values)
 
 
 def enable(db: apsw.Connection, task_id: int, now: int) -> None:

@@ -23,6 +23,9 @@ from thinker.protocol.methods import RequestOptions, StopReason, TurnResult
 
 CHANNEL = "api"
 QUEUE = "api/"  # begins the name of a conversation's queue
+CLIENT = "api"  # the sender of requests without a user
+# The user of a request: rows before schema 6 have it as the sender only.
+USER = f"coalesce(nullif(sender_name, ''), nullif(sender_id, '{CLIENT}'), '')"
 HANDED_BACK = "handed back to the client"  # stored as the result of a call that the client runs
 JOINED = "request JOIN inbox ON inbox.id = inbox_id"
 
@@ -91,6 +94,7 @@ class Request:
     agent_id: str
     turn_id: str | None
     chat_key: str
+    user: str
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Progress:
 
 
 REQUESTS = Rows(
-    Request, JOINED, "request.id, previous_id, body, outcome, target, turn_id, chat_key"
+    Request, JOINED, f"request.id, previous_id, body, outcome, target, turn_id, chat_key, {USER}"
 )
 PROGRESS = Rows(
     Progress,
@@ -118,7 +122,7 @@ class KeyReusedError(OrchestratorError):
 
 
 class UnknownPreviousError(OrchestratorError):
-    """The previous request does not exist, or was sent with ``store: false``."""
+    """The previous request is not the user's, or was sent with ``store: false``."""
 
 
 def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
@@ -144,7 +148,8 @@ def receive(db: apsw.Connection, new: NewRequest, now: int) -> tuple[str, int]:
         bot_id="local",
         chat_id=new.id,
         message_id=new.id,
-        sender_id=new.user or "api",
+        sender_id=new.user or CLIENT,
+        sender_name=new.user,
         text=next(texts, ""),
         kind=inbox.REQUEST,
         private=False,
@@ -163,17 +168,18 @@ def _place(db: apsw.Connection, new: NewRequest) -> tuple[str | None, str | None
     """Return the previous request, and its queue or that of the conversation."""
     if new.previous_id is not None:
         found = of_id(db, new.previous_id)
-        if found is None or found.agent_id != new.agent_id or not found.body.store:
+        own = found is not None and (found.agent_id, found.user) == (new.agent_id, new.user)
+        if found is None or not own or not found.body.store:
             raise UnknownPreviousError(f"there is no stored response {new.previous_id!r}")
         return new.previous_id, found.chat_key
     if new.conversation is None:
         return None, None
     before = db.execute(
-        f"SELECT request.id FROM {JOINED} WHERE conversation = ? AND target = ?"
+        f"SELECT request.id FROM {JOINED} WHERE conversation = ? AND target = ? AND {USER} = ?"
         " ORDER BY inbox_id DESC LIMIT 1",
-        (new.conversation, new.agent_id),
+        (new.conversation, new.agent_id, new.user),
     ).get
-    queue = f"{QUEUE}{new.agent_id}/{new.conversation}"
+    queue = f"{QUEUE}{new.agent_id}/{new.conversation}" + (f"/{new.user}" if new.user else "")
     return (None if before is None else str(before)), queue
 
 

@@ -14,6 +14,8 @@ from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.turns import inbox, sessions
 
 BEGINS = "substr(chat_key, 1, length(:new)) = :new"
+# What a chat has; what it has under both ids stays as the first one has it.
+SCOPED = ("session", "fact", "profile", "profile_change", "playbook", "task")
 RENAMED = ":old || substr(chat_key, length(:new) + 1)"
 
 
@@ -77,4 +79,9 @@ def move_chat(
         sessions.merge(db, later, own, now)
     for table in ("session", "handoff", "subagent"):
         db.execute(f"UPDATE OR IGNORE {table} SET chat_key = {RENAMED} WHERE {BEGINS}", keys)
+    scopes = (f"{channel}:{first}", f"{channel}:{new_id}")
+    for table in SCOPED:
+        db.execute(f"UPDATE OR IGNORE {table} SET scope = ? WHERE scope = ?", scopes)
+    open_turns = "state IN('running','waiting')"
+    db.execute(f"UPDATE turn SET scope = ? WHERE scope = ? AND {open_turns}", scopes)
     return True

@@ -86,6 +86,11 @@ class InboxRow:
     def internal(self) -> bool:
         return self.kind in INTERNAL
 
+    @property
+    def scope(self) -> str:
+        """The part of the memory that it belongs to: its chat, or the user of an HTTP client."""
+        return f"{self.channel}:{self.sender_name if self.kind == REQUEST else self.chat_id}"
+
     def address(self) -> outbox.Address:
         return address_of(self)
 

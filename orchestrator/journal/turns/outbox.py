@@ -112,6 +112,20 @@ def add_extra(
         _insert(db, turn_id, address, part, mode, now)
 
 
+def extras(db: apsw.Connection, turn_id: str) -> int:
+    """Count the messages that an open turn has sent besides its reply, with its subagents'."""
+    # A subagent's turn counts with the turn of the call that began it; replies end their turn.
+    sql = (
+        "WITH first(id) AS (SELECT coalesce((SELECT run.turn_id FROM inbox JOIN subagent_run AS run"
+        " ON run.inbox_id = inbox.id WHERE inbox.turn_id = ?1), ?1))"
+        " SELECT count(*) FROM turn JOIN outbox ON turn_id = turn.id AND final = 1"
+        " AND (turn.ended_at IS NULL OR created_at < turn.ended_at)"
+        " WHERE turn.id IN(SELECT id FROM first UNION ALL SELECT inbox.turn_id FROM first"
+        " JOIN subagent_run AS run ON run.turn_id = first.id JOIN inbox ON inbox.id = run.inbox_id)"
+    )
+    return int(db.execute(sql, (turn_id,)).get)
+
+
 def add_notice(
     db: apsw.Connection,
     address: Address,

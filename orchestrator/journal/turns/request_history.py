@@ -22,7 +22,7 @@ def before(db: apsw.Connection, request: Request, window: int) -> tuple[Message,
         earlier = api_requests.of_id(db, previous)
         if earlier is None:
             break
-        sent = restored(db, earlier.agent_id, earlier.body.messages)
+        sent = restored(db, earlier, earlier.body.messages)
         history = [*sent, *_answered(db, earlier), *history]
         previous, has_user = earlier.previous_id, has_user or _has_user(earlier)
     return tuple(history)
@@ -33,27 +33,29 @@ def _has_user(request: Request) -> bool:
 
 
 def restored(
-    db: apsw.Connection, agent_id: str, messages: Sequence[Message]
+    db: apsw.Connection, request: Request, messages: Sequence[Message]
 ) -> tuple[Message, ...]:
-    """Return a conversation as a client sent it, with the calls that the agent made itself.
+    """Return messages of a request as the client sent them, with the calls of the agent itself.
 
     An answer whose calls were handed back is replaced by all steps of its turn.
     """
     complete: list[Message] = []
     for message in messages:
-        earlier = _earlier(db, agent_id, message)
+        earlier = _earlier(db, request, message)
         complete += [message] if earlier is None else _answered(db, earlier)
     return tuple(complete)
 
 
-def _earlier(db: apsw.Connection, agent_id: str, message: Message) -> Request | None:
-    """Return the request that this message answers, if it handed calls back."""
+def _earlier(db: apsw.Connection, request: Request, message: Message) -> Request | None:
+    """Return the user's request that this message answers, if it handed calls back."""
     if not isinstance(message, AssistantMessage) or not message.tool_calls:
         return None
     ids = {call.id for call in message.tool_calls}
     turn_id = message.tool_calls[0].id.removeprefix("call_").rpartition("_")[0]
     found = api_requests.of_turn(db, turn_id)
-    if found is None or found.agent_id != agent_id or found.outcome is None:
+    if found is None or found.outcome is None:
+        return None
+    if (found.agent_id, found.user) != (request.agent_id, request.user):
         return None
     return found if ids <= {call.id for call in found.outcome.calls} else None
 

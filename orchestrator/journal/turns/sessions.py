@@ -16,8 +16,11 @@ FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
 ADDRESSES = Rows(Address, "inbox")
 
 
-def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
-    """Return the id of the open session; start one if no session is open."""
+def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
+    """Return the id of the open session; start one if no session is open.
+
+    ``scope`` is the part of the memory that it belongs to.
+    """
     found = db.execute(
         "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? AND ended_at IS NULL",
         (agent_id, chat_key),
@@ -25,8 +28,8 @@ def current(db: apsw.Connection, agent_id: str, chat_key: str, now: int) -> int:
     if isinstance(found, int):
         return found
     db.execute(
-        "INSERT INTO session(agent_id, chat_key, started_at) VALUES(?,?,?)",
-        (agent_id, chat_key, now),
+        "INSERT INTO session(agent_id, chat_key, started_at, scope) VALUES(?,?,?,?)",
+        (agent_id, chat_key, now, scope),
     )
     return db.last_insert_rowid()
 

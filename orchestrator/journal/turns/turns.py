@@ -26,7 +26,10 @@ OPEN = "state IN('running','waiting')"  # the condition of the index of open tur
 
 @dataclass(frozen=True)
 class Turn:
-    """An open turn; times in milliseconds."""
+    """An open turn; times in milliseconds.
+
+    ``scope`` is the part of its agent's memory that it works with, as `memory_scope` has it.
+    """
 
     id: str
     agent_id: str
@@ -37,6 +40,7 @@ class Turn:
     epoch: int
     deadline: int
     started_at: int
+    scope: str
 
 
 TURNS = Rows(Turn, "turn")
@@ -99,17 +103,20 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
     Raises:
         FencedError: the message is no longer new.
     """
+    scope = _scope(db, row)
     values = vars(admission) | {
         "chat_key": row.chat_key,
-        "session_id": sessions.current(db, admission.agent_id, row.chat_key, now),
+        "scope": scope,
+        "session_id": sessions.current(db, admission.agent_id, row.chat_key, now, scope),
         "allowed": round(admission.minutes * 60_000),
         "now": now,
     }
     try:
         db.execute(
             "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
-            " allowed, code_ver, started_at) VALUES(:turn_id, :agent_id, :chat_key, :session_id,"
-            " :recipe, 'running', :epoch, :now + :allowed, :allowed, :code_version, :now)",
+            " allowed, code_ver, started_at, scope) VALUES(:turn_id, :agent_id, :chat_key,"
+            " :session_id, :recipe, 'running', :epoch, :now + :allowed, :allowed, :code_version,"
+            " :now, :scope)",
             values,
         )
     except apsw.ConstraintError:
@@ -122,6 +129,18 @@ def admit(db: apsw.Connection, row: InboxRow, admission: TurnAdmission, now: int
     if db.changes() != 1:
         raise FencedError(f"inbox row {row.id} is no longer new")
     return load(db, admission.turn_id)
+
+
+def _scope(db: apsw.Connection, row: InboxRow) -> str:
+    """Return the scope of a message: a task has its own, a subagent that of its parent."""
+    sql = {
+        inbox.TASK: "SELECT task.scope FROM task_run JOIN task ON task.id = task_id"
+        " WHERE inbox_id = ?",
+        inbox.SUBAGENT: "SELECT scope FROM subagent_run AS run JOIN turn ON turn.id = run.turn_id"
+        " WHERE inbox_id = ?",
+    }.get(row.kind)
+    found = None if sql is None else db.execute(sql, (row.id,)).get
+    return row.scope if found is None else str(found)
 
 
 def load(db: apsw.Connection, turn_id: str) -> Turn:

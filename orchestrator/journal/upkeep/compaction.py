@@ -4,7 +4,7 @@ No row is marked before the model call, so a crash leaves the session as it was.
 facts) and the position that it covers are stored in one transaction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ import apsw
 
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import RefusedFactError
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
 from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import MESSAGE, AssistantMessage, Message, UserMessage
@@ -38,11 +39,11 @@ class CompactionInput:
 class MessageRange:
     """The part of a session to extract facts from: turns after message ``after``, up to ``upto``.
 
-    ``known`` are facts that the agent has already.
+    ``known`` are facts that the memory has already.
     """
 
     session_id: int
-    agent_id: str
+    memory: MemoryScope
     after: int
     upto: int
     turns: tuple[str, ...]
@@ -118,17 +119,24 @@ def quiet(
     return due, min(upcoming, default=None)
 
 
-def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange | None:
+def unseen(
+    db: apsw.Connection,
+    session_id: int,
+    max_turns: int,
+    scoped: Callable[[apsw.Connection, str, str], MemoryScope],
+) -> MessageRange | None:
     """Return the next turns of a session to extract facts from, at most ``max_turns``.
+
+    ``scoped`` returns the memory of an agent and a scope.
 
     None if they have too few messages, and the session then waits for more; also None if the
     session was removed.
     """
-    sql = "SELECT agent_id, facts_upto FROM session WHERE id = ?"
+    sql = "SELECT agent_id, scope, facts_upto FROM session WHERE id = ?"
     found = db.execute(sql, (session_id,)).fetchone()
     if found is None:
         return None
-    agent_id, after = found
+    agent_id, scope, after = found
     turns = _turns(db, session_id, after)[:max_turns]
     upto = turns[-1][1] if turns else after
     messages = _messages(db, session_id, after, upto)
@@ -140,11 +148,12 @@ def unseen(db: apsw.Connection, session_id: int, max_turns: int) -> MessageRange
     if len(texts) < MIN_SAID:
         db.execute("UPDATE session SET idle_since = NULL WHERE id = ?", (session_id,))
         return None
-    best = facts.find(db, agent_id, "\n".join(texts), KNOWN)
-    newest = facts.newest(db, agent_id, None, facts.FOREVER, KNOWN)
+    memory = scoped(db, agent_id, scope)
+    best = facts.find(db, memory, "\n".join(texts), KNOWN)
+    newest = facts.newest(db, memory, None, facts.FOREVER, KNOWN)
     known = tuple(dict.fromkeys(fact.fact for fact in (*best, *newest)))[:KNOWN]
     names = tuple(turn for turn, _ in turns)
-    return MessageRange(session_id, agent_id, after, upto, names, tuple(messages), known)
+    return MessageRange(session_id, memory, after, upto, names, tuple(messages), known)
 
 
 def extracted(
@@ -165,7 +174,7 @@ def extracted(
     for item in found:
         fact, category, confidence = item.fact, item.category, item.confidence
         with suppress(RefusedFactError):
-            new += facts.store(db, part.agent_id, fact, category, source, now, confidence).new
+            new += facts.store(db, part.memory, fact, category, source, now, confidence).new
     return new
 
 

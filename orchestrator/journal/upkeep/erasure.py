@@ -15,6 +15,7 @@ import apsw
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
 from orchestrator.journal.memory import profile
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.upkeep import retention
 from thinker.protocol.messages import JsonObject
@@ -33,14 +34,26 @@ GATHERED = (
     ("gone_chat", "SELECT :chat WHERE :chat IS NOT NULL"),
     ("gone_chat", f"SELECT old_id FROM chat_move WHERE {MOVED}"),
     ("gone_chat", f"SELECT new_id FROM chat_move WHERE {MOVED}"),
-    ("gone_task", f"SELECT id FROM task WHERE agent_id = :agent OR {NOTIFIED}"),
+    ("gone_scope", "SELECT :channel || ':' || id FROM gone_chat"),
+    (
+        "gone_task",
+        f"SELECT id FROM task WHERE agent_id = :agent OR scope IN gone_scope OR {NOTIFIED}",
+    ),
     ("gone_key", f"SELECT chat_key FROM inbox WHERE {HERE}"),
     ("gone_key", f"SELECT {inbox.CHAT} FROM inbox WHERE {HERE}"),
     ("gone_key", f"SELECT chat_key FROM outbox WHERE {HERE}"),
     ("gone_key", "SELECT 'task/' || agent_id || '/' || id FROM task WHERE id IN gone_task"),
     ("gone_key", "SELECT 'subagent/' || id FROM subagent WHERE agent_id = :agent"),
-    ("gone_session", "SELECT id FROM session WHERE agent_id = :agent OR chat_key IN gone_key"),
-    ("gone_turn", "SELECT id FROM turn WHERE agent_id = :agent OR session_id IN gone_session"),
+    (
+        "gone_session",
+        """SELECT id FROM session WHERE agent_id = :agent OR chat_key IN gone_key
+          OR scope IN gone_scope""",
+    ),
+    (
+        "gone_turn",
+        """SELECT id FROM turn WHERE agent_id = :agent OR session_id IN gone_session
+          OR scope IN gone_scope""",
+    ),
     ("gone_turn", f"SELECT turn_id FROM inbox WHERE {HERE}"),
     ("gone_turn", "SELECT turn_id FROM message WHERE session_id IN gone_session"),
     (
@@ -83,10 +96,10 @@ TABLES = (
     ("message", "session_id IN gone_session OR :agent IS NULL AND turn_id IN gone_turn"),
     ("turn", "id IN gone_turn"),
     ("session", "id IN gone_session"),
-    ("fact", f"agent_id = :agent OR {LEARNED}"),
-    ("profile_change", f"agent_id = :agent OR {LEARNED}"),
-    ("profile", "agent_id = :agent"),
-    ("playbook", f"agent_id = :agent OR {LEARNED}"),
+    ("fact", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
+    ("profile_change", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
+    ("profile", "agent_id = :agent OR scope IN gone_scope"),
+    ("playbook", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
     ("playbook_seed", "agent_id = :agent"),
     (
         "pause_told",
@@ -213,8 +226,9 @@ def _names(db: apsw.Connection, subject: Subject) -> frozenset[str]:
 def _unlearn(db: apsw.Connection) -> None:
     """Remove from agents' profiles the values that a chat has set and that are unchanged."""
     rows = db.execute(
-        f"SELECT agent_id, path, after FROM profile_change WHERE {LEARNED} ORDER BY id DESC"
+        f"SELECT agent_id, scope, path, after FROM profile_change WHERE {LEARNED} ORDER BY id DESC"
     )
-    for agent_id, path, after in rows.fetchall():
+    for agent_id, scope, path, after in rows.fetchall():
         if after is not None:
-            profile.take_out(db, str(agent_id), str(path), str(after))
+            memory = MemoryScope(str(agent_id), str(scope), joined=False, shared=False)
+            profile.take_out(db, memory, str(path), str(after))

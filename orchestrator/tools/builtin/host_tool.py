@@ -17,6 +17,7 @@ from orchestrator.channel_api import ReplyPart
 from orchestrator.files import OffLoop, off_loop
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
@@ -34,9 +35,11 @@ class ToolContext:
     """The turn that a call belongs to; ``now`` in milliseconds.
 
     ``split`` cuts a text into parts that a channel accepts; ``mode`` returns how messages to an
-    address are delivered; ``store`` is for tools that read; ``meaning`` embeds a text, or returns
-    None without an embeddings model; ``denied_tools`` may not be used in this turn;
-    ``environments`` are the variables that are set outside the prompt; ``off_loop`` reads files.
+    address are delivered; ``memory`` is what the turn may read and change of the agent's memory;
+    ``may_write`` returns whether a chat (channel and id) may be sent messages; ``store`` is for
+    tools that read; ``meaning`` embeds a text, or returns None without an embeddings model;
+    ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
+    outside the prompt; ``off_loop`` reads files.
     """
 
     agent_id: str
@@ -48,6 +51,8 @@ class ToolContext:
     skills: tuple[str, ...]
     split: Callable[[str, str], tuple[ReplyPart, ...]]
     mode: Callable[[Address], str]
+    memory: MemoryScope
+    may_write: Callable[[apsw.Connection, str, str], bool]
     store: Store
     meaning: Callable[[str], Awaitable[Embedding | None]]
     denied_tools: tuple[str, ...] = ()

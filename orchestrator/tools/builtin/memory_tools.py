@@ -42,7 +42,7 @@ def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     confidence = number(arguments, "confidence", 1.0, 0, 1)
     try:
         stored = facts.store(
-            db, context.agent_id, fact, category, context.source, context.now, confidence
+            db, context.memory, fact, category, context.source, context.now, confidence
         )
     except RefusedFactError as error:
         raise ToolFailure(str(error)) from error
@@ -59,9 +59,9 @@ def store_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
     "Search the facts remembered about the user.", {"query": "Words to look for."}, ["query"]
 )
 async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
-    query, agent_id = text(arguments, "query"), context.agent_id
+    query, memory = text(arguments, "query"), context.memory
     meaning = await context.meaning(query)
-    found = await context.store.transact(facts.find, agent_id, query, FOUND, facts.FOREVER, meaning)
+    found = await context.store.transact(facts.find, memory, query, FOUND, facts.FOREVER, meaning)
     return "\n".join(_line(fact) for fact in found) or "No memories match."
 
 
@@ -78,7 +78,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
 def list_facts(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", PAGE, 1, MAX_PAGE))
     before = int(number(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
-    found = facts.newest(db, context.agent_id, _category(arguments), before, limit + 1)
+    found = facts.newest(db, context.memory, _category(arguments), before, limit + 1)
     lines = [_line(fact) for fact in found[:limit]]
     if len(found) > limit:
         lines.append(f"There are older ones: call again with before_id {found[limit - 1].id}.")
@@ -106,7 +106,7 @@ def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
         source=context.source,
     )
     try:
-        facts.update(db, context.agent_id, new, context.now)
+        facts.update(db, context.memory, new, context.now)
     except RefusedFactError as error:
         raise ToolFailure(str(error)) from error
     return f"Updated: {_line(new)[2:]}"
@@ -115,12 +115,12 @@ def update_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 @journal_tool("Forget a remembered fact.", {"id": FACT_ID}, ["id"], always=False)
 def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _known(db, context, arguments)
-    facts.delete(db, context.agent_id, old.id)
+    facts.delete(db, context.memory, old.id)
     return f"Deleted: {old.fact}"
 
 
 @journal_tool(
-    "Search the messages of all earlier conversations.",
+    "Search the messages of earlier conversations.",
     {
         "query": "Words to look for.",
         "limit": {"type": "integer", "description": f"Number of messages; default {FOUND}."},
@@ -131,7 +131,7 @@ def delete_fact(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 )
 def search_conversations(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(number(arguments, "limit", FOUND, 1, MAX_PAGE))
-    found = message_search.search(db, context.agent_id, text(arguments, "query"), limit)
+    found = message_search.search(db, context.memory, text(arguments, "query"), limit)
     zone = ZoneInfo(context.timezone)
     lines = (
         f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
@@ -159,7 +159,7 @@ def _category(arguments: JsonObject) -> str | None:
 
 def _known(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> Fact:
     fact_id = int(number(arguments, "id", 0, 0, facts.FOREVER))
-    found = facts.get(db, context.agent_id, fact_id)
+    found = facts.get(db, context.memory, fact_id)
     if found is None:
         raise ToolFailure(f"there is no fact {fact_id}; take its id from list_facts")
     return found

@@ -24,13 +24,13 @@ CHANGES = 20  # newest changes that the history shows
 def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path = text(arguments, "path")
     try:
-        found = profile.lookup(profile.get(db, context.agent_id), profile.keys_of(path))
+        found = profile.lookup(profile.get(db, context.memory), profile.keys_of(path))
     except ProfileError as error:
         raise ToolFailure(str(error)) from error
     shown = "Nothing is there." if found is None else _json(found)
     if arguments.get("history") is not True:
         return shown
-    changes = profile.changes(db, context.agent_id, CHANGES)
+    changes = profile.changes(db, context.memory, CHANGES)
     lines = (f"- {item.path}: {item.before} -> {item.after} ({item.source})" for item in changes)
     return "\n".join((shown, "Last changes, newest first:", *lines))
 
@@ -48,7 +48,7 @@ def get_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject
 def update_profile(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     path, value = text(arguments, "path"), arguments.get("value")
     try:
-        changed = profile.update(db, context.agent_id, path, value, context.source, context.now)
+        changed = profile.update(db, context.memory, path, value, context.source, context.now)
     except ProfileError as error:
         raise ToolFailure(str(error)) from error
     now = profile.lookup(changed, profile.keys_of(path))

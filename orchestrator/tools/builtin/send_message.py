@@ -7,6 +7,7 @@ from orchestrator.journal.turns.outbox import Address, Part
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure, journal_tool, text
 from thinker.protocol.messages import JsonObject
 
+MOST = 5  # messages of a turn and its subagents, besides replies
 PROPERTIES = {
     "message": "The text to send.",
     "chat_id": "The chat to send to; the current chat if omitted.",
@@ -37,19 +38,23 @@ def _queue(db: apsw.Connection, context: ToolContext, arguments: JsonObject, cha
     parts = [Part(part.text, rendered=part.rendered) for part in texts]
     if not parts:
         raise ToolFailure("message is empty; write the text to send")
+    if outbox.extras(db, context.turn_id) + len(parts) > MOST:
+        raise ToolFailure(
+            f"nothing was sent: a turn may send {MOST} messages, and a long text counts as several;"
+            " put the rest into the reply"
+        )
     outbox.add_extra(db, context.turn_id, address, parts, context.mode(address), context.now)
     return f"Queued for delivery to chat {address.chat_id}."
 
 
 def _address(db: apsw.Connection, context: ToolContext, channel: str, chat_id: str) -> Address:
-    """Return the current chat's address, or that of another chat that has written to the agent."""
+    """Return the current chat's address, or that of another chat that the turn may write to."""
     current = context.address
     if channel == current.channel and chat_id in ("", current.chat_id):
         return current
     known = sessions.address(db, context.agent_id, channel, chat_id)
-    if known is None:
+    if known is None or not context.may_write(db, known.channel, known.chat_id):
         raise ToolFailure(
-            f"this agent knows no {channel} chat {chat_id!r}; it can only write"
-            " to chats that have written to it"
+            f"this agent knows no {channel} chat {chat_id!r} that it may write to from here"
         )
     return known

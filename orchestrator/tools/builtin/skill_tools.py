@@ -148,7 +148,7 @@ def store_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject
     now, source = context.now, context.source
     playbook = StoredPlaybook(id=0, **new.model_dump(), enabled=True, source=source, created_at=now)
     try:
-        playbooks.add(db, context.agent_id, playbook, context.now)
+        playbooks.add(db, context.memory, playbook, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Stored the skill {new.name}; it is used from the next message on."
@@ -165,7 +165,7 @@ def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
     old = _stored(db, context, changed.name)
     new = replace(old, **changed.model_dump(exclude_none=True), source=context.source)
     try:
-        playbooks.update(db, context.agent_id, new, context.now)
+        playbooks.update(db, context.memory, new, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Updated the skill {old.name}; the change applies from the next message on."
@@ -174,7 +174,10 @@ def update_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObjec
 @journal_tool("Delete a stored skill or playbook.", {"name": NAME}, ["name"], always=False)
 def delete_skill(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     old = _stored(db, context, text(arguments, "name"))
-    playbooks.delete(db, context.agent_id, old.name)
+    try:
+        playbooks.delete(db, context.memory, old.name)
+    except PlaybookError as error:
+        raise ToolFailure(str(error)) from error
     return f"Deleted the skill {old.name}."
 
 
@@ -188,12 +191,12 @@ async def _read(context: ToolContext, function: Callable[[*Ts], T], *arguments: 
 async def _known(context: ToolContext) -> tuple[list[SkillFile], list[StoredPlaybook]]:
     """Return the skills of files and of the journal that the agent's globs permit."""
     files, _ = await _read(context, scan, context.skill_directories)
-    stored = await context.store.transact(playbooks.every, context.agent_id, context.skills)
+    stored = await context.store.transact(playbooks.every, context.memory, context.skills)
     return [skill for skill in files if _allowed(context.skills, skill.name)], stored
 
 
 def _stored(db: apsw.Connection, context: ToolContext, name: str) -> StoredPlaybook:
-    found = playbooks.get(db, context.agent_id, name)
+    found = playbooks.get(db, context.memory, name)
     if found is None:
         raise ToolFailure(f"no stored skill {name!r}; see list_skills (files cannot be changed)")
     return found

@@ -47,7 +47,7 @@ def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObje
         # Only the current chat: the model must not write to others.
         task = from_fields(fields, context.timezone, None, context.now)
         task = task.model_copy(update={"notify": notify})
-        return f"Scheduled: {_line(tasks.add(db, context.agent_id, task, context.now))}"
+        return f"Scheduled: {_line(tasks.add(db, context.memory, task, context.now))}"
     except OrchestratorError as error:
         raise ToolFailure(str(error)) from error
 
@@ -55,7 +55,7 @@ def schedule_task(db: apsw.Connection, context: ToolContext, arguments: JsonObje
 @journal_tool("List the scheduled tasks.", {}, side_effect=SideEffect.PURE)
 def list_tasks(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     del arguments
-    return "\n".join(map(_line, tasks.of_agent(db, context.agent_id))) or "No tasks are scheduled."
+    return "\n".join(map(_line, tasks.visible(db, context.memory))) or "No tasks are scheduled."
 
 
 @journal_tool(
@@ -63,7 +63,7 @@ def list_tasks(db: apsw.Connection, context: ToolContext, arguments: JsonObject)
 )
 def cancel_task(db: apsw.Connection, context: ToolContext, arguments: JsonObject) -> str:
     name = text(arguments, "task")
-    every = tasks.of_agent(db, context.agent_id)
+    every = tasks.visible(db, context.memory)
     found = next((task for task in every if name in (str(task.id), task.name)), None)
     if found is None:
         raise ToolFailure(f"there is no task {name!r}; see list_tasks")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import Answer, ask, command, serving
+from fakes.memory import WORK
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack
@@ -26,7 +27,7 @@ SPEC = TaskSpec(
 def home(tmp_path: Path) -> Path:
     """A home with task 1, of which one run waits and one was missed."""
     with closing(open_database(tmp_path / "journal.db")) as db, db:
-        tasks.add(db, "work", SPEC, START)
+        tasks.add(db, WORK, SPEC, START)
         task_runs.fire(db, 1, MORNING + 86_400_000)
     return tmp_path
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from fakes.memory import WORK
 from fakes.scheduler import MINUTE, NOON, Bench, agents, running
 from fakes.time_limit import time_limit
 
@@ -103,7 +104,7 @@ async def test_task_that_cannot_be_read_any_more_does_not_stop_the_others(tmp_pa
         lost = await bench.task(interval_minutes=5)
         await bench.store.transact(spoil)
         spec = TaskSpec(name="u", instructions="x", trigger={}, timezone="UTC")
-        number = (await bench.store.transact(tasks.add, "work", spec, NOON)).id
+        number = (await bench.store.transact(tasks.add, WORK, spec, NOON)).id
         bench.scheduler.wake()
         await bench.until(lambda db: len(task_runs.history(db, number, 10)) > 0)
         found = await bench.store.transact(tasks.load, lost)

@@ -5,6 +5,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from fakes.memory import WORK
 from fakes.scheduler import running
 
 from orchestrator.journal.schedule import task_runs, tasks
@@ -73,7 +74,7 @@ async def test_three_days_of_downtime_over_a_change_of_clocks(
                 "misfire": policy,
             }
         )
-        task = await bench.store.transact(tasks.add, "work", spec, bench.now)
+        task = await bench.store.transact(tasks.add, WORK, spec, bench.now)
         bench.now = ms(span[1])
         bench.scheduler.wake()
         await bench.until(lambda db: len(task_runs.history(db, task.id, 10)) >= len(expected))

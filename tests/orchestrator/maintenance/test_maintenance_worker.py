@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 from fakes.background_work import NOON, USED, BackgroundBench, background, embedded
 from fakes.journal import job
+from fakes.memory import WORK
 
 from orchestrator.journal.memory import fact_vectors, facts
 from orchestrator.journal.turns import sessions
@@ -129,7 +130,7 @@ async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
     async with maintained(tmp_path, embeddings=model, **QUIET) as bench:
         bench.serve(TEXTS_EMBED, Embed, embedded([packed([1.0, 0.0])]))
         with job(bench.db):
-            facts.store(bench.db, "work", HIKING.fact, "preference", "test", NOON)
+            facts.store(bench.db, WORK, HIKING.fact, "preference", "test", NOON)
         bench.maintenance.wake()
         await bench.until(lambda: fact_vectors.lacking(bench.db, "work", 1) == [])
         (request,) = bench.requests

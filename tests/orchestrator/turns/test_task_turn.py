@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from fakes.memory import WORK
 from fakes.turn_bench import START, TurnBench, echo, turn_bench
 
 from orchestrator.journal.schedule import task_runs, tasks
@@ -17,7 +18,7 @@ async def fire(bench: TurnBench, **fields: object) -> int:
     spec = TaskSpec.model_validate(
         {"name": "t", "instructions": "Water it.", "trigger": DAILY, "timezone": "UTC", **fields}
     )
-    task = await bench.store.transact(tasks.add, "work", spec, START)
+    task = await bench.store.transact(tasks.add, WORK, spec, START)
     await bench.store.transact(task_runs.run_now, task.id, START)
     bench.dispatcher.wake()
     return task.id

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import command
+from fakes.memory import WORK
 from typer.testing import Result
 
 from orchestrator.channel_api import InboundMessage
@@ -88,7 +89,7 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
     """Facts, profile and summary of the chat, while the file is open elsewhere."""
     write(tmp_path, deniedTools=["send_*"])
     db = open_database(tmp_path / "journal.db")
-    facts.store(db, "work", "User likes tea", "preference", "test", 1)
+    facts.store(db, WORK, "User likes tea", "preference", "test", 1)
     profile = json.dumps({"persona": {"system_prompt": "You are Ada."}})
     db.execute("INSERT INTO profile(agent_id, body, updated_at) VALUES('work', ?, 1)", (profile,))
     message = InboundMessage("telegram", "bot", "5", "1", "5", text="hi", target="work")

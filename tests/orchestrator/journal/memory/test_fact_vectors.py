@@ -8,9 +8,11 @@ import apsw
 import pytest
 from fakes.embeddings_api import vector
 from fakes.journal import opened
+from fakes.memory import WORK
 
 from orchestrator.journal.memory import fact_vectors, facts
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.vectors import packed
 
 FACTS = ("User has a dog called Rex", "User likes tea", "User pays an invoice in May")
@@ -21,7 +23,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
     """A journal with facts of the agent ``work``, all with their vectors."""
     with opened(tmp_path) as connection:
         for at, fact in enumerate(FACTS, 1):
-            facts.store(connection, "work", fact, "background", "test", at)
+            facts.store(connection, WORK, fact, "background", "test", at)
         embed(connection)
         yield connection
 
@@ -41,20 +43,27 @@ def found(
     db: apsw.Connection, text: str, agent_id: str = "work", until: int = facts.FOREVER
 ) -> list[str]:
     """The facts that fit a text by words and meaning."""
-    found = facts.find(db, agent_id, text, 5, until, meaning(text))
+    found = facts.find(db, MemoryScope.whole(agent_id), text, 5, until, meaning(text))
     return [fact.fact for fact in found]
 
 
 def test_fact_is_found_without_a_shared_word(db: apsw.Connection) -> None:
     """What has nothing to do with the question is not; another agent finds nothing."""
-    assert facts.find(db, "work", "Which animal lives here?", 5) == []
+    assert facts.find(db, WORK, "Which animal lives here?", 5) == []
     assert found(db, "Which animal lives here?") == [FACTS[0]]
     assert found(db, "Which animal lives here?", "home") == []
 
 
 def test_words_and_meaning_are_merged(db: apsw.Connection) -> None:
     """What is found by its meaning counts more than what merely shares a word."""
-    facts.store(db, "work", "The word beverage has eight letters", "background", "test", 9)
+    facts.store(
+        db,
+        WORK,
+        "The word beverage has eight letters",
+        "background",
+        "test",
+        9,
+    )
     assert found(db, "favourite beverage")[0] == FACTS[1]
     assert found(db, "beverage letters")[-1] == "The word beverage has eight letters"
 
@@ -70,19 +79,19 @@ def test_vectors_of_another_model_or_length_are_not_compared(db: apsw.Connection
     other = meaning("pet", "n")
     longer = Embedding("m", packed([1.0] * 9))
     for question in (other, longer):
-        assert fact_vectors.nearest(db, "work", question, 5, facts.FOREVER) == {}
+        assert fact_vectors.nearest(db, WORK, question, 5, facts.FOREVER) == {}
     fact_vectors.discard(db, "work", meaning("pet"))
     assert fact_vectors.lacking(db, "work", 9) == []
     fact_vectors.discard(db, "work", other)
     assert [number for number, _ in fact_vectors.lacking(db, "work", 2)] == [3, 2]
     embed(db, "n")
-    assert list(fact_vectors.nearest(db, "work", other, 5, facts.FOREVER)) == [1]
+    assert list(fact_vectors.nearest(db, WORK, other, 5, facts.FOREVER)) == [1]
 
 
 def test_changed_fact_has_no_vector_until_it_is_made_anew(db: apsw.Connection) -> None:
     """Also when the change comes while the model is asked; a deleted one leaves nothing."""
     stale = fact_vectors.lacking(db, "work", 9)
-    fact = facts.get(db, "work", 2)
+    fact = facts.get(db, WORK, 2)
     assert (stale, fact) == ([], fact)
     assert fact is not None
     db.execute("UPDATE fact SET fact = 'User likes rain' WHERE id = 2")
@@ -90,7 +99,7 @@ def test_changed_fact_has_no_vector_until_it_is_made_anew(db: apsw.Connection) -
     assert fact_vectors.lacking(db, "work", 9) == [(2, "User likes rain")]
     embed(db)
     assert found(db, "umbrella") == ["User likes rain"]
-    facts.delete(db, "work", 2)
+    facts.delete(db, WORK, 2)
     assert found(db, "umbrella") == []
     assert db.execute("SELECT count(*) FROM fact_vector").get == 2
 
@@ -101,12 +110,12 @@ def test_nearest_of_many_is_found(db: apsw.Connection) -> None:
     made: list[list[float]] = []
     with db:
         for number in range(400):
-            kept = facts.store(db, "work", f"Bill number {number}", "background", "test", 5)
+            kept = facts.store(db, WORK, f"Bill number {number}", "background", "test", 5)
             made.append([rng.gauss(0, 1) for _ in range(64)])
             fact_vectors.keep(
                 db, "work", "g", [(kept.id, f"Bill number {number}", packed(made[-1]))]
             )
     for number in range(0, 400, 40):
         near = packed([value + rng.gauss(0, 0.5) for value in made[number]])
-        first = next(iter(fact_vectors.nearest(db, "work", Embedding("g", near), 5, facts.FOREVER)))
-        assert facts.get(db, "work", first) == facts.find(db, "work", f"{number}", 1)[0]
+        first = next(iter(fact_vectors.nearest(db, WORK, Embedding("g", near), 5, facts.FOREVER)))
+        assert facts.get(db, WORK, first) == facts.find(db, WORK, f"{number}", 1)[0]

@@ -6,10 +6,12 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import opened
+from fakes.memory import HOME, WORK
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.journal.memory import facts, fulltext
+from orchestrator.journal.memory.memory_scope import MemoryScope
 
 
 @pytest.fixture
@@ -22,13 +24,13 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
             "用户住在上海市浦东新区",
             "ユーザーはコーヒーが好きです",
         ):
-            facts.store(connection, "work", fact, "background", "test", 1)
+            facts.store(connection, WORK, fact, "background", "test", 1)
         yield connection
 
 
 def found(db: apsw.Connection, text: str, agent_id: str = "work", limit: int = 5) -> list[str]:
     """The facts that fit a text."""
-    return [item.fact for item in facts.find(db, agent_id, text, limit)]
+    return [item.fact for item in facts.find(db, MemoryScope.whole(agent_id), text, limit)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_no_text_breaks_the_search(db: apsw.Connection, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         return
-    facts.find(db, "work", text, 5)
+    facts.find(db, WORK, text, 5)
 
 
 def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> None:
@@ -71,7 +73,7 @@ def test_long_text_looks_up_a_bounded_number_of_terms(db: apsw.Connection) -> No
 def test_best_fact_comes_first_and_the_number_is_bounded(db: apsw.Connection) -> None:
     """Ranked by BM25."""
     for number in range(10):
-        facts.store(db, "work", f"Tea cup number {number}", "background", "test", 1)
+        facts.store(db, WORK, f"Tea cup number {number}", "background", "test", 1)
     assert found(db, "green tea", limit=3)[0] == "User likes green tea"
     assert len(found(db, "green tea", limit=3)) == 3
 
@@ -79,13 +81,13 @@ def test_best_fact_comes_first_and_the_number_is_bounded(db: apsw.Connection) ->
 def test_agents_do_not_see_each_others_facts(db: apsw.Connection) -> None:
     """Nor does a fact of one hide that of another."""
     assert found(db, "tea", "home") == []
-    assert facts.store(db, "home", "User likes green tea", "preference", "test", 1).new
+    assert facts.store(db, HOME, "User likes green tea", "preference", "test", 1).new
     assert found(db, "tea", "home") == ["User likes green tea"]
 
 
 def test_known_fact_is_touched_and_not_doubled(db: apsw.Connection) -> None:
     """It says whether it was new."""
-    assert not facts.store(db, "work", "User likes green tea", "preference", "test", 9).new
+    assert not facts.store(db, WORK, "User likes green tea", "preference", "test", 9).new
     assert found(db, "tea") == ["User likes green tea"]
     rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
     assert rows == [(1, 9)]

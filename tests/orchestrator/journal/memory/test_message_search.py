@@ -7,6 +7,7 @@ import apsw
 import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened
+from fakes.memory import WORK
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def found(db: apsw.Connection, query: str, limit: int = 5) -> list[str]:
     """What fits a query."""
-    return [said.text for said in message_search.search(db, "work", query, limit)]
+    return [said.text for said in message_search.search(db, WORK, query, limit)]
 
 
 @pytest.mark.parametrize(
@@ -76,14 +77,14 @@ def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: apsw.Connec
 
 def test_hit_says_who_said_it_when_and_where(db: apsw.Connection) -> None:
     """Everything that a tool shows."""
-    (said,) = message_search.search(db, "work", "black", 5)
+    (said,) = message_search.search(db, WORK, "black", 5)
     assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
 
 
 @given(st.text(max_size=200).filter(lambda text: text.isprintable()))
 def test_no_query_breaks_the_search(db: apsw.Connection, query: str) -> None:
     """A model's query goes in as it is."""
-    message_search.search(db, "work", query, 5)
+    message_search.search(db, WORK, query, 5)
 
 
 def test_deleted_message_is_not_found(db: apsw.Connection) -> None:
@@ -110,5 +111,5 @@ def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
     ).fetchone() or ("",)
     before.close()
     db = open_database(path)
-    assert body in [said.text for said in message_search.search(db, "work", str(body), 50)]
+    assert body in [said.text for said in message_search.search(db, WORK, str(body), 50)]
     db.close()

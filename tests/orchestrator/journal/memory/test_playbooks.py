@@ -7,9 +7,11 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import CLASSES, job, open_turn, opened, step
+from fakes.memory import HOME, WORK
 from vector_runner.cases import Case, area, fixture
 
 from orchestrator.journal.memory import playbooks
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.turns import steps
@@ -45,12 +47,12 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def names(db: apsw.Connection, agent_id: str = "work", *globs: str) -> set[str]:
     """What an agent has."""
-    return {item.name for item in playbooks.every(db, agent_id, globs or ("*",))}
+    return {item.name for item in playbooks.every(db, MemoryScope.whole(agent_id), globs or ("*",))}
 
 
 def stored(db: apsw.Connection, name: str) -> StoredPlaybook:
     """One that exists."""
-    found = playbooks.get(db, "work", name)
+    found = playbooks.get(db, WORK, name)
     assert found is not None
     return found
 
@@ -87,26 +89,26 @@ def test_defaults_match_the_messages_of_the_reference(case: Case) -> None:
 def test_defaults_are_given_once(db: apsw.Connection) -> None:
     """Edits, switches and deletions outlive every later turn."""
     edited = replace(stored(db, "email-triage"), instructions="Mine.", enabled=False)
-    playbooks.update(db, "work", edited, 2)
-    assert playbooks.delete(db, "work", "web-browsing")
+    playbooks.update(db, WORK, edited, 2)
+    assert playbooks.delete(db, WORK, "web-browsing")
     playbooks.seed(db, "work", 3)
     assert stored(db, "email-triage") == edited
-    assert playbooks.get(db, "work", "web-browsing") is None
+    assert playbooks.get(db, WORK, "web-browsing") is None
     assert "web-browsing" not in names(db)
 
 
 def test_own_playbook_of_a_defaults_name_is_kept(db: apsw.Connection) -> None:
     """Whoever was there first wins."""
-    playbooks.add(db, "home", replace(MINE, name="email-triage"), 1)
+    playbooks.add(db, HOME, replace(MINE, name="email-triage"), 1)
     playbooks.seed(db, "home", 2)
-    found = playbooks.get(db, "home", "email-triage")
+    found = playbooks.get(db, HOME, "email-triage")
     assert found is not None
     assert found.instructions == "Boil water."
 
 
 def test_agent_that_had_no_turn_yet_shows_what_it_will_have(db: apsw.Connection) -> None:
     """`prompt show` reads the journal and writes nothing."""
-    playbooks.add(db, "home", MINE, 1)
+    playbooks.add(db, HOME, MINE, 1)
     changes = db.total_changes()
     assert names(db, "home") == names(db) | {"tea"}
     assert db.total_changes() == changes
@@ -114,28 +116,28 @@ def test_agent_that_had_no_turn_yet_shows_what_it_will_have(db: apsw.Connection)
 
 def test_playbook_is_read_as_it_was_stored(db: apsw.Connection) -> None:
     """Every field; agents have their own; a name is taken once."""
-    playbooks.add(db, "work", MINE, 5)
+    playbooks.add(db, WORK, MINE, 5)
     assert replace(stored(db, "tea"), id=0) == MINE
-    assert playbooks.get(db, "home", "tea") is None
+    assert playbooks.get(db, HOME, "tea") is None
     with pytest.raises(PlaybookError, match="exists already; change it with update_skill"):
-        playbooks.add(db, "work", MINE, 6)
-    assert not playbooks.delete(db, "home", "tea")
+        playbooks.add(db, WORK, MINE, 6)
+    assert not playbooks.delete(db, HOME, "tea")
 
 
 def test_all_of_an_agents_together_are_bounded(db: apsw.Connection) -> None:
     """They go to the worker with every turn."""
     large = "x" * (playbooks.MAX_BYTES // 2)
-    playbooks.add(db, "work", replace(MINE, name="one", instructions=large), 1)
+    playbooks.add(db, WORK, replace(MINE, name="one", instructions=large), 1)
     with pytest.raises(PlaybookError, match="2048 KiB"):
-        playbooks.add(db, "work", replace(MINE, name="two", instructions=large), 1)
+        playbooks.add(db, WORK, replace(MINE, name="two", instructions=large), 1)
 
 
 def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: apsw.Connection) -> None:
     """With keywords as a playbook, without as a listed skill."""
-    playbooks.add(db, "work", MINE, 5)
-    playbooks.add(db, "work", replace(MINE, name="cellar", keywords=()), 5)
-    playbooks.add(db, "work", replace(MINE, name="tea-off", enabled=False), 5)
-    known = load_prompt_memory(db, "work", "", ("tea*", "cellar"))
+    playbooks.add(db, WORK, MINE, 5)
+    playbooks.add(db, WORK, replace(MINE, name="cellar", keywords=()), 5)
+    playbooks.add(db, WORK, replace(MINE, name="tea-off", enabled=False), 5)
+    known = load_prompt_memory(db, WORK, "", ("tea*", "cellar"))
     assert known.playbooks == (
         {
             "id": stored(db, "tea").id,
@@ -151,8 +153,8 @@ def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: apsw.Connection)
 
 def test_resumed_turn_does_not_see_what_it_stored_itself(db: apsw.Connection) -> None:
     """Its prompt must be the one that it began with."""
-    playbooks.add(db, "work", MINE, 5)
-    assert load_prompt_memory(db, "work", "", ("tea",), until=4).playbooks == ()
+    playbooks.add(db, WORK, MINE, 5)
+    assert load_prompt_memory(db, WORK, "", ("tea",), until=4).playbooks == ()
 
 
 def test_missing_tools_of_the_newest_turns_are_told(db: apsw.Connection) -> None:

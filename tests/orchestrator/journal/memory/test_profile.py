@@ -7,6 +7,7 @@ import apsw
 import orjson
 import pytest
 from fakes.journal import opened
+from fakes.memory import HOME, WORK
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -99,18 +100,18 @@ def test_what_was_set_is_looked_up(names: list[str], value: int) -> None:
 
 def test_every_change_is_kept_with_its_source(db: apsw.Connection) -> None:
     """Newest first; agents have their own."""
-    profile.update(db, "work", "name", "Ann", "turn t1", 1)
-    profile.update(db, "work", "name", "Anna", "turn t2", 2)
-    profile.update(db, "work", "name", None, "turn t3", 3)
-    assert profile.get(db, "work") == {}
-    assert profile.get(db, "home") == {}
-    rows = [(c.path, c.before, c.after, c.source, c.at) for c in profile.changes(db, "work", 9)]
+    profile.update(db, WORK, "name", "Ann", "turn t1", 1)
+    profile.update(db, WORK, "name", "Anna", "turn t2", 2)
+    profile.update(db, WORK, "name", None, "turn t3", 3)
+    assert profile.get(db, WORK) == {}
+    assert profile.get(db, HOME) == {}
+    rows = [(c.path, c.before, c.after, c.source, c.at) for c in profile.changes(db, WORK, 9)]
     assert rows == [
         ("name", '"Anna"', None, "turn t3", 3),
         ("name", '"Ann"', '"Anna"', "turn t2", 2),
         ("name", None, '"Ann"', "turn t1", 1),
     ]
-    assert profile.changes(db, "home", 9) == []
+    assert profile.changes(db, HOME, 9) == []
 
 
 def nested(depth: int) -> JsonValue:
@@ -137,9 +138,9 @@ def test_value_that_cannot_be_kept_changes_nothing(
 ) -> None:
     """Secrets, too much, too deep: a profile must be readable in every turn."""
     with pytest.raises(ProfileError, match=message):
-        profile.update(db, "work", path, value, "turn t1", 1)
-    assert profile.get(db, "work") == {}
-    assert profile.changes(db, "work", 9) == []
+        profile.update(db, WORK, path, value, "turn t1", 1)
+    assert profile.get(db, WORK) == {}
+    assert profile.changes(db, WORK, 9) == []
 
 
 @pytest.mark.parametrize(
@@ -156,12 +157,12 @@ def test_profile_prompt_is_taken_only_when_it_says_something(
     db: apsw.Connection, value: JsonValue, prompt: str | None
 ) -> None:
     """Anything else leaves the base prompt as it is."""
-    profile.update(db, "work", "persona", value, "turn t1", 1)
-    assert profile.system_prompt(db, "work") == prompt
+    profile.update(db, WORK, "persona", value, "turn t1", 1)
+    assert profile.system_prompt(db, WORK) == prompt
 
 
 def test_prompt_may_speak_of_passwords(db: apsw.Connection) -> None:
     """It is an instruction, not a memory."""
     text = "Never ask for it. Password: not your business."
-    profile.update(db, "work", "persona.system_prompt", text, "turn t1", 1)
-    assert profile.system_prompt(db, "work") == text
+    profile.update(db, WORK, "persona.system_prompt", text, "turn t1", 1)
+    assert profile.system_prompt(db, WORK) == text

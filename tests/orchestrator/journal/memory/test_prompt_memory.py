@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import opened
+from fakes.memory import WORK
 
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
@@ -27,29 +28,29 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def given(db: apsw.Connection, name: str, until: int = 9) -> object:
     """The instructions of a playbook as a turn is given them; None if it is not."""
-    found = load_prompt_memory(db, "work", "", ("*",), until).playbooks
+    found = load_prompt_memory(db, WORK, "", ("*",), until).playbooks
     return next((item["instructions"] for item in found if item["name"] == name), None)
 
 
 def test_turn_is_given_playbooks_as_they_are_now(db: apsw.Connection) -> None:
     """Made, changed, switched off and deleted ones."""
-    playbooks.add(db, "work", TEA, 5)
+    playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
-    stored = playbooks.get(db, "work", "tea")
+    stored = playbooks.get(db, WORK, "tea")
     assert stored is not None
-    playbooks.update(db, "work", replace(stored, instructions="Boil milk."), 6)
+    playbooks.update(db, WORK, replace(stored, instructions="Boil milk."), 6)
     assert given(db, "tea") == "Boil milk."
-    playbooks.update(db, "work", replace(stored, enabled=False), 6)
+    playbooks.update(db, WORK, replace(stored, enabled=False), 6)
     assert given(db, "tea") is None
-    playbooks.update(db, "work", stored, 7)
-    playbooks.delete(db, "work", "tea")
+    playbooks.update(db, WORK, stored, 7)
+    playbooks.delete(db, WORK, "tea")
     assert given(db, "tea") is None
 
 
 def test_change_that_was_taken_back_is_given_to_nobody(db: apsw.Connection) -> None:
     """Also if a turn was given it meanwhile."""
     db.execute("SAVEPOINT job")
-    playbooks.add(db, "work", TEA, 5)
+    playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
     db.execute("ROLLBACK TO job")
     assert given(db, "tea") is None
@@ -57,7 +58,7 @@ def test_change_that_was_taken_back_is_given_to_nobody(db: apsw.Connection) -> N
 
 def test_playbook_made_since_a_turn_began_is_not_in_it(db: apsw.Connection) -> None:
     """Whichever turn is looked at first."""
-    playbooks.add(db, "work", TEA, 5)
+    playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea", until=4) is None
     assert given(db, "tea", until=5) == "Boil water."
     assert given(db, "tea", until=4) is None
@@ -65,15 +66,15 @@ def test_playbook_made_since_a_turn_began_is_not_in_it(db: apsw.Connection) -> N
 
 def test_globs_of_skills_are_those_of_the_turn(db: apsw.Connection) -> None:
     """They may change while the playbooks do not."""
-    playbooks.add(db, "work", TEA, 5)
+    playbooks.add(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
-    assert load_prompt_memory(db, "work", "", ("coffee*",)).playbooks == ()
+    assert load_prompt_memory(db, WORK, "", ("coffee*",)).playbooks == ()
 
 
 def test_forgotten_agent_begins_anew(db: apsw.Connection) -> None:
     """Nothing is left that says what it had."""
-    playbooks.add(db, "work", TEA, 5)
+    playbooks.add(db, WORK, TEA, 5)
     db.execute("DELETE FROM playbook WHERE agent_id = 'work'")
     db.execute("DELETE FROM playbook_seed WHERE agent_id = 'work'")
-    assert playbooks.state(db, "work") is None
+    assert playbooks.states(db, WORK) == {}
     assert given(db, "tea") is None

@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import job, open_turn, opened
+from fakes.memory import WORK
 
 from orchestrator.journal.db.store import open_database
 from orchestrator.journal.inspect import invariants
@@ -47,7 +48,7 @@ def daily(db: apsw.Connection, **fields: object) -> Task:
         **fields,
     }
     with job(db):
-        return tasks.add(db, "work", TaskSpec.model_validate(given), START)
+        return tasks.add(db, WORK, TaskSpec.model_validate(given), START)
 
 
 def states(db: apsw.Connection, task: Task) -> list[tuple[int, str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import job, opened
+from fakes.memory import HOME, WORK
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.schedule import task_runs, tasks
@@ -83,14 +84,14 @@ def test_each_agent_has_its_own_task_of_a_skill(db: apsw.Connection) -> None:
 def test_tool_cannot_schedule_a_name_twice_or_without_end(db: apsw.Connection) -> None:
     """A model that asks again is told what is there."""
     with job(db):
-        made = tasks.add(db, "work", spec(), START)
+        made = tasks.add(db, WORK, spec(), START)
         with pytest.raises(OrchestratorError, match=f"exists \\(id {made.id}\\); cancel it"):
-            tasks.add(db, "work", spec(), START)
+            tasks.add(db, WORK, spec(), START)
         for number in range(1, tasks.MAX_TASKS):
-            tasks.add(db, "work", spec(f"t{number}"), START)
+            tasks.add(db, WORK, spec(f"t{number}"), START)
         with pytest.raises(OrchestratorError, match="cancel one first"):
-            tasks.add(db, "work", spec("more"), START)
-        assert tasks.add(db, "home", spec(), START).agent_id == "home"
+            tasks.add(db, WORK, spec("more"), START)
+        assert tasks.add(db, HOME, spec(), START).agent_id == "home"
 
 
 def test_cancelled_task_of_a_skill_stays_switched_off(db: apsw.Connection) -> None:
@@ -98,7 +99,7 @@ def test_cancelled_task_of_a_skill_stays_switched_off(db: apsw.Connection) -> No
     sync(db, spec())
     with job(db):
         tasks.cancel(db, only(db))
-        made = tasks.add(db, "work", spec("mine"), START)
+        made = tasks.add(db, WORK, spec("mine"), START)
         tasks.cancel(db, made)
     sync(db, spec())
     assert [(task.name, task.state) for task in tasks.listed(db)] == [("brief", "disabled")]
@@ -122,7 +123,7 @@ def test_one_shot_is_enabled_while_its_instant_is_to_come(db: apsw.Connection) -
     """Later there is only running it now."""
     once = spec().model_copy(update={"trigger": {"at": "2026-02-13T09:00Z"}})
     with job(db):
-        number = tasks.add(db, "work", once, START).id
+        number = tasks.add(db, WORK, once, START).id
         tasks.disable(db, number, START)
         tasks.enable(db, number, START + 1)
         assert tasks.load(db, number).next_at == MORNING

@@ -1,6 +1,7 @@
 """Requests of programs in the journal: their keys, their lines, what came before, their end."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +137,9 @@ def test_handed_back_calls_have_ended_and_their_results_follow(db: apsw.Connecti
     assert isinstance(before[1], AssistantMessage)
     assert [made.id for made in before[1].tool_calls] == [call.id]
     sent = AssistantMessage(tool_calls=before[1].tool_calls)
-    assert request_history.restored(db, "work", [sent]) == (before[1],)
-    assert request_history.restored(db, "home", [sent]) == (sent,)
+    elsewhere = replace(stored(db, "2"), agent_id="home")
+    assert request_history.restored(db, stored(db, "2"), [sent]) == (before[1],)
+    assert request_history.restored(db, elsewhere, [sent]) == (sent,)
     assert invariants.violations(db) == []
 
 

@@ -7,6 +7,7 @@ import apsw
 import orjson
 import pytest
 from fakes.journal import CLASSES, call, job, open_turn, opened, planned, step
+from fakes.memory import WORK
 
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.memory import facts
@@ -103,7 +104,7 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: apsw.Connec
     (note,) = planned(db, "t1", "note")
 
     def effect(db: apsw.Connection) -> ToolResult:
-        facts.store(db, "work", "likes tea", "preference", "tool", 2)
+        facts.store(db, WORK, "likes tea", "preference", "tool", 2)
         return result(note)
 
     def broken(db: apsw.Connection) -> ToolResult:
@@ -112,11 +113,14 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: apsw.Connec
 
     with pytest.raises(RuntimeError), job(db):
         steps.finish_local(db, note, broken, 1, 2)
-    assert (states(db), facts.find(db, "work", "tea", 5)) == ({"note": "planned"}, [])
+    assert (states(db), facts.find(db, WORK, "tea", 5)) == (
+        {"note": "planned"},
+        [],
+    )
     with job(db):
         steps.finish_local(db, note, effect, 1, 2)
     assert states(db) == {"note": "done"}
-    assert len(facts.find(db, "work", "tea", 5)) == 1
+    assert len(facts.find(db, WORK, "tea", 5)) == 1
     with pytest.raises(FencedError):
         steps.finish_local(db, note, effect, 1, 3)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import opened
+from fakes.memory import WORK, scoped
 
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
@@ -104,17 +105,17 @@ def test_session_is_quiet_after_its_agents_time(db: apsw.Connection) -> None:
 def test_each_stretch_is_looked_through_once(db: apsw.Connection) -> None:
     """Facts and mark are one; what was said since is the next stretch."""
     session = talk(db, 2)
-    stretch = compaction.unseen(db, session, 10)
+    stretch = compaction.unseen(db, session, 10, scoped)
     assert stretch is not None
     assert stretch.turns == ("t0", "t1")
     assert compaction.extracted(db, stretch, [fact("It rains."), fact("It rains.")], 7) == 1
     assert compaction.extracted(db, stretch, [fact("It snows.")], 7) == 0
-    (kept,) = facts.newest(db, "work", None, facts.FOREVER, 9)
+    (kept,) = facts.newest(db, WORK, None, facts.FOREVER, 9)
     assert (kept.fact, kept.source, kept.confidence) == ("It rains.", "extraction t0..t1", 0.8)
-    assert compaction.unseen(db, session, 10) is None
+    assert compaction.unseen(db, session, 10, scoped) is None
     assert compaction.quiet(db, ALL, 99) == ([], None)
     talk(db, 3, first=2)
-    following = compaction.unseen(db, session, 2)
+    following = compaction.unseen(db, session, 2, scoped)
     assert following is not None
     assert following.turns == ("t2", "t3")
     assert following.known == ("It rains.",)
@@ -123,11 +124,11 @@ def test_each_stretch_is_looked_through_once(db: apsw.Connection) -> None:
 def test_too_little_said_waits_until_there_is_more(db: apsw.Connection) -> None:
     """And counts then."""
     session = talk(db, 1)
-    assert compaction.unseen(db, session, 10) is None
+    assert compaction.unseen(db, session, 10, scoped) is None
     assert compaction.quiet(db, ALL, 99) == ([], None)
     talk(db, 1, first=1)
     assert compaction.quiet(db, ALL, 99) == ([(session, "work")], None)
-    stretch = compaction.unseen(db, session, 10)
+    stretch = compaction.unseen(db, session, 10, scoped)
     assert stretch is not None
     assert stretch.turns == ("t0", "t1")
 
@@ -135,12 +136,12 @@ def test_too_little_said_waits_until_there_is_more(db: apsw.Connection) -> None:
 def test_secret_is_not_kept_and_a_known_fact_is_touched(db: apsw.Connection) -> None:
     """The rest of the list is kept all the same."""
     session = talk(db, 2)
-    facts.store(db, "work", "It rains.", "background", "turn t0", 1)
-    stretch = compaction.unseen(db, session, 10)
+    facts.store(db, WORK, "It rains.", "background", "turn t0", 1)
+    stretch = compaction.unseen(db, session, 10, scoped)
     assert stretch is not None
     found = [fact("The password is hunter2!"), fact("It rains."), fact("It is late.")]
     assert compaction.extracted(db, stretch, found, 7) == 1
-    kept = facts.newest(db, "work", None, facts.FOREVER, 9)
+    kept = facts.newest(db, WORK, None, facts.FOREVER, 9)
     assert [(item.fact, item.updated_at) for item in kept] == [("It is late.", 7), ("It rains.", 7)]
 
 

@@ -7,6 +7,7 @@ import apsw
 import pytest
 from fakes.journal import job, open_turn, opened, receive, update
 from fakes.lived import Life
+from fakes.memory import WORK, scoped
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
@@ -75,7 +76,7 @@ def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(
     assert [row for row in dump(db, OTTER) if not row.startswith("profile ")] == [
         row for row in before if not row.startswith("profile ")
     ]
-    assert profile.get(db, "work") == {"pets": {OTTER: OTTER}}
+    assert profile.get(db, WORK) == {"pets": {OTTER: OTTER}}
     assert db.execute("SELECT count(*), sum(prompt) FROM model_call").fetchall() == calls
     assert invariants.violations(db) == []
     assert audit.verify(db) is None
@@ -145,4 +146,4 @@ def test_everything_of_a_chat_is_handed_out(db: apsw.Connection) -> None:
 def test_upkeep_of_a_session_that_was_forgotten_finds_nothing(db: apsw.Connection) -> None:
     """It may have been planned before."""
     assert compaction.older(db, 99, 1) is None
-    assert compaction.unseen(db, 99, 1) is None
+    assert compaction.unseen(db, 99, 1, scoped) is None

@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 from fakes.journal import receive, update
+from fakes.memory import HOME
 from fakes.tool_call import run
 
 from orchestrator.agentsfile import AgentDefinition
@@ -65,7 +66,7 @@ async def test_fact_is_stored_once_and_found_again(
     assert run(memory_tools.store_fact, db, context, **fact).startswith("Known already")
     found = await memory_tools.search_memories.run(context, {"query": "tea"})
     assert found == "- User likes tea. (preference, id 1)"
-    other = replace(context, agent_id="home")
+    other = replace(context, agent_id="home", memory=HOME)
     assert await memory_tools.search_memories.run(other, {"query": "tea"}) == "No memories match."
 
 
@@ -102,7 +103,7 @@ def test_message_goes_to_no_chat_that_has_not_talked_to_the_agent(
     """Not to strangers, not to another agent's chats, not by another channel's name."""
     receive(db, update(2, chat_id="8"))
     for tool in (send_message.send_message, send_message.send_telegram):
-        with pytest.raises(ToolFailure, match="can only write"):
+        with pytest.raises(ToolFailure, match="may write to"):
             run(tool, db, context, message="hi", chat_id="8")
     console = replace(context, address=Address("console", "local", "7"))
     with pytest.raises(ToolFailure, match="no telegram chat ''"):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import apsw
 import pytest
 from fakes.journal import job
+from fakes.memory import HOME, WORK
 from fakes.tool_call import NOON, run
 
 from orchestrator.journal.memory import facts
@@ -19,7 +20,7 @@ def test_fact_is_marked_with_its_turn_and_confidence(
 ) -> None:
     """So its origin can be shown later."""
     run(memory_tools.store_fact, db, context, fact="User likes tea", confidence=0.5)
-    (fact,) = facts.newest(db, "work", None, facts.FOREVER, 9)
+    (fact,) = facts.newest(db, WORK, None, facts.FOREVER, 9)
     assert (fact.source, fact.confidence, fact.category) == ("turn t1", 0.5, "background")
     shown = run(memory_tools.list_facts, db, context)
     assert shown == "- User likes tea (background, confidence 0.5, id 1)"
@@ -74,7 +75,12 @@ async def test_fact_is_corrected_and_forgotten_by_its_id(
 
 def test_fact_of_another_agent_cannot_be_touched(db: apsw.Connection, context: ToolContext) -> None:
     """Ids are the journal's, so they could be guessed."""
-    run(memory_tools.store_fact, db, replace(context, agent_id="home"), fact="User likes tea")
+    run(
+        memory_tools.store_fact,
+        db,
+        replace(context, agent_id="home", memory=HOME),
+        fact="User likes tea",
+    )
     for tool in (memory_tools.update_fact, memory_tools.delete_fact):
         for number in (1, 0, 99):
             with pytest.raises(ToolFailure, match=f"no fact {number}; take its id from list_facts"):

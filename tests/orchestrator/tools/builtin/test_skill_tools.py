@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.memory import HOME, WORK
 from fakes.tool_call import tool_context
 from pydantic import JsonValue
 
@@ -47,7 +48,7 @@ async def run(tool: JournalTool, context: ToolContext, arguments: JsonObject) ->
 
 async def stored(context: ToolContext, name: str) -> StoredPlaybook | None:
     """What the journal has of this name."""
-    return await context.store.transact(playbooks.get, "work", name)
+    return await context.store.transact(playbooks.get, WORK, name)
 
 
 async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ async def test_unusable_field_is_told_and_nothing_is_stored(
 async def test_what_is_not_in_the_journal_cannot_be_changed(tmp_path: Path) -> None:
     """Skill files belong to the operator, other agents' skills to them."""
     async with calling(tmp_path) as context:
-        await run(skill_tools.store_skill, replace(context, agent_id="home"), TEA)
+        await run(skill_tools.store_skill, replace(context, agent_id="home", memory=HOME), TEA)
         for name in ("mail", "tea", ""):
             for tool in (skill_tools.update_skill, skill_tools.delete_skill):
                 with pytest.raises(ToolFailure, match="no stored skill"):
@@ -170,7 +171,7 @@ async def test_taken_name_and_too_much_text_are_refused(tmp_path: Path) -> None:
         found = await stored(context, "tea")
         assert found is not None
         large = replace(found, name="tea-2", instructions="x" * (playbooks.MAX_BYTES - 500))
-        await context.store.transact(playbooks.add, "work", large, 1)
+        await context.store.transact(playbooks.add, WORK, large, 1)
         with pytest.raises(ToolFailure, match="delete or shorten one first"):
             await run(
                 skill_tools.update_skill, context, {"name": "tea", "instructions": "x" * 1000}

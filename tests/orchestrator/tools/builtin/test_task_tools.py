@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import apsw
 import pytest
+from fakes.memory import HOME
 from fakes.tool_call import NOON, run
 
 from orchestrator.journal.schedule import tasks
@@ -81,7 +82,7 @@ def test_task_is_cancelled_by_number_or_name_by_its_own_agent(
     for name in ("one", "two"):
         run(tools.schedule_task, db, context, name=name, instructions="y", in_hours="1")
     with pytest.raises(ToolFailure, match="there is no task 'one'; see list_tasks"):
-        run(tools.cancel_task, db, replace(context, agent_id="home"), task="one")
+        run(tools.cancel_task, db, replace(context, agent_id="home", memory=HOME), task="one")
     assert run(tools.cancel_task, db, context, task="one") == "Canceled task 1 'one'."
     assert run(tools.cancel_task, db, context, task="2") == "Canceled task 2 'two'."
     assert run(tools.list_tasks, db, context) == "No tasks are scheduled."

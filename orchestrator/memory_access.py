@@ -1,0 +1,86 @@
+"""Decide what a turn may read and change of its agent's memory, and which chats it may write to.
+
+A turn works with the memory of its chat: ``channel:chat_id``. The setting ``memory`` of its agent
+joins all chats.
+"""
+
+import apsw
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.journal.access import pairing
+from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
+from orchestrator.journal.turns import inbox
+
+OPERATED = frozenset({"console"})  # channels on which only the operator writes
+NAMED_BY_CLIENT = frozenset({"console", "api"})  # channels whose messages name their agent
+TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outcomes of tasks
+
+
+def memory_of(db: apsw.Connection, agents: AgentsFile, agent_id: str, scope: str) -> MemoryScope:
+    """Return what a turn of an agent in a scope may read and change."""
+    joined = _joined(agents, agent_id, scope)
+    shared = joined or is_operators(db, agents, scope)
+    return MemoryScope(agent_id, scope, joined=joined, shared=shared)
+
+
+def is_operators(db: apsw.Connection, agents: AgentsFile, scope: str) -> bool:
+    """Return whether a scope is an operator's own chat, or that of tasks in files of skills.
+
+    A group is not: others read there. Nor is a client of the HTTP interfaces, which passes on
+    messages of other people.
+    """
+    channel, _, chat = scope.partition(":")
+    if scope == EVERY or channel in OPERATED:
+        return not chat.startswith(TASK_CHAT)
+    telegram = agents.channels.telegram
+    if channel != "telegram" or not (chat.isascii() and chat.isdecimal()):
+        return False
+    if chat in telegram.allowlist or _bound(agents, channel, chat):
+        return True
+    return telegram.access == "pairing" and pairing.is_approved(db, channel, chat)
+
+
+def may_write(
+    agents: AgentsFile, memory: MemoryScope, db: apsw.Connection, channel: str, chat_id: str
+) -> bool:
+    """Return whether a turn may send messages to a chat that has written to its agent."""
+    target = f"{channel}:{chat_id}"
+    if memory.joined or target == memory.chat:
+        return True
+    if not memory.shared:
+        return False
+    return (
+        _bound(agents, channel, chat_id)
+        or _notified(agents, channel, chat_id)
+        or is_operators(db, agents, target)
+    )
+
+
+def _joined(agents: AgentsFile, agent_id: str, scope: str) -> bool:
+    """Return whether the memory is that of all chats.
+
+    By default, a chat takes part only if the configuration names it: another agent that takes
+    strangers may have handed its chat over.
+    """
+    if not agents.joins_chats(agent_id):
+        return False
+    agent = agents.agent(agent_id)
+    channel, _, chat = scope.partition(":")
+    named = scope == EVERY or channel in NAMED_BY_CLIENT or _bound(agents, channel, chat, agent_id)
+    return named or (agent is not None and agent.memory is not None)
+
+
+def _bound(agents: AgentsFile, channel: str, chat: str, agent_id: str | None = None) -> bool:
+    return any(
+        (binding.channel, binding.chat_id) == (channel, chat)
+        and agent_id in (None, binding.agent_id)
+        for binding in agents.bindings
+    )
+
+
+def _notified(agents: AgentsFile, channel: str, chat: str) -> bool:
+    return any(
+        (controls.notify_channel or "telegram", controls.notify_chat_id) == (channel, chat)
+        for agent in agents.agents
+        if (controls := agent.cost_controls) is not None
+    )

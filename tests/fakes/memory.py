@@ -1,0 +1,18 @@
+"""Memories of agents, as turns have them."""
+
+import apsw
+
+from orchestrator.journal.memory.memory_scope import MemoryScope
+
+WORK, HOME = map(MemoryScope.whole, ("work", "home"))  # of agents whose chats share one
+
+
+def scoped(_: apsw.Connection, agent_id: str, scope: str) -> MemoryScope:
+    """The memory of an agent whose chats share one."""
+    del scope
+    return MemoryScope.whole(agent_id)
+
+
+def own_of(chat: str, *, shared: bool = False) -> MemoryScope:
+    """The memory of one chat of the agent ``work``; ``shared`` as operators have it."""
+    return MemoryScope("work", chat, joined=False, shared=shared)
