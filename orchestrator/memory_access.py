@@ -59,23 +59,19 @@ def may_write(
 def _joined(agents: AgentsFile, agent_id: str, scope: str) -> bool:
     """Return whether the memory is that of all chats.
 
-    By default, a chat takes part only if the configuration names it: another agent that takes
-    strangers may have handed its chat over.
+    By default, a chat takes part only if a binding names it: an agent that takes strangers may
+    have handed its chat over.
     """
     if not agents.joins_chats(agent_id):
         return False
     agent = agents.agent(agent_id)
     channel, _, chat = scope.partition(":")
-    named = scope == EVERY or channel in NAMED_BY_CLIENT or _bound(agents, channel, chat, agent_id)
+    named = scope == EVERY or channel in NAMED_BY_CLIENT or _bound(agents, channel, chat)
     return named or (agent is not None and agent.memory is not None)
 
 
-def _bound(agents: AgentsFile, channel: str, chat: str, agent_id: str | None = None) -> bool:
-    return any(
-        (binding.channel, binding.chat_id) == (channel, chat)
-        and agent_id in (None, binding.agent_id)
-        for binding in agents.bindings
-    )
+def _bound(agents: AgentsFile, channel: str, chat: str) -> bool:
+    return any((item.channel, item.chat_id) == (channel, chat) for item in agents.bindings)
 
 
 def _notified(agents: AgentsFile, channel: str, chat: str) -> bool:

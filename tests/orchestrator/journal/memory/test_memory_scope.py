@@ -1,0 +1,173 @@
+"""Facts, profile, playbooks, messages and tasks of chats that have a memory each."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from fakes.journal import opened
+from fakes.memory import WORK, own_of
+
+from orchestrator.journal.memory import (
+    fact_vectors,
+    facts,
+    message_search,
+    playbooks,
+    profile,
+)
+from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
+from orchestrator.journal.memory.prompt_memory import load_prompt_memory
+from orchestrator.journal.schedule import tasks
+from orchestrator.journal.turns import sessions
+from orchestrator.schedules.specs import TaskSpec
+from thinker.protocol.messages import UserMessage
+from thinker.protocol.vectors import packed
+
+ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
+OPERATOR = own_of("telegram:3", shared=True)
+SKILL = StoredPlaybook(
+    id=0,
+    name="tea",
+    description="Makes tea.",
+    instructions="Boil water.",
+    keywords=("tea",),
+    priority=0,
+    required_tools=(),
+    enabled=True,
+    source="turn t1",
+    created_at=1,
+)
+DEFAULT = "email-triage"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal with a fact of all chats and one of Ann's."""
+    with opened(tmp_path) as connection:
+        playbooks.seed(connection, "work", 1)
+        facts.store(connection, WORK, "All like tea", "background", "test", 1)
+        facts.store(connection, ANN, "Ann likes tea", "background", "test", 1)
+        yield connection
+
+
+def test_chat_sees_its_own_facts_and_an_operator_those_of_every_chat(db: apsw.Connection) -> None:
+    """By search, in lists and by number; an agent with one memory sees all."""
+    seen = {
+        memory: (
+            {fact.fact for fact in facts.find(db, memory, "tea", 9)},
+            {fact.fact for fact in facts.newest(db, memory, None, facts.FOREVER, 9)},
+            {fact.fact for n in (1, 2) if (fact := facts.get(db, memory, n)) is not None},
+        )
+        for memory in (WORK, ANN, BEN, OPERATOR)
+    }
+    assert seen == {
+        WORK: ({"All like tea", "Ann likes tea"},) * 3,
+        ANN: ({"Ann likes tea"},) * 3,
+        BEN: (set(),) * 3,
+        OPERATOR: ({"All like tea"},) * 3,
+    }
+
+
+def test_fact_of_another_chat_can_neither_be_changed_nor_noticed(db: apsw.Connection) -> None:
+    """What two chats say is stored twice, so that none learns what is known."""
+    fact = facts.get(db, ANN, 2)
+    assert fact is not None
+    assert not facts.update(db, BEN, replace(fact, fact="x"), 2)
+    assert not facts.delete(db, BEN, 2)
+    stored = facts.store(db, BEN, "Ann likes tea", "background", "test", 2)
+    assert (stored.new, stored.similar) == (True, ())
+    assert facts.get(db, ANN, 2) == fact
+    assert facts.delete(db, ANN, 2)
+
+
+def test_words_of_two_characters_and_meanings_find_only_what_is_visible(
+    db: apsw.Connection,
+) -> None:
+    """The searches without a full-text index."""
+    facts.store(db, ANN, "她喜欢茶叶", "background", "test", 1)
+    assert [fact.fact for fact in facts.find(db, ANN, "茶叶", 5)] == ["她喜欢茶叶"]
+    assert facts.find(db, BEN, "茶叶", 5) == []
+    vector = packed([1.0, 0.0])
+    lacking = fact_vectors.lacking(db, "work", 9)
+    fact_vectors.keep(db, "work", "m", [(*fact, vector) for fact in lacking])
+    near = {
+        memory: set(fact_vectors.nearest(db, memory, Embedding("m", vector), 9, facts.FOREVER))
+        for memory in (WORK, ANN, BEN, OPERATOR)
+    }
+    assert near == {WORK: {1, 2, 3}, ANN: {2, 3}, BEN: set(), OPERATOR: {1}}
+
+
+def test_profile_of_a_chat_replaces_the_prompt_there_alone(db: apsw.Connection) -> None:
+    """An operator's begins with that of every chat, which stays as it is."""
+    profile.update(db, WORK, "persona.system_prompt", "Everybody's.", "turn t1", 1)
+    profile.update(db, ANN, "persona.system_prompt", "Ann's.", "turn t2", 2)
+    prompts = {
+        memory: load_prompt_memory(db, memory, "", ("*",)).profile_prompt
+        for memory in (WORK, ANN, BEN, OPERATOR)
+    }
+    assert prompts == {WORK: "Everybody's.", ANN: "Ann's.", BEN: None, OPERATOR: "Everybody's."}
+    profile.update(db, OPERATOR, "name", "Ona", "turn t3", 3)
+    assert profile.system_prompt(db, OPERATOR) == "Everybody's."
+    assert profile.get(db, WORK) == {"persona": {"system_prompt": "Everybody's."}}
+    assert [item.source for item in profile.changes(db, ANN, 9)] == ["turn t2"]
+    assert [item.source for item in profile.changes(db, OPERATOR, 9)] == ["turn t3", "turn t1"]
+    assert profile.changes(db, BEN, 9) == []
+
+
+def test_playbook_of_a_chat_guides_that_chat_alone(db: apsw.Connection) -> None:
+    """Also right after a turn of the other chat was given its own."""
+    playbooks.add(db, ANN, SKILL, 1)
+    playbooks.add(db, BEN, replace(SKILL, instructions="Ask Ben."), 1)
+    for memory, expected in ((ANN, {"Boil water."}), (BEN, {"Ask Ben."}), (OPERATOR, set())):
+        for _ in range(2):
+            given = load_prompt_memory(db, memory, "", ("tea",)).playbooks
+            assert {item["instructions"] for item in given} == expected
+    assert not playbooks.delete(db, OPERATOR, "tea")
+    assert playbooks.delete(db, ANN, "tea")
+    assert load_prompt_memory(db, ANN, "", ("tea",)).playbooks == ()
+    assert len(load_prompt_memory(db, BEN, "", ("tea",)).playbooks) == 1
+
+
+def test_default_playbook_is_changed_for_the_chat_that_changes_it(db: apsw.Connection) -> None:
+    """It cannot be taken from the others; what agents have made of one is not for everybody."""
+    found = playbooks.get(db, ANN, DEFAULT)
+    assert found is not None
+    playbooks.update(db, ANN, replace(found, instructions="Ann's.", source="turn t1"), 2)
+    with pytest.raises(PlaybookError, match="switch it off here with update_skill"):
+        playbooks.delete(db, BEN, DEFAULT)
+    seen = {
+        memory: None if (item := playbooks.get(db, memory, DEFAULT)) is None else item.instructions
+        for memory in (WORK, ANN, BEN, OPERATOR)
+    }
+    assert seen == {**dict.fromkeys((WORK, BEN, OPERATOR), found.instructions), ANN: "Ann's."}
+    playbooks.update(db, OPERATOR, replace(found, source="turn t2"), 3)
+    assert playbooks.get(db, BEN, DEFAULT) is None
+    assert playbooks.get(db, OPERATOR, DEFAULT) is not None
+
+
+def test_search_finds_what_was_said_in_the_chat(db: apsw.Connection) -> None:
+    """A conversation of unknown origin is for operators."""
+    for number, memory in enumerate((WORK, ANN, BEN)):
+        session = sessions.current(db, "work", f"k{number}", 1, memory.chat)
+        said = UserMessage(content=f"zebra of {memory.chat} 斑马")
+        sessions.append(db, session, f"t{number}", [said], 1)
+    for query in ("zebra", "斑马"):
+        found = {
+            memory: {hit.chat_key for hit in message_search.search(db, memory, query, 9)}
+            for memory in (WORK, ANN, BEN, OPERATOR)
+        }
+        assert found == {WORK: {"k0", "k1", "k2"}, ANN: {"k1"}, BEN: {"k2"}, OPERATOR: {"k0"}}
+
+
+def test_tasks_are_those_of_the_chat_that_scheduled_them(db: apsw.Connection) -> None:
+    """A name that another chat has used is free."""
+    spec = TaskSpec(
+        name="report", instructions="x", trigger={"interval_minutes": 5}, timezone="UTC"
+    )
+    made = [tasks.add(db, memory, spec, 1) for memory in (ANN, BEN)]
+    assert [task.scope for task in made] == ["telegram:1", "telegram:2"]
+    assert [task.id for task in tasks.visible(db, ANN)] == [made[0].id]
+    assert tasks.visible(db, OPERATOR) == []
+    assert len(tasks.visible(db, WORK)) == len(made)

@@ -1,0 +1,137 @@
+"""Whose memory a turn has, and which chats it may write to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from fakes.agents_file import WORK, parsed
+from fakes.journal import opened
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.journal.access import pairing
+from orchestrator.memory_access import is_operators, may_write, memory_of
+
+ANY = {"channel": "telegram", "chatId": "*", "agentId": "work"}
+NAMED = {"channel": "telegram", "chatId": "42", "agentId": "work"}
+GROUP = {"channel": "telegram", "chatId": "-100", "agentId": "work"}
+CONSOLE = {"channel": "console", "chatId": "*", "agentId": "work"}
+OPEN = {"telegram": {"access": "open"}}
+NOTICES = {"notifyChannel": "telegram", "notifyChatId": "77"}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A journal in which Telegram's chat 9 is paired."""
+    with opened(tmp_path) as connection:
+        pairing.ask(connection, "telegram", "9", "Ann", "AB12", 1)
+        pairing.approve(connection, "AB12", 2)
+        yield connection
+
+
+def file(*bindings: dict[str, str], work: dict[str, Any] | None = None, **rest: Any) -> AgentsFile:
+    """One agent, reached by these bindings."""
+    return parsed(WORK | (work or {}), bindings=[*bindings], **rest).file
+
+
+@pytest.mark.parametrize(
+    ("agents", "joined"),
+    [
+        (file(NAMED), True),
+        (file(NAMED, GROUP, CONSOLE), True),
+        (file(ANY), False),
+        (file(NAMED, {**ANY, "channel": "web"}), False),
+        (file(NAMED, channels=OPEN), False),
+        (file(NAMED, channels={"telegram": {"access": "open", "enabled": False}}), True),
+        (file(CONSOLE, channels=OPEN), True),
+        (file(NAMED, fallbackAgentId="work"), False),
+        (file(NAMED, work={"port": 0}), False),
+        (file(ANY, work={"memory": "agent"}), True),
+        (file(ANY, work={"memory": "agent"}, channels=OPEN), True),
+        (file(NAMED, work={"memory": "person"}), False),
+    ],
+)
+def test_chats_share_a_memory_if_strangers_cannot_come(
+    db: apsw.Connection, agents: AgentsFile, *, joined: bool
+) -> None:
+    """Unless the setting decides."""
+    assert agents.joins_chats("work") is joined
+    assert memory_of(db, agents, "work", "console:local").joined is joined
+
+
+def test_chat_that_was_handed_over_takes_no_part_in_the_shared_memory(db: apsw.Connection) -> None:
+    """The agent that handed it over may take strangers; the setting is for all chats."""
+    home = {**WORK, "agentId": "home"}
+    agents = parsed(WORK, home, bindings=[NAMED, {**ANY, "agentId": "home"}]).file
+    assert memory_of(db, agents, "work", "telegram:42").joined
+    for scope in ("telegram:666", "telegram:9", "http:42"):
+        assert not memory_of(db, agents, "work", scope).joined
+    assert memory_of(db, file(ANY, work={"memory": "agent"}), "work", "telegram:666").joined
+
+
+def test_unknown_agent_shares_nothing(db: apsw.Connection) -> None:
+    """It may have been removed while its turn waited."""
+    memory = memory_of(db, file(NAMED), "gone", "telegram:666")
+    assert (memory.joined, memory.shared) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("scope", "own"),
+    [
+        ("", True),
+        ("console:local", True),
+        ("telegram:42", True),
+        ("telegram:5", True),
+        ("telegram:9", True),
+        ("telegram:666", False),
+        ("telegram:-100", False),
+        ("telegram:", False),
+        ("telegram:٤٢", False),
+        ("http:42", False),
+        ("api:42", False),
+        ("api:", False),
+        ("web:42", False),
+        ("console:task-7", False),
+    ],
+)
+def test_operators_chats_are_private_and_named(
+    db: apsw.Connection, scope: str, *, own: bool
+) -> None:
+    """By a binding, the allow-list or a pairing; a group has other readers."""
+    agents = file(ANY, NAMED, GROUP, channels={"telegram": {"allowlist": ["5", "-100"]}})
+    assert is_operators(db, agents, scope) is own
+    assert memory_of(db, agents, "work", scope).shared is own
+
+
+def test_pairing_makes_no_operator_while_everybody_is_let_in(db: apsw.Connection) -> None:
+    """As for commands."""
+    assert is_operators(db, file(ANY), "telegram:9")
+    assert not is_operators(db, file(ANY, channels=OPEN), "telegram:9")
+
+
+def test_only_an_operators_turn_writes_to_other_chats(db: apsw.Connection) -> None:
+    """And only to chats that the operator has named."""
+    agents = file(ANY, NAMED, GROUP, channels=OPEN, work={"costControls": NOTICES})
+    reached = {
+        scope: [
+            chat
+            for chat in ("42", "-100", "77", "666", "667")
+            if may_write(agents, memory_of(db, agents, "work", scope), db, "telegram", chat)
+        ]
+        for scope in ("telegram:42", "telegram:666", "telegram:-100", "api:42", "")
+    }
+    assert reached == {
+        "telegram:42": ["42", "-100", "77"],
+        "telegram:666": ["666"],
+        "telegram:-100": ["-100"],
+        "api:42": [],
+        "": ["42", "-100", "77"],
+    }
+
+
+def test_shared_memory_lets_a_turn_write_to_every_known_chat(db: apsw.Connection) -> None:
+    """As far as the chat has written to the agent, which the tool checks."""
+    agents = file(NAMED)
+    memory = memory_of(db, agents, "work", "telegram:42")
+    assert may_write(agents, memory, db, "telegram", "43")
