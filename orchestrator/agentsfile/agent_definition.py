@@ -164,7 +164,7 @@ class AgentDefinition(ConfigModel):
     fact_extraction: FactExtraction = FactExtraction()
     """How facts about the user are found after a conversation."""
     memory: Literal["agent", "person"] | None = None
-    """One memory for all chats ("agent"), or each its own ("person"); see security when absent."""
+    """One memory for all chats ("agent") or one each ("person"); by who reaches it when absent."""
     embeddings: EmbeddingsModel | None = None
     """Model that finds tools and memories by meaning; when absent, words alone decide."""
     skills: tuple[Text, ...] = ("*",)

@@ -30,9 +30,19 @@ def status(*, as_json: AsJson = False, home: Home = None) -> None:
 def show_agents(agents: tuple[AgentReport, ...]) -> None:
     table(
         "Agents",
-        ("agent", "state", "pid", "restarts", "provider", "model", "paused", "reason"),
+        ("agent", "state", "pid", "restarts", "provider", "model", "memory", "paused", "reason"),
         (
-            (a.agent_id, a.state, a.pid, a.restarts, a.provider, a.model, a.paused, a.reason)
+            (
+                a.agent_id,
+                a.state,
+                a.pid,
+                a.restarts,
+                a.provider,
+                a.model,
+                a.memory,
+                a.paused,
+                a.reason,
+            )
             for a in agents
         ),
     )

@@ -9,6 +9,7 @@ import apsw
 import structlog
 
 from orchestrator import __version__
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
@@ -78,7 +79,8 @@ class DaemonOperations:
             config_file=str(self.configuration.path),
             journal_bytes=self.store.size(),
             agents=tuple(
-                _agent(slot, paused.get(name, "")) for name, slot in self.supervisor.slots.items()
+                _agent(slot, self.configuration.file, paused.get(name, ""))
+                for name, slot in self.supervisor.slots.items()
             ),
             channels=tuple(
                 protocol.ChannelReport.from_object(adapter.status)
@@ -147,7 +149,8 @@ def _journal(
     return recent.counts(db), turns.open_count(db), newest, pauses.shown(db)
 
 
-def _agent(slot: Slot, paused: str) -> protocol.AgentReport:
+def _agent(slot: Slot, agents: AgentsFile, paused: str) -> protocol.AgentReport:
+    owner = slot.spec.parent or slot.spec.agent_id
     return protocol.AgentReport(
         agent_id=slot.spec.agent_id,
         state=slot.history.state,
@@ -156,6 +159,7 @@ def _agent(slot: Slot, paused: str) -> protocol.AgentReport:
         provider=slot.spec.endpoint.provider,
         model=slot.spec.endpoint.model,
         parent=slot.spec.parent or "",
+        memory="agent" if agents.joins_chats(owner) else "person",
         reason=slot.history.reason if slot.history.state is not WorkerState.RUNNING else "",
         paused=paused,
     )

@@ -54,6 +54,7 @@ class AgentReport(CamelModel):
     provider: str
     model: str
     parent: str = ""  # whose subagent it is
+    memory: str = ""  # "agent": one for all chats; "person": one each
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
 

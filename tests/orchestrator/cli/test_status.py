@@ -32,7 +32,13 @@ REPORT = StatusReport(
     config_file="/h/agents.json",
     agents=(
         AgentReport(
-            agent_id="work", state="running", pid=41, restarts=2, provider="demo", model="demo"
+            agent_id="work",
+            state="running",
+            pid=41,
+            restarts=2,
+            provider="demo",
+            model="demo",
+            memory="person",
         ),
     ),
     channels=(ChannelReport(name="telegram", state="ok", detail="@bot"),),
@@ -61,7 +67,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     async with serving(tmp_path, {protocol.STATUS: REPORT}):
         shown = await ask(tmp_path, "status")
     rows = [line.split() for line in shown.stdout.splitlines()]
-    assert ["work", "running", "41", "2", "demo", "demo"] in rows
+    assert ["work", "running", "41", "2", "demo", "demo", "person"] in rows
     assert ["telegram", "ok", "@bot"] in rows
     assert ["agents.json:12", "error", "has", "no", "model"] in rows
     turn = "01234567 work console/local/x/ closed done get_time, read_skill 20"
