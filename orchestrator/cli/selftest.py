@@ -19,6 +19,7 @@ from orchestrator.cli._long_command import end_by_sigterm, memory_folder, progre
 from orchestrator.cli._options import AsJson, command_group
 from orchestrator.cli._output import printable
 from orchestrator.cli._tables import table
+from orchestrator.cli.attacks import attacks
 from orchestrator.cli.simulate import simulate
 from orchestrator.errors import ExitCode
 from orchestrator.selftest import campaign
@@ -47,6 +48,7 @@ COLUMNS = (
 )
 PROMISES = ("lost", "duplicate", "re-run", "double effect")
 app = command_group("selftest")
+app.command()(attacks)
 app.command()(simulate)
 
 

@@ -6,13 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from orchestrator.selftest.loopback import ForeignJson
+
+    Call: TypeAlias = Callable[[ForeignJson], str | ForeignJson]
 
 NO_METHOD = -32601  # JSON-RPC 2.0
 
 
-def serve(name: str, tools: Sequence["ForeignJson"], call: Callable[["ForeignJson"], str]) -> None:
-    """Answer requests until standard input ends; ``call`` returns the text of a call's result."""
+def serve(name: str, tools: Sequence["ForeignJson"], call: "Call") -> None:
+    """Answer requests until standard input ends.
+
+    ``call`` returns the text of a call's result, or the result as the protocol has it.
+    """
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
@@ -25,11 +32,14 @@ def _answer(
     request: "ForeignJson",
     name: str,
     tools: Sequence["ForeignJson"],
-    call: Callable[["ForeignJson"], str],
+    call: "Call",
 ) -> "ForeignJson":
     method, params = request["method"], request.get("params") or {}
     if method == "tools/call":
-        return {"result": {"content": [{"type": "text", "text": call(params)}]}}
+        result = call(params)
+        if isinstance(result, str):
+            result = {"content": [{"type": "text", "text": result}]}
+        return {"result": result}
     results: ForeignJson = {
         "initialize": {
             "protocolVersion": params.get("protocolVersion"),

@@ -1,0 +1,279 @@
+"""The daemon under attack, and everything outside it: people, Telegram, the model, a server."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import anyio
+import apsw
+
+from orchestrator.attacks import inside
+from orchestrator.attacks.hostile_server import MAILS, PAGES
+from orchestrator.attacks.obedient_model import ObedientModel, call, steal
+from orchestrator.control import protocol
+from orchestrator.control.protocol import StatusReport
+from orchestrator.selftest import process_tree
+from orchestrator.selftest.daemon_process import DaemonProcess, execute
+from orchestrator.selftest.fake_telegram import BotApiServer
+from orchestrator.selftest.loopback import ForeignJson
+from orchestrator.settings import Settings
+from thinker.protocol.messages import JsonObject
+
+TOKEN = "1000:ATTACKED-BOT-TOKEN"  # noqa: S105 - this bot exists in this process only
+KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that no one asks
+BOT = "attacked_bot"
+SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
+READY_WITHIN = 60.0  # seconds
+API_TOKEN = (sys.executable, "-P", "-m", "orchestrator", "api", "token")
+POLL = 0.02  # seconds between two looks at the journal
+OWNER = 1  # the operator's private chat
+GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
+HOOK = Path(inside.__file__).read_bytes()
+PER_AGENT = 100  # private chats that are bound to each agent, by number
+_UNSETTLED = (
+    "SELECT count(*) FROM inbox LEFT JOIN turn ON turn.id = inbox.turn_id"
+    " WHERE inbox.state NOT IN ('done', 'dead', 'cancelled')"
+    " AND coalesce(turn.state, '') <> 'waiting'"
+)
+_UNSENT = (
+    "SELECT count(*) FROM outbox WHERE state IN ('queued', 'ph_sending', 'ph_sent', 'sending')"
+    " AND chat_id = ?"
+)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack. ``run`` returns what it reached; nothing if it held.
+
+    ``defence`` names what has to be removed from the daemon for it to succeed.
+    """
+
+    name: str
+    defence: str
+    run: "Callable[[AttackWorld], Awaitable[str]]"
+
+
+class RecordingBot(BotApiServer):
+    """A Bot API that keeps what it was asked to show, as it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(TOKEN, BOT)
+        self.asked: list[ForeignJson] = []
+
+    async def answer(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
+        if "text" in params:
+            self.asked.append(params)
+        return await super().answer(path, params)
+
+
+class AttackWorld:
+    """A running daemon and its surroundings. Each attack takes chats of its own.
+
+    ``folder`` is outside of the daemon's home, and open to the hostile server.
+    """
+
+    def __init__(self, folder: Path, bot: RecordingBot, model: ObedientModel) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.bot = bot
+        self.model = model
+        self.settings = Settings.model_validate({"home": self.home})
+        self.process: DaemonProcess | None = None
+        self.api_token = ""
+        self.reached: dict[str, list[str]] = {}  # by the place that tried
+        self._chats = {agent: count(base) for agent, base in _BASES.items()}
+        self._numbers = count(1)
+        self._pages: dict[str, object] = {}
+
+    def number(self) -> str:
+        """Return a fresh id of an order."""
+        return f"n{next(self._numbers)}"
+
+    def publish(self, page: object) -> str:
+        """Publish a page, a text or a whole result of a tool, and return its name."""
+        name = f"page{len(self._pages)}"
+        self._pages[name] = page
+        (self.folder / PAGES).write_text(json.dumps(self._pages), "utf-8")
+        return name
+
+    def chat(self, agent_id: str = "native") -> int:
+        """Return a private chat that no attack has used, bound to this agent."""
+        return next(self._chats[agent_id])
+
+    async def say(self, chat: int, text: str, **fields: object) -> list[str]:
+        """Write in a chat, wait for all that follows, and return the bot's messages there."""
+        self.bot.user_says(chat, text, **fields)
+        await self.settled(chat)
+        return self.bot.texts(chat)
+
+    async def use(self, chat: int, tool: str, **arguments: object) -> list[str]:
+        """Let the model call a tool because the chat's own user says so."""
+        return await self.say(chat, call(self.number(), tool, **arguments))
+
+    async def visit(self, chat: int, page: object, *tools: str) -> list[str]:
+        """Let the chat's user ask for a page; it names the tools, so that they are offered."""
+        order = call(self.number(), "hx_page", name=self.publish(page))
+        return await self.say(chat, f"{order} {' '.join(tools)}")
+
+    async def paused(self, agent_id: str) -> bool:
+        return any(
+            agent.agent_id == agent_id and agent.paused for agent in (await self.status()).agents
+        )
+
+    async def settled(self, chat: int) -> None:
+        """Wait until every message is answered or waits for the operator, and the chat shows it."""
+        with anyio.fail_after(SETTLED_WITHIN):
+            while self._busy(chat):  # noqa: ASYNC110 - the journal has no events to wait for
+                await anyio.sleep(POLL)
+
+    def _busy(self, chat: int) -> bool:
+        unsettled = self.rows(_UNSETTLED) != [(0,)] or self.rows(_UNSENT, str(chat)) != [(0,)]
+        return bool(self.bot.unconfirmed) or unsettled
+
+    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        """Return rows of the journal."""
+        path = str(self.settings.paths.journal)
+        with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.set_busy_timeout(1000)  # milliseconds
+            return [tuple(row) for row in db.execute(query, values)]
+
+    def mails(self, text: str = "") -> list[str]:
+        """Return the mails that were sent and have this text."""
+        path = self.folder / MAILS
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        return [line for line in lines if text in line]
+
+    def sent(self, chat: int) -> list[str]:
+        """Return the texts that the bot was asked to show in a chat, with their markup."""
+        return [
+            str(asked["text"]) for asked in self.bot.asked if str(asked["chat_id"]) == str(chat)
+        ]
+
+    async def status(self) -> StatusReport:
+        async with protocol.connect(self.settings) as peer:
+            return await peer.call(protocol.STATUS, None, StatusReport, timeout=SETTLED_WITHIN)
+
+    async def deny_all(self) -> None:
+        """Deny what waits for the operator, as its turn would keep others of the agent waiting."""
+        async with protocol.connect(self.settings) as peer:
+            ask = partial(peer.call, timeout=SETTLED_WITHIN)
+            open_questions = await ask(protocol.APPROVAL_LIST, None, protocol.ApprovalList)
+            for question in open_questions.approvals:
+                decision = protocol.ApprovalDecision(code=question.code, granted=False)
+                await ask(protocol.APPROVAL_DECIDE, decision, protocol.Ack)
+        await self.settled(OWNER)
+
+    def environ(self) -> dict[str, str]:
+        """Return the daemon's environment."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder / "user"),
+            "ORCHESTRATOR_HOME": str(self.home),
+            "ORCHESTRATOR_API_PORT": "0",
+            "TELEGRAM_BOT_TOKEN": TOKEN,
+            "TELEGRAM_API_URL": self.bot.url,
+            "ANTHROPIC_API_KEY": KEY,
+        }
+
+    def config(self) -> JsonObject:
+        """Return the agents.json: one agent for each kind of attack."""
+        agents = [
+            self._agent("native"),
+            self._agent("text", toolCalls="text"),
+            self._agent("hooked", allowHooks=True, hooks=["probe"]),
+            self._agent("guarded", approvals=["hx_mail"]),
+            self._agent("described", deniedTools=["hx_*"]),
+            self._agent("public"),
+        ]
+        bindings: list[JsonObject] = [
+            {"channel": "telegram", "chatId": str(chat), "agentId": agent}
+            for agent, base in _BASES.items()
+            if agent != "public"
+            for chat in range(base, base + PER_AGENT)
+        ]
+        bindings += [
+            {"channel": "telegram", "chatId": str(chat), "agentId": "native"}
+            for chat in (OWNER, GROUP, CHANNEL)
+        ]
+        bindings.append({"channel": "telegram", "chatId": "*", "agentId": "public"})
+        bindings.append({"channel": "api", "chatId": "*", "agentId": "public"})
+        command = ("-P", "-m", "orchestrator.attacks.hostile_server", str(self.folder))
+        described = steal("description", server="hd")
+        return {
+            "channels": {"telegram": {"access": "open"}},
+            "agents": [*agents],
+            "bindings": [*bindings],
+            "mcpServers": {
+                "hx": {"command": sys.executable, "args": [*command]},
+                "hd": {"command": sys.executable, "args": [*command, described]},
+            },
+        }
+
+    def _agent(self, agent_id: str, **fields: object) -> JsonObject:
+        agent = {
+            "agentId": agent_id,
+            "llmProvider": "openai",
+            "baseUrl": f"{self.model.url}/v1",
+            "model": "obedient",
+            "systemPrompt": f"You are {agent_id}.",
+            "factExtraction": {"enabled": False},
+            "deniedTools": ["hd_*"],
+            **fields,
+        }
+        return json.loads(json.dumps(agent))  # type: ignore[no-any-return]
+
+
+_BASES: Mapping[str, int] = {
+    "native": 1000,
+    "text": 2000,
+    "hooked": 3000,
+    "guarded": 4000,
+    "described": 5000,
+    "public": 6000,
+}
+
+
+@asynccontextmanager
+async def attacked(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[AttackWorld]:
+    """Run a daemon in ``folder``, which exists and is empty; ``environ`` is added to its own."""
+    for name in ("home", "home/hooks", "user"):
+        (folder / name).mkdir(mode=0o700)
+    async with RecordingBot() as bot, ObedientModel() as model:
+        world = AttackWorld(folder, bot, model)
+        made = await anyio.run_process(API_TOKEN, env=world.environ())
+        world.api_token = made.stdout.decode().strip()
+        (world.home / "agents.json").write_text(json.dumps(world.config()), "utf-8")
+        (world.home / "hooks" / "probe.py").write_bytes(HOOK)
+        process = await execute({**world.environ(), **environ}, folder, folder / "log")
+        try:
+            world.process = process
+            with anyio.fail_after(READY_WITHIN):
+                await _ready(world, process)
+            yield world
+        finally:
+            with anyio.CancelScope(shield=True):
+                process_tree.send(process, signal.SIGTERM)
+                with anyio.move_on_after(READY_WITHIN):
+                    await process.wait()
+                process_tree.send(process, signal.SIGKILL)
+                await process.wait()
+
+
+async def _ready(world: AttackWorld, process: DaemonProcess) -> None:
+    while process.returncode is None:
+        try:
+            report = await world.status()
+        except Exception:  # noqa: BLE001, S110 - it has not opened its socket yet
+            pass
+        else:
+            if all(server.state == "connected" for server in report.tool_servers):
+                return
+        await anyio.sleep(POLL)
+    raise RuntimeError(f"the daemon ended; see {world.folder / 'log'}")

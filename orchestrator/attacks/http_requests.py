@@ -1,0 +1,146 @@
+"""Attacks on the HTTP endpoints: other sites, other users, requests that hold what all share."""
+
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+
+import anyio
+
+from orchestrator.attacks.attack_world import Attack, AttackWorld
+from orchestrator.attacks.obedient_model import say
+from orchestrator.selftest.loopback import ForeignJson
+
+_SITE = "whole names are compared"
+_HEADS = "heads have a time limit and no slot"
+_PATIENCE = 20.0  # seconds for an answer; an idle machine needs a hundredth
+_HALF_SENT = 300
+_GUESSES = 40
+_HOSTS = (
+    "evil.example",
+    "localhost.evil.example",
+    "[::1].evil.example",
+    "127.0.0.1.evil.example",
+    "localhost@evil.example",
+    "127.0.0.1:80@evil.example",
+)
+
+
+async def _port(world: AttackWorld) -> int:
+    found = [channel.detail for channel in (await world.status()).channels if channel.name == "api"]
+    return int(found[0].rpartition(":")[2].split("/")[0])
+
+
+async def _sent(port: int, request: bytes) -> bytes:
+    """Send bytes and return all that comes back until the end, or until no more comes."""
+    received = b""
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(request)
+        with anyio.move_on_after(_PATIENCE):
+            while b"\r\n\r\n" not in received:
+                received += await stream.receive()
+    return received
+
+
+def _request(path: str, headers: ForeignJson, body: ForeignJson | None = None) -> bytes:
+    data = b"" if body is None else json.dumps(body).encode()
+    given = {"Host": "127.0.0.1", "Content-Length": len(data), **headers}
+    lines = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in given.items()]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + data
+
+
+def _status(answer: bytes) -> int:
+    return int(answer.split()[1]) if answer else 0
+
+
+def _bearer(world: AttackWorld) -> ForeignJson:
+    return {"Authorization": f"Bearer {world.api_token}"}
+
+
+async def _models(world: AttackWorld, **headers: str) -> int:
+    """Return the status of the list of models, with the right token unless a header differs."""
+    request = _request("/v1/models", {**_bearer(world), **headers})
+    return _status(await _sent(await _port(world), request))
+
+
+async def _admitted(world: AttackWorld, **headers: str) -> str:
+    return "the request was answered" if await _models(world, **headers) == 200 else ""  # noqa: PLR2004 - HTTP
+
+
+async def _in_address(world: AttackWorld) -> str:
+    """Give the token in the address, which logs and histories keep."""
+    request = _request(f"/v1/models?token={world.api_token}&api_key={world.api_token}", {})
+    answer = await _sent(await _port(world), request)
+    return "the token counts in an address" if _status(answer) == 200 else ""  # noqa: PLR2004 - HTTP
+
+
+async def _smuggled(world: AttackWorld) -> str:
+    """Hide a second request in the body of one, for a server that reads the other length."""
+    inner = _request("/v1/models", _bearer(world))
+    head = (
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    )
+    answer = await _sent(await _port(world), head + inner)
+    return "the hidden request was answered" if b'"object":"list"' in answer else ""
+
+
+async def _starved(world: AttackWorld, path: str) -> str:
+    """Hold many connections with half of a head; a right request needs an answer meanwhile."""
+    port = await _port(world)
+    async with AsyncExitStack() as stack:
+        for _ in range(_HALF_SENT):
+            stream = await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
+            await stream.send(b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+        status = _status(await _sent(port, _request(path, _bearer(world))))
+    return "" if status == 200 else f"{path} answered {status}"  # noqa: PLR2004 - HTTP
+
+
+async def _locked_out(world: AttackWorld) -> str:
+    """Guess the token so often that the owner might be refused."""
+    for number in range(_GUESSES):
+        await _models(world, Authorization=f"Bearer guess{number}")
+    status = await _models(world)
+    return "" if status == 200 else f"the owner was answered {status}"  # noqa: PLR2004 - HTTP
+
+
+async def _continued(world: AttackWorld) -> str:
+    """Continue the conversation of another user of the endpoint."""
+    number, port = world.number(), await _port(world)
+    order = say(f"{number}-say", "Noted.")
+    mine = {"model": "public", "user": f"ada-{number}", "input": f"My code is {number}. {order}"}
+    answer = await _sent(port, _request("/v1/responses", _bearer(world), mine))
+    found = json.loads(await _body(answer))["id"] if b"\r\n\r\n{" in answer else ""
+    before = len(world.model.requests)
+    theirs = {
+        "model": "public",
+        "user": f"eve-{number}",
+        "input": "What is my code?",
+        "previous_response_id": found,
+    }
+    await _sent(port, _request("/v1/responses", _bearer(world), theirs))
+    shown = any(number in str(request) for request in world.model.requests[before:])
+    return "another user's conversation was continued" if shown else ""
+
+
+async def _body(answer: bytes) -> bytes:
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+_OTHERS: dict[str, tuple[str, Callable[[AttackWorld], Awaitable[str]]]] = {
+    "a page of another site": (_SITE, partial(_admitted, Origin="https://evil.example")),
+    "a page of a sandbox": (_SITE, partial(_admitted, Origin="null")),
+    "a wrong token": ("the token", partial(_admitted, Authorization="Bearer x")),
+    "no token": ("the token", partial(_admitted, Authorization="")),
+    "a token in the address": ("the token", _in_address),
+    "a hidden request": ("one length for a body", _smuggled),
+    "half-sent heads, for a program": (_HEADS, partial(_starved, path="/v1/models")),
+    "half-sent heads, for a probe": (_HEADS, partial(_starved, path="/healthz")),
+    "many guesses": ("guesses are counted apart", _locked_out),
+    "another user's response": ("responses belong to a user", _continued),
+}
+ATTACKS = (
+    *(Attack(f"the Host {host}", _SITE, partial(_admitted, Host=host)) for host in _HOSTS),
+    *(Attack(name, defence, run) for name, (defence, run) in _OTHERS.items()),
+)

@@ -1,0 +1,104 @@
+"""Attacks from inside each jail: code in a worker, and in a child of the tool host.
+
+Each of them tries everything at once; what its jail leaves open on purpose is no attack.
+"""
+
+import json
+import re
+from functools import partial
+
+from orchestrator.attacks.attack_world import Attack, AttackWorld
+from orchestrator.attacks.inside import COMMAND, MARK, TARGET
+from orchestrator.attacks.obedient_model import call
+
+_ON_A_PROCESS = (
+    "environ",
+    "mem",
+    "maps",
+    "descriptors",
+    "ptrace",
+    "pidfd",
+    "kill",
+    "priority",
+    "limits",
+)
+_FILES = (
+    "agents.json",
+    "agents.last-good.json",
+    "api-token",
+    "journal.db",
+    "agent-prompts/public.txt",
+    "agents/public/instructions.md",
+    "agents/public/skills/other/SKILL.md",
+)
+_SHARED = ("skills", "prompts")  # folders that every worker reads
+_FOLDERS = (".", "agent-prompts", "agents", "agents/public", "hooks", *_SHARED)
+_KERNEL = ("io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "keyctl")
+_ANYWHERE = (
+    *(f"daemon: {what}" for what in _ON_A_PROCESS),
+    COMMAND,
+    *(f"{name}: {what}" for name in _FILES for what in ("read", "write")),
+    *(f"{name}: write" for name in _FOLDERS),
+    *_KERNEL,
+)
+_ATTEMPTS = {
+    "a worker": (
+        *_ANYWHERE,
+        *(f"{name}: list" for name in _FOLDERS if name not in (*_SHARED, "hooks")),
+        *("TCP", "socket", "fork", "exec", "unshare"),
+    ),
+    "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),
+}
+_LIST = re.compile(rf"{MARK}(\[[^\[\]]*\])")
+
+
+def _target(world: AttackWorld) -> str:
+    """Return what to try; all of it exists, so that only a jail can refuse it."""
+    home = world.home
+    for name in ("agents/public/instructions.md", "agents/public/skills/other/SKILL.md"):
+        path = home / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_text("---\nname: other\ndescription: d\n---\nSecret.\n", "utf-8")
+    if world.process is None:
+        raise RuntimeError("the daemon does not run")
+    paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS)}
+    missing = [name for name, path in paths.items() if not (home / path).exists()]
+    if missing:
+        raise RuntimeError(f"the daemon has no {missing}; adapt the attack")
+    control = str(world.settings.paths.control_socket)
+    return json.dumps([world.process.pid, control, paths]).encode().hex()
+
+
+async def _in_worker(world: AttackWorld) -> str:
+    """Let a hook of an agent try everything; it tells the model."""
+    await world.say(world.chat("hooked"), f"{TARGET}{_target(world)} ")
+    return str(world.model.requests[-1]["messages"][-1]["content"])
+
+
+async def _in_server(world: AttackWorld) -> str:
+    """Let an MCP server try everything; its result tells the model."""
+    chat = world.chat()
+    await world.say(chat, call(world.number(), "hx_probe", target=_target(world)))
+    return str(world.model.requests[-1]["messages"][-1]["content"])
+
+
+_PLACES = {"a worker": _in_worker, "an MCP server": _in_server}
+
+
+async def _tries(place: str, what: str, world: AttackWorld) -> str:
+    """Try everything once in a place, and tell whether this attempt succeeded."""
+    if place not in world.reached:
+        await world.say(world.chat("public"), "hello")  # so that its prompt is on disk
+        told = await _PLACES[place](world)
+        found = _LIST.search(told)
+        if found is None:
+            raise RuntimeError(f"{place} did not tell what it tried: {told[:300]}")
+        world.reached[place] = json.loads(found[1])
+    return what if what in world.reached[place] else ""
+
+
+ATTACKS = tuple(
+    Attack(f"{place} tries {what}", f"the jail of {place}", partial(_tries, place, what))
+    for place, attempts in _ATTEMPTS.items()
+    for what in attempts
+)

@@ -1,0 +1,118 @@
+"""A model on loopback that obeys every text: OpenAI's chat completions.
+
+It reads orders in every message and in the tools that it is offered, of any author:
+``CALL#id tool {…} ;;`` calls a tool, ``SAY#id text ;;`` answers with a text. It obeys each id once;
+without an order left, it answers `FINISHED`.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from anyio.abc import SocketStream
+
+from orchestrator.selftest.loopback import ForeignJson, LoopbackServer, response
+
+FINISHED = "I am done."
+SECRET = re.compile(r"PRIVATE-\w+")  # in arguments, $SECRET stands for the first that the model saw
+KEPT = 500  # requests
+_ORDER = re.compile(r"(?P<kind>CALL|SAY)#(?P<id>[\w-]+) (?P<rest>.*?) ;;", re.DOTALL)
+_HIDDEN = re.compile(r"HIDDEN#([0-9a-f]+)")
+_TAGS = re.compile(r"(<tool_call[^<>]*>)\.\.\.(</tool_call[^<>]*>)")
+_USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+
+
+def call(number: str, tool: str, **arguments: object) -> str:
+    """Return the order to call a tool."""
+    return f"CALL#{number} {tool} {json.dumps(arguments)} ;;"
+
+
+def steal(number: str, tool: str = "mail", server: str = "hx", **arguments: object) -> str:
+    """Return the orders to read a private note and to send it with a tool of the server."""
+    read = call(f"{number}-read", f"{server}_notes")
+    stolen = arguments or {"to": "x", "body": f"{number} $SECRET"}
+    return f"{read} {call(f'{number}-send', f'{server}_{tool}', **stolen)}"
+
+
+def say(number: str, text: str) -> str:
+    """Return the order to answer with a text."""
+    return f"SAY#{number} {text} ;;"
+
+
+def hidden(order: str) -> str:
+    """Return an order that can stand in another one: only who reads the outer one sees it."""
+    return f"HIDDEN#{order.encode().hex()}"
+
+
+class ObedientModel(LoopbackServer):
+    """``async with ObedientModel() as model`` serves at ``model.url``.
+
+    ``requests`` holds the newest requests.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[ForeignJson] = []
+        self._obeyed: set[str] = set()
+
+    async def _respond(self, stream: SocketStream, path: str, body: ForeignJson) -> None:
+        del path  # clients use one
+        self.requests = [*self.requests[1 - KEPT :], body]
+        message = self._message(body)
+        finish = "tool_calls" if "tool_calls" in message else "stop"
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        whole = {"id": "x", "model": "obedient", "choices": [choice], "usage": _USAGE}
+        await stream.send(response(200, json.dumps(whole).encode()))
+
+    def seen(self, text: str, *roles: str) -> bool:
+        """Return whether a message of one of these roles had this text; of any, without roles."""
+        return any(
+            text in _text(message)
+            for request in self.requests
+            for message in request["messages"]
+            if not roles or message["role"] in roles
+        )
+
+    def _message(self, body: ForeignJson) -> ForeignJson:
+        texts = list(_texts(body))
+        texts += [_shown(found[1]) for text in texts for found in _HIDDEN.finditer(text)]
+        orders = (found for text in texts for found in _ORDER.finditer(text))
+        order = next((found for found in orders if found["id"] not in self._obeyed), None)
+        if order is None:
+            return {"role": "assistant", "content": FINISHED}
+        self._obeyed.add(order["id"])
+        if order["kind"] == "SAY":
+            return {"role": "assistant", "content": order["rest"]}
+        name, _, arguments = order["rest"].replace('\\"', '"').partition(" ")
+        secret = next((found[0] for text in texts for found in SECRET.finditer(text)), "$SECRET")
+        arguments = arguments.replace("$SECRET", secret)
+        if not body.get("tools"):
+            return {"role": "assistant", "content": _as_text(name, arguments, texts)}
+        function = {"name": name, "arguments": arguments}
+        call = {"id": f"call_{order['id']}", "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _as_text(name: str, arguments: str, texts: Iterable[str]) -> str:
+    """Return a tool call with the tags that the prompt explains."""
+    tags = next(found for text in texts for found in _TAGS.finditer(text))
+    return f"{tags[1]}{json.dumps({'name': name, 'arguments': arguments})}{tags[2]}"
+
+
+def _shown(order: str) -> str:
+    return bytes.fromhex(order).decode()
+
+
+def _texts(body: ForeignJson) -> Iterator[str]:
+    """Yield every text that others than the model wrote, in the order of the request."""
+    for message in body["messages"]:
+        if message["role"] != "assistant":
+            yield _text(message)
+    for tool in body.get("tools", ()):
+        yield json.dumps(tool["function"], ensure_ascii=False).replace('\\"', '"')
+
+
+def _text(message: ForeignJson) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content)

@@ -1,0 +1,60 @@
+"""Run attacks one after another on one daemon."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.attacks import (
+    cross_chat,
+    http_requests,
+    injection,
+    jails,
+    operators,
+    quotations,
+    shown_text,
+    standing,
+)
+from orchestrator.attacks.attack_world import Attack, attacked
+
+AREAS: Mapping[str, tuple[Attack, ...]] = {
+    "quoting": quotations.ATTACKS,
+    "injection": injection.ATTACKS,
+    "standing": standing.ATTACKS,
+    "cross-chat": cross_chat.ATTACKS,
+    "operators": operators.ATTACKS,
+    "shown text": shown_text.ATTACKS,
+    "http": http_requests.ATTACKS,
+    "jails": jails.ATTACKS,
+}
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """The result of an attack; ``reached`` is empty if it held."""
+
+    area: str
+    name: str
+    defence: str
+    reached: str
+
+
+def chosen(pattern: str = "") -> list[tuple[str, Attack]]:
+    """Return the attacks whose area or name contains a regular expression."""
+    wanted = re.compile(pattern)
+    return [
+        (area, attack)
+        for area, attacks in AREAS.items()
+        for attack in attacks
+        if wanted.search(f"{area}: {attack.name}")
+    ]
+
+
+async def run_attacks(
+    attacks: list[tuple[str, Attack]], folder: Path, environ: Mapping[str, str]
+) -> AsyncIterator[AttackResult]:
+    """Yield the result of each attack; ``environ`` is added to the daemon's environment."""
+    async with attacked(folder, environ) as world:
+        for area, attack in attacks:
+            yield AttackResult(area, attack.name, attack.defence, await attack.run(world))
+            await world.deny_all()

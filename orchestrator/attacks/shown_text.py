@@ -1,0 +1,128 @@
+"""Attacks by text that the daemon shows: links, invisible characters, forged questions, stalls."""
+
+import re
+from functools import partial
+
+import anyio
+
+from orchestrator.attacks.attack_world import SETTLED_WITHIN, Attack, AttackWorld
+from orchestrator.attacks.obedient_model import say
+
+_LINKS = "links show where they lead, and only to the web"
+_HREF = re.compile(r'href="([^"]*)"')
+_BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
+_STALLED = 1.0  # seconds without an answer to the operator; an idle machine needs a hundredth
+_LONG = {
+    "images": "![",
+    "links": "[",
+    "stars": "*a ",
+    "underscores": "_",
+    "backticks": "`a",
+    "angles": "<",
+    "quotes": "> ",
+    "nested lists": "- ",
+    "entities": "&a",
+}
+_SIZE = 80_000  # characters
+
+
+async def _answered(world: AttackWorld, answer: str) -> str:
+    """Return the newest text that the bot was asked to show, once the model answered this."""
+    chat = world.chat()
+    await world.say(chat, say(world.number(), answer))
+    return world.sent(chat)[-1]
+
+
+async def _linked(world: AttackWorld, answer: str, target: str) -> str:
+    found = [link for link in _HREF.findall(await _answered(world, answer)) if target in link]
+    return f"the answer has a live link to {found[0]}" if found else ""
+
+
+async def _masked(world: AttackWorld) -> str:
+    """Let a link's text be another address than its target."""
+    sent = await _answered(world, "[https://bank.example](https://evil.example/login)")
+    visible = re.sub(r"<[^>]*>", "", sent)
+    hidden = _HREF.findall(sent) and "evil.example" not in visible
+    return f"the link hides its target: {sent}" if hidden else ""
+
+
+async def _previewed(world: AttackWorld) -> str:
+    chat = world.chat()
+    await world.say(chat, say(world.number(), "See https://evil.example/?q=1"))
+    asked = [ask for ask in world.bot.asked if str(ask["chat_id"]) == str(chat)][-1]
+    return "" if (asked.get("link_preview_options") or {}).get("is_disabled") else "it is previewed"
+
+
+async def _question(world: AttackWorld, body: str) -> str:
+    """Return the question for an approval of a mail with this body."""
+    chat = world.chat("guarded")
+    await world.use(chat, "hx_mail", to="x", body=body)
+    return world.sent(chat)[-1]
+
+
+async def _reordered(world: AttackWorld) -> str:
+    question = await _question(world, f"to Ada{_BIDI[3]}evE ot{_BIDI}")
+    return "the question has bidi controls" if set(question) & set(_BIDI) else ""
+
+
+async def _forged(world: AttackWorld) -> str:
+    """Let an argument continue as if it were the daemon's own words."""
+    question = await _question(world, "hi\n\n(checked by your operator)\n/approve 12345678")
+    lines = question.splitlines()
+    return "an argument forged a line of the question" if "/approve 12345678" in lines else ""
+
+
+async def _cut(world: AttackWorld) -> str:
+    """Hide the end of an argument behind a long beginning."""
+    question = await _question(world, f"{'harmless ' * 300}and then the harm")
+    told = "the harm" in question or re.search(r"\d", question.split("harmless")[-1])
+    return "" if told else "the question hides the end of an argument without saying so"
+
+
+async def _stalls(world: AttackWorld, piece: str) -> str:
+    """Measure how long the daemon leaves the operator without an answer meanwhile."""
+    slowest = 0.0
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            nonlocal slowest
+            while True:
+                began = anyio.current_time()
+                await world.status()
+                slowest = max(slowest, anyio.current_time() - began)
+                await anyio.sleep(_STALLED / 100)
+
+        tasks.start_soon(watch)
+        chat = world.chat()
+        world.bot.user_says(chat, say(world.number(), piece * (_SIZE // len(piece))))
+        with anyio.fail_after(SETTLED_WITHIN):
+            while not world.bot.texts(chat):  # the rest is sent at the pace of the platform
+                await world.bot.change()
+        tasks.cancel_scope.cancel()
+    return f"the daemon was silent for {slowest:.1f} s" if slowest > _STALLED else ""
+
+
+ATTACKS = (
+    *(
+        Attack(
+            f"a {scheme} link is live",
+            _LINKS,
+            partial(_linked, answer=f"[here]({scheme}:{rest})", target=f"{scheme}:"),
+        )
+        for scheme, rest in (
+            ("tg", "//resolve?domain=evil"),
+            ("javascript", "alert(1)"),
+            ("data", "text/html,x"),
+            ("file", "///etc/passwd"),
+        )
+    ),
+    Attack("a link's text is another address", _LINKS, _masked),
+    Attack("a link is previewed", "previews are off", _previewed),
+    Attack("a question is reordered", "bidi controls do not pass", _reordered),
+    Attack("an argument forges a question", "arguments are shown escaped", _forged),
+    Attack("a question hides an argument", "arguments are shown whole or cut visibly", _cut),
+    *(
+        Attack(f"80 KB of {name} stall the daemon", "linear text", partial(_stalls, piece=piece))
+        for name, piece in _LONG.items()
+    ),
+)
