@@ -19,6 +19,7 @@ from orchestrator import agentsfile
 from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, Problem
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
 from orchestrator.files import OffLoop, off_loop, write_private
+from orchestrator.hands.hand_servers import hand_servers, prepare
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes.launch import Endpoint, build_launch_spec, resolve_endpoint
 from orchestrator.processes.local_models import local_servers
@@ -124,7 +125,11 @@ class Configuration(LoopOwned):
 
     async def apply(self, supervisor: Supervisor, servers: McpServers) -> None:
         """Apply the configuration to agents and MCP servers; unchanged ones keep their process."""
-        servers.define(self.file.mcp_servers)
+        paths = self._settings.paths
+        hands = hand_servers(self.file, paths)
+        if hands:
+            await self._off_loop(prepare, self.file, paths)
+        servers.define(self.file.mcp_servers, hands)
         self._applied.wake()
         local = await self._local() if self._needs_local() else ()
         usable = self.file.usable()

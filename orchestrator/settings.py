@@ -143,6 +143,8 @@ class Paths:
     """The user's own skills."""
     prompts = _InHome("prompts")
     """The user's own prompt definitions."""
+    workspaces = _InHome("workspaces")
+    """Directory of a folder for each agent that has a workspace."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 

@@ -2,7 +2,14 @@
 
 from typing import Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from orchestrator.agentsfile.costs import Budget
@@ -16,6 +23,7 @@ from orchestrator.agentsfile.field_types import (
     Variables,
     provider_keys,
 )
+from orchestrator.agentsfile.hand_settings import WorkspaceSwitch
 from thinker.protocol.providers import CUSTOM, PROVIDERS
 
 ProviderName: TypeAlias = Literal[
@@ -185,8 +193,21 @@ class AgentDefinition(ConfigModel):
     """Hard limits of a turn and of turns at once."""
     approvals: tuple[Text, ...] = ()
     """Globs of the tools whose every call waits for an operator's approval."""
+    workspace: WorkspaceSwitch = None
+    """A folder of its own, with tools for files and commands in a jail; off when absent."""
     timezone: Timezone | None = None
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
+
+    _configured_id: str = PrivateAttr("")
+
+    def model_post_init(self, _: object, /) -> None:
+        """Note the id of the file, which a subagent's copy of the definition keeps."""
+        self._configured_id = self.agent_id
+
+    @property
+    def configured_id(self) -> str:
+        """Its id in agents.json; a subagent has that of the agent it is a copy of."""
+        return self._configured_id or self.agent_id
 
     @field_validator("model")
     @classmethod

@@ -6,6 +6,7 @@ from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import Channels, openings
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.hand_checks import check_hands
 from orchestrator.agentsfile.problems import field_names, suggestion
 from thinker.protocol.providers import PROVIDERS, Provider
 
@@ -19,6 +20,7 @@ def check(draft: Draft, environ: Mapping[str, str] | None) -> None:
     _fallback(draft, declared)
     _reachable(draft)
     _servers(draft)
+    check_hands(draft, environ)
     _priced(draft)
     _weakened(draft)
     _joined(draft)

@@ -117,8 +117,9 @@ class ToolExecutor(LoopOwned):
         It lacks the tools of servers that do not answer: a call waits for its server before T4, so
         that one that was never sent is not taken for one that may have happened.
         """
+        answering = self.servers.answering_tools(definition.configured_id)
         return CallAuthorizer(
-            tools={**self.prompts.tools(definition), **self.servers.answering_tools()},
+            tools={**self.prompts.tools(definition), **answering},
             bundle=self.prompts.bundle_of(definition),
             now=self.clock(),
             code=self.approvals.new_code(),
@@ -126,12 +127,13 @@ class ToolExecutor(LoopOwned):
 
     def offered(self, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
         """Return the tools that an agent's allow and deny globs permit."""
-        served = [tool.spec for tool in self.servers.tools.values()]
+        served = [tool.spec for tool in self.servers.tools_of(definition.configured_id).values()]
         prompts = [tool.spec for tool in self.prompts.tools(definition).values()]
         return offered(definition) + policy.offer((*served, *prompts), definition)
 
-    def classes(self) -> Mapping[str, SideEffect]:
-        served = {name: tool.spec.side_effect for name, tool in self.servers.tools.items()}
+    def classes(self, definition: AgentDefinition) -> Mapping[str, SideEffect]:
+        tools = self.servers.tools_of(definition.configured_id)
+        served = {name: tool.spec.side_effect for name, tool in tools.items()}
         return {**self.prompts.classes(), **served, **CLASSES}
 
     def running(self, turn_id: str) -> frozenset[int]:
@@ -145,9 +147,9 @@ class ToolExecutor(LoopOwned):
         if any(CLASSES.get(result.name) is not SideEffect.PURE for result in results.values()):
             self.changed()
 
-    def planner(self) -> CallPlanner:
-        """Return what stores steps, as things are now."""
-        return CallPlanner(self.classes(), self.epoch, self.clock())
+    def planner(self, definition: AgentDefinition) -> CallPlanner:
+        """Return what stores an agent's steps, as things are now."""
+        return CallPlanner(self.classes(definition), self.epoch, self.clock())
 
     async def call(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
         """Return the durable result of a call, running it if it has none; or why it must wait.
@@ -186,7 +188,8 @@ class ToolExecutor(LoopOwned):
     async def _execute(self, caller: CallContext, seq: int, tell: Tell) -> CallOutcome:
         begun = await self._begin(caller, seq)
         if isinstance(begun, StartedCall) and begun.tool is None:
-            await self.servers.wait_for_tool(begun.call.name, tell)
+            agent_id = caller.definition.configured_id
+            await self.servers.wait_for_tool(begun.call.name, agent_id, tell)
             begun = await self._begin(caller, seq)
         if isinstance(begun, StartedCall):
             return await self._run_outside_journal(begun, caller, tell)
@@ -213,7 +216,7 @@ class ToolExecutor(LoopOwned):
         """Run a tool whose effect is outside the journal, and record its result (T5)."""
         call, tool = begun.call, begun.tool
         if tool is None:
-            reason = self.servers.why_missing(call.name)
+            reason = self.servers.why_missing(call.name, caller.definition.configured_id)
             refused = failed(call, reason)
             return await self.store.transact(steps.finish, call, refused, self.clock())
         log.info("tool_call", tool=call.name, seq=call.seq)

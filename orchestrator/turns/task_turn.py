@@ -90,7 +90,7 @@ class TaskRecipe(Recipe):
             calls=(PlannedCall(id=DIRECT, name=step.tool, arguments=step.parameters),),
             model=DIRECT,
         )
-        planner = self._services.inputs.tools.planner()
+        planner = self._services.inputs.tools.planner(self.definition())
         return (await self._services.store.transact(planner.plan, commit)).call_seqs[0]
 
     def ended(self) -> None:

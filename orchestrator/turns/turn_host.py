@@ -128,6 +128,7 @@ class TurnHost(LoopOwned):
             denied_tools=definition.denied_tools,
             environments=self.environments,
             off_loop=services.off_loop,
+            workspace=definition.workspace is not None,
         )
 
     async def commit(self, commit: StepCommit) -> StepCommitted:
@@ -170,7 +171,7 @@ class TurnHost(LoopOwned):
             commit=commit,
             sources=sources,
             caller=self._caller(),
-            planner=tools.planner(),
+            planner=tools.planner(self.inputs.definition),
             authorizer=tools.authorizer(self.inputs.definition),
             rules=self.services.inputs.guard.rules(),
         )

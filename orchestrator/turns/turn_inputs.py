@@ -143,7 +143,7 @@ class InputLoader:
             return facts
         address = self.store.read(turns.origin, turn.id).address()
         values = self.prompts.values(definition, self.environments(definition, address))
-        offered, planner = self.tools.offered(definition), self.tools.planner()
+        offered, planner = self.tools.offered(definition), self.tools.planner(definition)
         return replace(facts, eager=EagerCalls(uses, values, offered, planner))
 
     def turn_run(self, inputs: TurnInputs, environments: Environments) -> TurnRun:

@@ -39,7 +39,7 @@ class ToolContext:
     ``may_write`` returns whether a chat (channel and id) may be sent messages; ``store`` is for
     tools that read; ``meaning`` embeds a text, or returns None without an embeddings model;
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
-    outside the prompt; ``off_loop`` reads files.
+    outside the prompt; ``off_loop`` reads files; ``workspace``: the agent can run commands.
     """
 
     agent_id: str
@@ -58,6 +58,7 @@ class ToolContext:
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
     off_loop: OffLoop = off_loop
+    workspace: bool = False
 
     @property
     def source(self) -> str:

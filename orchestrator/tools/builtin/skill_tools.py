@@ -1,5 +1,6 @@
 """Tools to read skills of files and playbooks of the journal, and to change playbooks."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -110,7 +111,8 @@ async def read_skill(context: ToolContext, arguments: JsonObject) -> str:
         raise ToolFailure(f"no skill {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
     folder = next((s.path.parent for s in files if s.name == name and s.path is not None), None)
     if not file:
-        return known[name] + await _read(context, _files_line, folder)
+        files_line = await _read(context, _files_line, folder)
+        return known[name] + files_line + (_folder_line(folder) if context.workspace else "")
     if folder is None:
         raise ToolFailure(f"the skill {name!r} has no bundled files; call without file")
     return await _read(context, read_bundled, folder, file)
@@ -120,6 +122,16 @@ def _files_line(folder: Path | None) -> str:
     """Return a paragraph that lists a skill's bundled files; empty without any."""
     files = () if folder is None else bundled_files(folder)
     return f"\n\nBundled files (read one with file): {', '.join(files)}" if files else ""
+
+
+def _folder_line(folder: Path | None) -> str:
+    """Return a paragraph for an agent that can run a skill's scripts."""
+    if folder is None:
+        return ""
+    return (
+        f"\n\nThe folder of this skill is {os.path.realpath(folder)}; its relative paths begin"
+        " there. run_command can read and execute its files, and change none."
+    )
 
 
 @plain_tool("List all skills and playbooks with their keywords.", {}, always=False)

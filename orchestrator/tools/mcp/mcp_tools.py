@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.agentsfile import McpServer
+from orchestrator.hands.hand_servers import HandServer
 from orchestrator.toolhost.wire import ServerTool
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 
@@ -65,6 +66,19 @@ def build_catalog(
             else:
                 tools[name] = _tool(name, server, settings, tool)
     return tools, tuple(problems)
+
+
+def own_tools(
+    listed: Mapping[str, tuple[ServerTool, ...]], hands: Mapping[str, HandServer]
+) -> dict[str, dict[str, McpTool]]:
+    """Return the tools of bundled servers by agent and name; their names have no prefix."""
+    found: dict[str, dict[str, McpTool]] = {}
+    for server, hand in hands.items():
+        own = found.setdefault(hand.agent_id, {})
+        for tool in listed.get(server, ()):
+            if tool.name in hand.tools:
+                own[tool.name] = _tool(tool.name, server, hand.server, tool)
+    return found
 
 
 def name_for(server: str, tool: str) -> str:

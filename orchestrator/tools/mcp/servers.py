@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from itertools import chain
+from types import MappingProxyType
 
 import anyio
 import structlog
@@ -17,6 +19,7 @@ from pydantic import JsonValue, ValidationError
 from orchestrator import chat_texts
 from orchestrator.agentsfile import McpServer
 from orchestrator.errors import ToolLostError, ToolUnavailableError, WorkerError
+from orchestrator.hands.hand_servers import HandServer
 from orchestrator.journal.turns.steps import Call
 from orchestrator.loop_owned import LoopOwned
 from orchestrator.processes import restarts
@@ -31,7 +34,7 @@ from orchestrator.processes.child_process import (
 from orchestrator.processes.restarts import ExitKind, History
 from orchestrator.settings import Settings
 from orchestrator.toolhost import wire
-from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog, owner
+from orchestrator.tools.mcp.mcp_tools import McpTool, build_catalog, own_tools, owner
 from orchestrator.tools.mcp.pins import ToolPins
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import inherited
@@ -55,7 +58,7 @@ class McpServers(LoopOwned):
     """All MCP servers of agents.json, while `run` runs.
 
     ``reserved`` are the names of built-in tools. ``tools`` has every usable tool by its name for
-    models.
+    models, but those of single agents.
     """
 
     def __init__(
@@ -75,7 +78,10 @@ class McpServers(LoopOwned):
         self._clock = clock
         self._jitter = jitter
         self._spawn = spawn
-        self._servers: dict[str, McpServer] = {}
+        self._servers: dict[str, McpServer] = {}  # shared ones and those of single agents
+        self._shared: frozenset[str] = frozenset()
+        self._hands: Mapping[str, HandServer] = {}
+        self._own: Mapping[str, Mapping[str, McpTool]] = {}
         self._states: dict[str, wire.ServerState] = {}
         self._problems: tuple[str, ...] = ()
         self._child: ChildProcess | None = None
@@ -85,9 +91,18 @@ class McpServers(LoopOwned):
         self._outdated = False  # the tool host does not have the newest servers yet
         self.tools: Mapping[str, McpTool] = {}
 
-    def define(self, servers: Mapping[str, McpServer]) -> None:
-        """Set the servers of the configuration; those that did not change keep running."""
+    def define(
+        self,
+        servers: Mapping[str, McpServer],
+        hands: Mapping[str, HandServer] = MappingProxyType({}),
+    ) -> None:
+        """Set the servers of the configuration; those that did not change keep running.
+
+        ``hands`` are the bundled servers of single agents.
+        """
         new = {name: server for name, server in servers.items() if server.type != "sse"}
+        self._shared, self._hands = frozenset(new), hands
+        new |= {name: hand.server for name, hand in hands.items()}
         old = self._servers
         if new == old:
             return
@@ -122,21 +137,32 @@ class McpServers(LoopOwned):
     def _is_pending(self, state: wire.ServerState) -> bool:
         return not self.pins.compared(state.name) if state.tools else state.state == "starting"
 
-    def answering_tools(self) -> dict[str, McpTool]:
-        """Return the tools that can be called now, without waiting for their servers."""
-        answering = {name for name, state in self._states.items() if self._ready(state)}
-        return {name: tool for name, tool in self.tools.items() if tool.server in answering}
+    def tools_of(self, agent_id: str) -> dict[str, McpTool]:
+        """Return the tools for an agent of agents.json; those of its own servers win."""
+        return {**self.tools, **self._own.get(agent_id, {})}
 
-    async def wait_for_tool(self, name: str, tell: Tell) -> None:
+    def answering_tools(self, agent_id: str) -> dict[str, McpTool]:
+        """Return the agent's tools that can be called now, without waiting for their servers."""
+        answering = {name for name, state in self._states.items() if self._ready(state)}
+        tools = self.tools_of(agent_id)
+        return {name: tool for name, tool in tools.items() if tool.server in answering}
+
+    async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
         """Wait for the server of a tool that cannot be called now, as `call` does."""
         with suppress(ToolUnavailableError):
-            await self._answering(owner(name, self._servers), tell)
+            await self._answering(self._owner(name, agent_id), tell)
 
-    def why_missing(self, name: str) -> str:
+    def _owner(self, name: str, agent_id: str) -> str:
+        """Return the server that an agent's tool of this name would belong to."""
+        own = (s for s, hand in self._hands.items() if hand.agent_id == agent_id)
+        found = next((server for server in own if name in self._hands[server].tools), None)
+        return found or owner(name, self._shared)
+
+    def why_missing(self, name: str, agent_id: str) -> str:
         """Return the message for a model that calls a missing tool."""
         if name in self.pins.withheld():
             return chat_texts.TOOL_WITHHELD.format(tool=name)
-        state = self._states.get(owner(name, self._servers))
+        state = self._states.get(self._owner(name, agent_id))
         if state is not None and state.state != "connected":
             return _away(state)
         return f"there is no tool {name!r} any more; its MCP server was removed, or lists others"
@@ -156,8 +182,10 @@ class McpServers(LoopOwned):
             ToolLostError: it is unknown whether the tool ran.
         """
         child = await self._answering(tool.server, tell)
-        if not any((t.server, t.tool) == (tool.server, tool.tool) for t in self.tools.values()):
-            raise ToolUnavailableError(self.why_missing(tool.spec.name))
+        if self._today(tool) is None:
+            hand = self._hands.get(tool.server)
+            agent_id = "" if hand is None else hand.agent_id
+            raise ToolUnavailableError(self.why_missing(tool.spec.name, agent_id))
         request = wire.ToolRequest(
             server=tool.server,
             tool=tool.tool,
@@ -236,8 +264,14 @@ class McpServers(LoopOwned):
 
     def _repeatable(self, call: Call, tool: McpTool) -> bool:
         """Return whether a call may run twice, by its class when it was planned and by today's."""
-        today = self.tools.get(call.name, tool).spec.side_effect
+        today = (self._today(tool) or tool).spec.side_effect
         return call.side_effect in REPEATABLE and call.side_effect is today
+
+    def _today(self, tool: McpTool) -> McpTool | None:
+        """Return a tool as its server lists it now."""
+        known = chain(self.tools.values(), *(own.values() for own in self._own.values()))
+        same = (t for t in known if (t.server, t.tool) == (tool.server, tool.tool))
+        return next(same, None)
 
     async def run(self) -> None:
         """Keep the tool host running and the lists of tools compared, until canceled."""
@@ -325,7 +359,9 @@ class McpServers(LoopOwned):
 
     def _refresh(self) -> None:
         listed = {name: self.pins.usable(name) for name in self._states}
-        self.tools, problems = build_catalog(listed, self._servers, self._reserved)
+        shared = {name: self._servers[name] for name in self._servers if name in self._shared}
+        self.tools, problems = build_catalog(listed, shared, self._reserved)
+        self._own = own_tools(listed, self._hands)
         for problem in set(problems) - set(self._problems):
             log.warning("mcp_tool_left_out", problem=problem)
         self._problems = problems

@@ -64,16 +64,18 @@ class BoundApprovals(LoopBound, ApprovalQueue):
 class ConnectedServers(BoundServers):
     """MCP servers that are connected."""
 
-    def answering_tools(self) -> dict[str, McpTool]:
+    def answering_tools(self, agent_id: str) -> dict[str, McpTool]:
         """Return all tools."""
+        del agent_id
         return {**self.tools}
 
 
 class StartingServers(BoundServers):
     """MCP servers that never come to an end of their start."""
 
-    async def wait_for_tool(self, name: str, tell: Tell) -> None:
+    async def wait_for_tool(self, name: str, agent_id: str, tell: Tell) -> None:
         """Tell the chat, and wait."""
+        del agent_id
         tell(f"waiting for {name}")
         await anyio.sleep_forever()
 
@@ -125,7 +127,11 @@ class Bench:
         """T3 of a response that calls these tools; their numbers."""
         commit = step("t1", *names, arguments=arguments or {})
         with job(self.db):
-            return [*steps.plan(self.db, commit, self.runner.classes(), 1, 1).call_seqs]
+            return [
+                *steps.plan(
+                    self.db, commit, self.runner.classes(self.caller().definition), 1, 1
+                ).call_seqs
+            ]
 
     def state(self, seq: int) -> str:
         """The state of a call in the journal."""
@@ -406,4 +412,4 @@ async def test_agent_is_offered_what_its_globs_leave_it(tmp_path: Path) -> None:
         caller = bench.caller(allowedTools=["get_*", "s_*"], deniedTools=["get_profile"])
         offered = {tool.name for tool in bench.runner.offered(caller.definition)}
         assert offered == {"get_time", "s_look"}
-        assert bench.runner.classes()["s_look"] is SideEffect.PURE
+        assert bench.runner.classes(caller.definition)["s_look"] is SideEffect.PURE

@@ -71,6 +71,19 @@ async def test_skill_is_stored_read_listed_and_deleted(tmp_path: Path) -> None:
         assert await stored(context, "tea") is None
 
 
+async def test_folder_of_a_skill_is_told_to_an_agent_that_can_run_its_scripts(
+    tmp_path: Path,
+) -> None:
+    """A stored skill has none."""
+    async with calling(tmp_path) as plain:
+        context = replace(plain, workspace=True)
+        told = await skill_tools.read_skill.run(context, {"name": "mail"})
+        folder = next(d for d in context.skill_directories if (d / "mail").is_dir())
+        assert f"The folder of this skill is {(folder / 'mail').resolve()}" in told
+        await run(skill_tools.store_skill, context, TEA)
+        assert await skill_tools.read_skill.run(context, {"name": "tea"}) == "1. Boil water."
+
+
 async def test_bundled_files_are_named_and_read_with_file(tmp_path: Path) -> None:
     """A stored skill has none."""
     async with calling(tmp_path) as context:

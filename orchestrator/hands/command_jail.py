@@ -1,0 +1,289 @@
+"""Run one command in a jail: ``python -P -m orchestrator.hands.command_jail ORDER REPORT_FD``.
+
+This process stays outside of the command's jail as the parent of everything that the command
+starts, whatever session it chooses. Standard input is a lifeline: when it closes, when the command
+ends or goes beyond a limit, all of its processes are killed. The report is a `CommandEnd`.
+"""
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from orchestrator.hands.command_order import CommandEnd, CommandLimits, CommandOrder
+from orchestrator.hands.mode_changes import ModeChanges, deny_attributes
+from thinker.jail import argument_checks, calls, hardening, kernel, landlock, limits, seccomp
+from thinker.jail.landlock import Grants
+
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+CAPABILITIES_V3 = 0x20080522  # linux/capability.h
+TICK = 0.05  # seconds between two looks at what the command uses
+SIGNALED = 128  # added to the signal that ended a process, as a shell does
+NICENESS = 5  # so that the daemon goes first
+OPEN_FILES = 1024
+SPARE_PROCESSES = 1024  # of the same user that may come beside the command's own
+PAGE = resource.getpagesize()
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+SOURCES = ("/dev/random", "/dev/urandom")
+DENIED = calls.group(
+    *("others", "io_uring", "namespaces", "mounts", "kernel", "machine", "shared_memory"),
+    "priorities",
+)
+SOCKET_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+
+
+class NotJailedError(Exception):
+    """The kernel lacks what the jail needs; the message says what."""
+
+
+def main(order: CommandOrder, report: int) -> None:
+    """Run the command to its end, kill what it leaves behind, and report."""
+    os.set_inheritable(report, False)  # noqa: FBT003 - its only parameter
+    end = CommandEnd(problem="it could not be started", refused=True)
+    try:
+        end = _run(order)
+    except (NotJailedError, OSError) as error:
+        end = CommandEnd(problem=str(error), refused=True)
+    finally:
+        os.write(report, end.to_json().encode())
+
+
+def _run(order: CommandOrder) -> CommandEnd:
+    kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    alone = _signals_stay_inside()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        _become(order, theirs)
+    theirs.close()
+    hardening.harden()
+    try:
+        watched = _Watched(child, order.limits, ModeChanges(ours, tuple(order.write)))
+        problem = watched.watch()
+    finally:
+        code = _end_all(child, alone=alone)
+    refusal = watched.changes.refusal
+    if refusal:
+        return CommandEnd(problem=refusal, refused=True)
+    return CommandEnd(code if code >= 0 else SIGNALED - code, problem)
+
+
+def _signals_stay_inside() -> bool:
+    """Enter a domain of this process and what it starts; return whether signals cannot leave it.
+
+    The parent is outside of it: it can be signaled before, and must not be afterwards.
+    """
+    parent = os.getppid()
+    os.kill(parent, 0)
+    landlock.restrict(Grants(all=("/",), connect=None, bind=None))
+    try:
+        os.kill(parent, 0)
+    except PermissionError:
+        return True
+    return False
+
+
+# --- inside ---------------------------------------------------------------------------------------
+
+
+def _become(order: CommandOrder, channel: socket.socket) -> None:
+    """Turn this process into the command; tell the parent why if that fails."""
+    problem = "it could not be jailed"
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.chdir(order.cwd)
+        _limit(order.limits)
+        _drop_capabilities()
+        _jail(order, channel)
+        channel.close()
+        os.execve(order.argv[0], list(order.argv), dict(order.env))  # noqa: S606 - the order is the command
+    except (NotJailedError, OSError, ValueError) as error:
+        problem = f"{order.argv[0]}: {error}" if isinstance(error, OSError) else str(error)
+    finally:
+        with suppress(OSError):
+            channel.send(problem.encode())
+        os._exit(127)
+
+
+def _limit(given: CommandLimits) -> None:
+    os.nice(NICENESS)
+    used = _processes_of(os.getuid())
+    limits.limit(
+        memory=given.memory,
+        files=OPEN_FILES,
+        processes=used + given.processes + SPARE_PROCESSES if given.processes else None,
+        file_size=given.file_size,
+        cpu_seconds=given.seconds,
+    )
+
+
+def _processes_of(user: int) -> int:
+    """Return how many processes a user has; threads are not looked at."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        with suppress(OSError):  # it ended meanwhile
+            count += entry.name.isdecimal() and entry.stat().st_uid == user
+    return count
+
+
+def _drop_capabilities() -> None:
+    """Give up all capabilities, which only a daemon of root has; they do not come back."""
+    header = (ctypes.c_uint32 * 2)(CAPABILITIES_V3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    if kernel.LIBC.capset(header, nothing) != 0:
+        raise NotJailedError("its capabilities cannot be dropped")
+
+
+def _jail(order: CommandOrder, channel: socket.socket) -> None:
+    """Confine this process and what it starts, and find out whether that worked."""
+    grants = Grants(
+        read=(*order.read, *SOURCES),
+        run=order.run,
+        write=DEVICES,
+        all=order.write,
+        connect=None if order.network else (),
+        bind=None if order.network else (),
+    )
+    lacking = landlock.restrict(grants)
+    if "landlock" in lacking and order.jailed:
+        raise NotJailedError(
+            "this kernel has no Landlock, so commands could reach every file of the user;"
+            ' set "sandbox": "off" in the agent\'s "workspace" to run them all the same'
+        )
+    denied, checks = DENIED, [argument_checks.NO_NAMESPACES, argument_checks.NO_TERMINAL_INPUT]
+    checks += [argument_checks.NO_DESCRIPTOR_OWNERS, *argument_checks.CONNECTED_PAIRS]
+    checks.append(argument_checks.own_limits())
+    if order.network:
+        checks.append(argument_checks.families(*SOCKET_FAMILIES))
+    else:
+        denied |= {"socket"}
+    if "scope" in lacking or "landlock" in lacking:
+        denied |= calls.group("signals")  # they would reach every process of the user
+    missing = seccomp.install(seccomp.program(denied, checks))
+    if missing or not deny_attributes(channel):
+        raise NotJailedError("this kernel has no seccomp, so commands cannot be confined")
+
+
+# --- outside --------------------------------------------------------------------------------------
+
+
+class _Watched:
+    """A running command; ``watch`` returns at its end or when it must be ended."""
+
+    def __init__(self, child: int, given: CommandLimits, changes: ModeChanges) -> None:
+        self._child = child
+        self._limits = given
+        self.changes = changes
+        self._deadline = time.monotonic() + given.seconds
+
+    def watch(self) -> str:
+        """Return why the command must be ended; empty when it ended by itself."""
+        ended = os.pidfd_open(self._child)
+        poll = select.poll()
+        for fd in (ended, 0, self.changes.channel.fileno()):
+            poll.register(fd, select.POLLIN)
+        looked = 0.0
+        try:
+            while True:
+                ready = {fd for fd, _ in poll.poll(TICK * 1000)}
+                if ended in ready:
+                    self.changes.receive()
+                    return ""
+                if 0 in ready:
+                    return "it was canceled"
+                self._serve(poll, ready)
+                if time.monotonic() - looked >= TICK:
+                    looked = time.monotonic()
+                    if problem := self._problem():
+                        return problem
+        finally:
+            os.close(ended)
+
+    def _serve(self, poll: select.poll, ready: set[int]) -> None:
+        """Take the listener when the command sends it, and answer what it asks."""
+        channel = self.changes.channel.fileno()
+        if channel in ready:
+            poll.unregister(channel)
+            listener = self.changes.receive()
+            if listener is not None:
+                poll.register(listener, select.POLLIN)
+        elif self.changes.listener in ready and not self.changes.answer():
+            poll.unregister(self.changes.listener)
+
+    def _problem(self) -> str:
+        if time.monotonic() > self._deadline:
+            return f"it took more than {self._limits.seconds} seconds"
+        reaped = True
+        while reaped:  # what the command left behind; the command itself is waited for at the end
+            reaped = False
+            with suppress(ChildProcessError):
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if found is not None and found.si_pid != self._child:
+                    os.waitpid(found.si_pid, 0)
+                    reaped = True
+        tree = descendants(os.getpid(), self._limits.processes + 1)
+        if self._limits.processes and len(tree) > self._limits.processes:
+            return f"it had more than {self._limits.processes} processes"
+        if sum(map(_private_memory, tree)) > self._limits.memory:
+            return f"it used more than {self._limits.memory // 1024**2} MiB of memory"
+        return ""
+
+
+def descendants(pid: int, most: int = 100_000) -> list[int]:
+    """Return the processes below a process, at most about ``most``."""
+    found: list[int] = []
+    queue = [pid]
+    for parent in queue:  # grows
+        if len(found) >= most:
+            break
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{parent}/task"):  # noqa: PTH208 - names are enough
+                children = Path(f"/proc/{parent}/task/{task}/children").read_bytes().split()
+                queue += map(int, children)
+                found += map(int, children)
+    return found
+
+
+def _private_memory(pid: int) -> int:
+    """Return the bytes of a process that are in memory and not shared, as far as counted."""
+    try:
+        resident, shared = map(int, Path(f"/proc/{pid}/statm").read_bytes().split()[1:3])
+    except (OSError, ValueError):
+        return 0
+    return (resident - shared) * PAGE
+
+
+def _end_all(command: int, *, alone: bool) -> int:
+    """Kill all processes of the command until there are none; return its exit code.
+
+    When signals stay inside, one call reaches all of them at an instant, and a process that forks
+    meanwhile does not escape it. Otherwise those that are found are killed, as long as there are.
+    """
+    code = 0
+    while True:
+        if alone:
+            with suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+        else:
+            for pid in descendants(os.getpid()):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        try:
+            pid, status = os.waitpid(-1, 0)
+        except ChildProcessError:
+            return code
+        if pid == command:
+            code = os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    main(CommandOrder.from_json(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,97 @@
+"""Which bundled servers the agents of agents.json need, and how each is started."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from orchestrator.agentsfile import AgentDefinition, AgentsFile, McpServer, Workspace
+from orchestrator.agentsfile.hand_checks import overlaps
+from orchestrator.hands.command_order import MIB, CommandLimits
+from orchestrator.hands.workspace import WorkspaceSettings
+from orchestrator.settings import Paths
+
+KIB = 1024
+SPARE_SECONDS = 30  # of a call beyond the time limit of its command or page
+WORKSPACE_TOOLS = (
+    *("read_file", "write_file", "edit_file", "list_dir", "search_files", "run_command"),
+)
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class HandServer:
+    """The bundled server of one agent. ``network`` tells whether its calls can leave the machine.
+
+    ``tools`` are the names that it may offer, to this agent alone.
+    """
+
+    agent_id: str
+    server: McpServer
+    tools: tuple[str, ...]
+    network: bool
+
+
+def hand_servers(file: AgentsFile, paths: Paths) -> dict[str, HandServer]:
+    """Return the servers by name; a name cannot be that of a server in agents.json."""
+    found: dict[str, HandServer] = {}
+    for agent in file.agents:
+        if agent.enabled and agent.workspace is not None:
+            found[f"workspace@{agent.agent_id}"] = _workspace(agent, agent.workspace, paths)
+    return found
+
+
+def prepare(file: AgentsFile, paths: Paths) -> None:
+    """Make the folder of each workspace, for this user only; a failure is logged."""
+    for agent in file.agents:
+        if agent.enabled and agent.workspace is not None:
+            folder = paths.workspaces / agent.agent_id
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                log.error("workspace_unusable", path=str(folder), problem=error.strerror)
+
+
+def _workspace(agent: AgentDefinition, settings: Workspace, paths: Paths) -> HandServer:
+    limits = settings.limits
+    wanted = WorkspaceSettings(
+        workspace=os.path.realpath(paths.workspaces / agent.agent_id),
+        paths=dict(_folders(agent, settings, paths.home)),
+        skills=[os.path.realpath(path) for path in paths.skill_directories(agent.agent_id)],
+        skill_globs=agent.skills,
+        network=settings.network,
+        jailed=settings.sandbox == "required",
+        limits=CommandLimits(
+            seconds=limits.seconds,
+            memory=limits.memory_megabytes * MIB,
+            processes=limits.processes,
+            file_size=limits.file_megabytes * MIB,
+        ),
+        output=limits.output_kilobytes * KIB,
+    )
+    server = _server("workspace", wanted.to_json(), limits.seconds)
+    return HandServer(agent.agent_id, server, WORKSPACE_TOOLS, settings.network)
+
+
+def _folders(agent: AgentDefinition, settings: Workspace, home: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the other folders by real path, and whether they may be changed."""
+    home = Path(os.path.realpath(home))
+    for text, mode in settings.paths.items():
+        path = Path(os.path.realpath(Path(text).expanduser()))
+        if overlaps(path, home):
+            log.error("workspace_path_refused", agent_id=agent.agent_id, path=text)
+        else:
+            yield str(path), mode == "rw"
+
+
+def _server(name: str, settings: str, seconds: int) -> McpServer:
+    return McpServer(
+        command=sys.executable,
+        args=("-P", "-m", f"orchestrator.hands.{name}", settings),
+        trusted=True,
+        pin=False,
+        timeout_seconds=seconds + SPARE_SECONDS,
+    )

@@ -1,0 +1,70 @@
+"""What every command may read of the machine: programs and libraries, and no one's data."""
+
+import glob
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+# Of /etc only what programs need to run: the rest may hold keys and passwords.
+CONFIGURATION = (
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts"),
+    *("debian_version", "dictionaries-common", "gai.conf", "ghostscript", "group", "host.conf"),
+    *("hostname", "hosts", "inputrc", "java*", "ld.so.*", "libreoffice", "locale.*", "localtime"),
+    *("lsb-release", "magic*", "mailcap", "mime.types", "nsswitch.conf", "os-release"),
+    *(
+        "paperspecs",
+        "papersize",
+        "passwd",
+        "perl",
+        "pki/ca-trust",
+        "pki/tls/cert*",
+        "protocols",
+        "python*",
+    ),
+    *("resolv.conf", "rpc", "services", "shells", "ssl/cert*", "ssl/openssl.cnf", "terminfo"),
+    *("texmf", "timezone", "ImageMagick*", "xml"),
+)
+CACHES = ("/var/cache/fontconfig", "/var/lib/texmf", "/run/systemd/resolve/*resolv.conf")
+KERNEL = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/version")
+KERNEL_FOLDERS = ("/proc/sys/kernel", "/proc/sys/vm", "/sys/devices/system/cpu")
+SEARCH_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+def programs() -> list[str]:
+    """Return the folders of programs and libraries, with this Python's."""
+    return _real((*PROGRAMS, sys.base_prefix, sys.base_exec_prefix))
+
+
+def own_code() -> list[str]:
+    """Return the folders from which this process itself loads code."""
+    # The whole folder, because Python lists it to find packages in it.
+    return _real((str(Path(__file__).parents[2]), sys.prefix, *_library()))
+
+
+def _library() -> Iterable[str]:
+    paths = sysconfig.get_paths()
+    return [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+
+
+def configuration() -> list[str]:
+    """Return the files that commands may read besides."""
+    patterns = (*(f"/etc/{name}" for name in CONFIGURATION), *CACHES, *KERNEL, *KERNEL_FOLDERS)
+    return _real(path for pattern in patterns for path in glob.glob(pattern))  # noqa: PTH207 - many roots
+
+
+def search_path(home: str) -> str:
+    """Return the PATH of commands: the agent's own programs, the system's, this Python's."""
+    own = os.path.join(home, ".local", "bin")  # noqa: PTH118 - text for the environment
+    return ":".join([own, *SEARCH_PATH, f"{sys.base_prefix}/bin"])
+
+
+def shell() -> str:
+    """Return bash if there is one, which scripts often need, or else sh."""
+    return "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
+
+
+def _real(paths: Iterable[str]) -> list[str]:
+    return sorted({os.path.realpath(path) for path in paths if os.path.exists(path)})  # noqa: PTH110

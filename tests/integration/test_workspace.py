@@ -1,0 +1,72 @@
+"""Agents use their workspaces through the whole daemon."""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.bot_api import FakeBotApi
+from fakes.calling_model import CallingModel, one_agent
+from fakes.daemon import TOKEN, running_daemon
+from fakes.held_model import agent
+
+from orchestrator.control.protocol import StatusReport
+
+pytestmark = pytest.mark.process
+
+
+def connected(*names: str) -> Callable[[StatusReport], bool]:
+    """Exactly these servers are there, and connected."""
+
+    def holds(report: StatusReport) -> bool:
+        states = {item.name: item.state for item in report.tool_servers}
+        return states == dict.fromkeys(names, "connected")
+
+    return holds
+
+
+async def test_each_agent_has_files_and_commands_of_its_own(tmp_path: Path) -> None:
+    """Names are plain, the routing is by agent, and one without a workspace is offered none."""
+    async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
+        config = one_agent(model, {}, workspace=True)
+        config["agents"] = [
+            *(agent(name, model, workspace=True) for name in ("work", "home")),
+            agent("bare", model),
+        ]
+        config["bindings"] = [
+            {"channel": "telegram", "chatId": str(number), "agentId": name}
+            for number, name in enumerate(("work", "home", "bare"), 1)
+        ]
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await daemon.until(connected("workspace@work", "workspace@home"))
+            for chat in (1, 2):
+                bot.user_says(chat, f'!write_file {{"path": "n.txt", "content": "of {chat}"}}')
+                assert "Wrote 4 bytes" in await bot.reply_in(chat)
+            bot.user_says(1, '!run_command {"command": "cat n.txt; echo $HOME; exit 3"}')
+            told = await bot.reply_in(1)
+            assert "exit code 3" in told
+            assert "of 1" in told
+            assert str(tmp_path / "workspaces" / "work") in told
+            bot.user_says(2, '!read_file {"path": "../work/n.txt"}')
+            assert "outside of what you may use" in await bot.reply_in(2)
+            bot.user_says(3, '!read_file {"path": "n.txt"}')
+            assert "there is no tool named" in await bot.reply_in(3)
+            offered = model.offered('!read_file {"path": "n.txt"}')
+            assert not {"read_file", "run_command"} & set(offered)
+        folder = tmp_path / "workspaces" / "work"
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert (folder / "n.txt").read_text("utf-8") == "of 1"
+
+
+async def test_subagent_works_in_its_parents_workspace(tmp_path: Path) -> None:
+    """It has the parent's tools, and they lead to the parent's files."""
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, one_agent(model, {}, workspace=True), bot) as daemon,
+    ):
+        await daemon.until(connected("workspace@work"))
+        task = '!write_file {\\"path\\": \\"sub.txt\\", \\"content\\": \\"x\\"}'
+        bot.user_says(1, f'!spawn_subagent {{"task": "{task}"}}')
+        assert "Wrote 1 bytes" in await bot.reply_in(1)
+        assert (tmp_path / "workspaces" / "work" / "sub.txt").exists()

@@ -1,0 +1,64 @@
+"""What `orchestrator check` says about workspaces."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.agents_file import WORK
+
+from orchestrator.agentsfile import parse
+
+
+def messages(home: Path, workspace: object) -> list[str]:
+    """What is said about an agent with this workspace, without the line of its binding."""
+    data = json.dumps(
+        {
+            "agents": [{**WORK, "workspace": workspace}],
+            "bindings": [{"channel": "console", "chatId": "*", "agentId": "work"}],
+        }
+    ).encode()
+    environ = {"ORCHESTRATOR_HOME": str(home), "GROQ_API_KEY": "k", "OPENAI_API_KEY": "k"}
+    return [problem.message for problem in parse(data, environ=environ).problems]
+
+
+def test_plain_workspace_opens_nothing(tmp_path: Path) -> None:
+    """Nor does a folder that is only read."""
+    (tmp_path / "notes").mkdir()
+    assert messages(tmp_path / "home", {}) == []
+    assert messages(tmp_path / "home", {"paths": {str(tmp_path / "notes"): "ro"}}) == []
+
+
+@pytest.mark.parametrize(
+    ("workspace", "said"),
+    [
+        ({"network": True}, "reach the network and this machine's services"),
+        ({"sandbox": "off"}, "without Landlock its commands reach all files"),
+        ({"paths": {"{tmp}": "rw"}}, "holds or is in the daemon's home, so it is not used"),
+        ({"paths": {"{tmp}/home/skills": "ro"}}, "so it is not used"),
+        ({"paths": {"{tmp}/missing": "ro"}}, "is no folder here; create it"),
+        ({"paths": {"{tmp}/project": "rw"}}, "can be changed by what its model is told"),
+    ],
+)
+def test_each_opening_is_named(tmp_path: Path, workspace: dict[str, object], said: str) -> None:
+    """With the agent that it belongs to."""
+    (tmp_path / "project").mkdir()
+    filled = json.loads(json.dumps(workspace).replace("{tmp}", str(tmp_path)))
+    (message,) = messages(tmp_path / "home", filled)
+    assert message.startswith("agent 'work': ")
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    "workspace",
+    [
+        {"paths": {"relative": "ro"}},
+        {"paths": {"/srv": "w"}},
+        {"limits": {"seconds": 0}},
+        5,
+        {"net": True},
+    ],
+)
+def test_wrong_settings_are_errors(workspace: object) -> None:
+    """The agent is left out."""
+    data = json.dumps({"agents": [WORK, {**WORK, "agentId": "bad", "workspace": workspace}]})
+    assert [error.agent_id for error in parse(data.encode()).errors] == ["bad"]
