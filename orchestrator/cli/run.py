@@ -1,6 +1,5 @@
 """``orchestrator run``."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -10,7 +9,9 @@ from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # structlog and httpx import them: a tenth of the daemon's start-up
     from orchestrator import daemon
+    from thinker.jail.environment_block import take_secrets
     from thinker.jail.hardening import harden
+    from thinker.protocol.providers import PROVIDERS
 
 app = command_group()
 
@@ -26,4 +27,6 @@ def run(
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
     harden()
-    raise typer.Exit(daemon.run(load_settings(home, config, log_level), os.environ))
+    settings = load_settings(home, config, log_level)
+    keys = (provider.key_var for provider in PROVIDERS.values() if provider.key_var)
+    raise typer.Exit(daemon.run(settings, take_secrets((*keys, "TELEGRAM_BOT_TOKEN"))))

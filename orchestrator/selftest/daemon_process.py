@@ -15,6 +15,7 @@ from anyio import AsyncContextManagerMixin
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.selftest.fork_server import MESSAGE, Life
+from orchestrator.selftest.home_mark import mark
 
 SPAWN = "ORCHESTRATOR_SPAWN"
 EXECUTED = (sys.executable, "-P", "-m", "orchestrator", "run")
@@ -41,7 +42,7 @@ StartDaemon: TypeAlias = Callable[[Mapping[str, str], Path, Path], Awaitable[Dae
 async def execute(environ: Mapping[str, str], folder: Path, log: Path) -> DaemonProcess:
     """Execute a daemon with exactly this environment; its output goes to ``log``."""
     with log.open("wb") as file:
-        return await anyio.open_process(
+        process = await anyio.open_process(
             EXECUTED,
             env=environ,
             cwd=folder,
@@ -49,6 +50,8 @@ async def execute(environ: Mapping[str, str], folder: Path, log: Path) -> Daemon
             stdout=file,
             stderr=file,
         )
+    mark(process.pid, folder)  # long before it starts a process
+    return process
 
 
 class ForkedDaemon:

@@ -27,6 +27,7 @@ from pathlib import Path
 from orchestrator import failpoints, loop_owned
 from orchestrator.processes import child_process
 from orchestrator.processes.child_process import Program
+from orchestrator.selftest.home_mark import mark
 from thinker.protocol.env import pack_start, unpack_start
 
 MODULES = (  # what a daemon, its zygote and its tool host import, also when they first need it
@@ -109,6 +110,7 @@ def _live(life: Life) -> None:
     for fd, number in ((null, 0), (log, 1), (log, 2)):
         os.dup2(fd, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    mark(os.getpid(), Path(life.folder))
     for module in life.spares:
         child_process.keep(ForkedSpare(module))
     _run("orchestrator", life.environ, life.folder, "run")
@@ -127,7 +129,7 @@ def _run(module: str, environ: Mapping[str, str], folder: str, *arguments: str) 
 
 
 def _show_environment(environ: Mapping[str, str]) -> None:
-    """Overwrite what /proc shows as this process's environment: processes are found by it."""
+    """Overwrite what /proc shows as this process's environment."""
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     start, end = int(fields[ENV_START]), int(fields[ENV_END])
     text = b"\0".join(os.fsencode(f"{name}={value}") for name, value in environ.items())

@@ -1,4 +1,4 @@
-"""Find a daemon's processes by ``HOME`` in their environment, which all children inherit."""
+"""Signal processes, and find those that descend from one."""
 
 import os
 import signal
@@ -22,19 +22,6 @@ def send(process: DaemonProcess, number: signal.Signals) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.kill(process.pid, number)
-
-
-def of_home(home: Path) -> list[int]:
-    """Return the ids of all living processes with this HOME."""
-    mark = b"HOME=" + bytes(home)
-    found = []
-    for folder in PROC.iterdir():
-        try:
-            if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-        except OSError:
-            continue  # it has ended, or belongs to another user
-    return found
 
 
 def children(pid: int) -> list[int]:

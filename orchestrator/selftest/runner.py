@@ -17,6 +17,7 @@ from orchestrator.selftest import evidence, invariants, process_tree, recovery
 from orchestrator.selftest.daemon_process import DaemonProcess, StartDaemon, execute
 from orchestrator.selftest.evidence import Death, Evidence
 from orchestrator.selftest.histories import History, Kill, Life, spell
+from orchestrator.selftest.home_mark import of_home
 from orchestrator.selftest.invariants import Violation
 from orchestrator.selftest.scenario import Scenario, config
 from orchestrator.selftest.world import TOKEN, World, open_world
@@ -101,7 +102,7 @@ class Runner:
                     settled = await self._run_life(life, world, watchers)
                 if not settled:
                     await self._run_life((), world, watchers)
-            await self._no_orphans(process_tree.of_home(self.home))
+            await self._no_orphans(of_home(self.home))
         self._check(world)
         self._result.seconds = time.monotonic() - started
         return self._result
@@ -135,7 +136,7 @@ class Runner:
             # The work may be done just before a kill at its last boundary.
             settled = settled and await self._stop(process)
             if not settled:
-                watchers.start_soon(self._no_orphans, process_tree.of_home(self.home))
+                watchers.start_soon(self._no_orphans, of_home(self.home))
             self._account(life, process.returncode)
             if not settled:
                 self._deaths.append(recovery.inspect(self.home, world.ledger.events()))

@@ -1,7 +1,7 @@
 """A real daemon process on a home of its own: started, asked, watched, and seen to leave nothing.
 
 ``async with running_daemon(home, config, bot) as daemon``. What belongs to a daemon is known by
-``HOME`` in its environment, which workers inherit, so that strays are found whoever started them.
+a mark that workers inherit, so that strays are found whoever started them.
 """
 
 import json
@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import StatusReport
-from orchestrator.selftest.process_tree import of_home
+from orchestrator.selftest.home_mark import mark, of_home
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import Params
@@ -153,6 +153,7 @@ async def running_daemon(
     process = await anyio.open_process(
         COMMAND, env=environ, cwd=home, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
     )
+    mark(process.pid, home)  # long before it starts a process
     daemon = RunningDaemon(home, process, Settings.read(environ))
     assert process.stderr is not None
     try:
@@ -237,7 +238,7 @@ async def ending(pids: Iterable[int]) -> AsyncIterator[None]:
 
 
 def processes(home: Path) -> dict[int, tuple[str, ...]]:
-    """Every living process with this HOME, with its argv."""
+    """Every living process of this home, with its argv."""
     found = {}
     for pid in of_home(home):
         with suppress(OSError):  # it ended meanwhile

@@ -12,6 +12,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.selftest import process_tree
 from orchestrator.selftest.daemon_process import ForkServer, StartDaemon, execute
+from orchestrator.selftest.home_mark import of_home
 from orchestrator.selftest.ledger import Ledger
 from orchestrator.selftest.scenario import POISON, config
 
@@ -38,7 +39,7 @@ def shown(pid: int, home: Path) -> dict[str, object]:
         "folder": (proc / "cwd").resolve() == home,
         "input": str((proc / "fd/0").resolve()),
         "log": (proc / "fd/2").resolve() == home / "log",
-        "found": pid in process_tree.of_home(home),
+        "found": pid in of_home(home),
         "boundaries": (home / "boundaries").read_text("utf-8").partition("ready#1")[0],
     }
 
@@ -59,7 +60,7 @@ async def facts(start: StartDaemon, home: Path) -> dict[str, object]:
         found = shown(daemon.pid, home)
         process_tree.send(daemon, signal.SIGKILL)
         found["code"] = await daemon.wait(), daemon.returncode
-    found["left"] = await process_tree.survivors(process_tree.of_home(home), 10)
+    found["left"] = await process_tree.survivors(of_home(home), 10)
     return found
 
 

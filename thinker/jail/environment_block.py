@@ -1,0 +1,44 @@
+"""Erase secrets from what the kernel shows as this process's environment."""
+
+import ctypes
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+ENV_START, ENV_END = 47, 48  # index after the name in proc_pid_stat(5), fields 50 and 51
+SECRET_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
+
+
+def take_secrets(names: Iterable[str] = ()) -> dict[str, str]:
+    """Return the environment, and erase secrets from that of this process.
+
+    Secrets are the variables with these names and those that are called like one. They are gone
+    from `os.environ`, and their values from the memory that ``/proc/PID/environ`` shows: a copy in
+    another place is the caller's to keep.
+    """
+    environ = dict(os.environ)
+    secrets = {*names, *(name for name in environ if name.upper().endswith(SECRET_ENDINGS))}
+    erase_values(secrets)
+    for name in secrets:
+        os.environ.pop(name, None)
+    return environ
+
+
+def erase_values(names: Iterable[str]) -> None:
+    """Overwrite the values of variables with zeros where this process was given them."""
+    try:
+        start, end = _block()
+    except (OSError, ValueError, IndexError):  # no /proc
+        return
+    marks = tuple(os.fsencode(name) + b"=" for name in names)
+    at = start
+    for item in ctypes.string_at(start, end - start).split(b"\0"):
+        for mark in marks:
+            if item.startswith(mark):
+                ctypes.memset(at + len(mark), 0, len(item) - len(mark))
+        at += len(item) + 1
+
+
+def _block() -> tuple[int, int]:
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    return int(fields[ENV_START]), int(fields[ENV_END])
