@@ -17,7 +17,7 @@ from orchestrator import files
 from orchestrator.control import control_server
 from orchestrator.files import OffLoop
 from orchestrator.processes import child_process, local_models, reaper
-from orchestrator.processes.child_process import Spawn
+from orchestrator.processes.child_process import ChildProcess, Spawn
 from orchestrator.processes.launch import Endpoint
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
@@ -35,6 +35,7 @@ class Machine:
 
     bot_transport: "HttpTransport | None" = None  # to the Bot API; None opens connections
     spawn_tool_host: Spawn = staticmethod(child_process.execute)
+    _zygotes: Zygotes | None = None
     spawn_worker: Spawn = staticmethod(child_process.execute)
     off_loop: OffLoop = staticmethod(files.off_loop)
     in_thread: OffLoop = staticmethod(to_thread.run_sync)
@@ -48,6 +49,11 @@ class Machine:
         self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
         if self._zygotes is not None:
             self.spawn_worker = self._zygotes.spawn
+
+    @property
+    def zygote(self) -> ChildProcess | None:
+        """The process that forks workers, while it runs."""
+        return None if self._zygotes is None else self._zygotes.current
 
     def clock(self) -> int:
         """Return milliseconds since the epoch, of a clock that can be set."""

@@ -33,7 +33,7 @@ from thinker.http.optional_imports import without
 
 with without("rich", "click"):  # optional extras of structlog and httpx
     from thinker import startup
-    from thinker.jail.hardening import harden
+    from thinker.jail.hardening import harden, hardened_report
     from thinker.jail.worker_jail import SOCKETS_DENIED, forbidding, prepare
     from thinker.protocol import logs, methods
     from thinker.protocol.env import unpack_start
@@ -260,7 +260,9 @@ def main() -> None:
     gc.collect()
     _fill_gaps()
     gc.freeze()
-    ready = Ready(pid=os.getpid(), provider="", model="").model_dump()
+    ready = Ready(
+        pid=os.getpid(), provider="", model="", sandbox=hardened_report("it forks workers")
+    ).model_dump()
     note = {"jsonrpc": "2.0", "method": methods.READY, "params": ready}
     with suppress(BrokenPipeError, ConnectionResetError):
         wire.sendall(orjson.dumps(note) + b"\n")

@@ -17,8 +17,8 @@ app = command_group()
 def status(*, as_json: AsJson = False, home: Home = None) -> None:
     """Show the state of the running daemon.
 
-    Agents, channels, MCP servers, problems of the configuration, and the last turns with their
-    tools.
+    Agents, processes and how well each is walled off, channels, MCP servers, problems of the
+    configuration, and the last turns with their tools.
     """
     report = ask(load_settings(home), STATUS, None, StatusReport)
     if as_json:
@@ -56,6 +56,11 @@ def _show(report: StatusReport) -> None:
     typer.echo(f"journal {report.journal_bytes / 1e6:.1f} MB")
     typer.echo(f"turns   {count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
     show_agents(report.agents)
+    table(
+        "Processes",
+        ("process", "pid", "sandbox", "reason"),
+        ((p.name, p.pid, p.sandbox, p.reason) for p in report.processes),
+    )
     table(
         "Channels",
         ("channel", "state", "detail"),

@@ -21,6 +21,7 @@ from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.maintenance.downtime import DowntimeMonitor
 from orchestrator.outbound.flood_control import FloodControl
+from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.settings import Settings
@@ -48,7 +49,7 @@ class DaemonOperations:
     """What the operator asks of the daemon as a whole.
 
     ``session_grew`` wakes the maintenance, whose settings may have changed. ``clock`` returns
-    milliseconds since the epoch.
+    milliseconds since the epoch, ``children`` the processes that are no workers.
     """
 
     store: Store
@@ -63,6 +64,7 @@ class DaemonOperations:
     flood: FloodControl
     downtime: DowntimeMonitor
     notifier: Notifier
+    children: Callable[[], Mapping[str, ChildProcess | None]]
     session_grew: Callable[[], None]
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
@@ -91,6 +93,7 @@ class DaemonOperations:
                 for server in self.servers.states()
             ),
             config_errors=status.problems(self.configuration.problems),
+            processes=tuple(status.processes(self.supervisor, self.children())),
             open_turns=open_turns,
             inbox=counts,
             recent_turns=newest,

@@ -15,6 +15,7 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import NotRunningError
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NotificationHandler, Peer, connected
+from thinker.protocol.sandbox import SandboxLevel
 
 STATUS = "status"  # → StatusReport
 HEALTH = "health"  # → HealthReport
@@ -57,6 +58,19 @@ class AgentReport(CamelModel):
     memory: str = ""  # "agent": one for all chats; "person": one each
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
+
+
+class ProcessReport(CamelModel):
+    """One process of the daemon in `orchestrator status`.
+
+    ``sandbox`` is the level that it found when it tried its own jail; ``reason`` says why it is
+    no higher.
+    """
+
+    name: str
+    pid: int
+    sandbox: SandboxLevel
+    reason: str = ""
 
 
 class ChannelReport(CamelModel):
@@ -110,6 +124,7 @@ class StatusReport(CamelModel):
     channels: tuple[ChannelReport, ...]
     tool_servers: tuple[ToolServerReport, ...] = ()
     config_errors: tuple[ConfigProblem, ...]
+    processes: tuple[ProcessReport, ...] = ()
     open_turns: int
     journal_bytes: int = 0  # of all its files, with the write-ahead log
     inbox: Mapping[str, int]

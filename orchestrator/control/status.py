@@ -1,6 +1,7 @@
 """Judge whether the daemon is ready, and say what an operator should know of it."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import anyio
@@ -16,8 +17,10 @@ from orchestrator.journal.db.liveness import prove_writable
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.outbound.flood_control import BOT, Hold
+from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.mcp.servers import McpServers
+from thinker.jail.hardening import hardened_report
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
 BRIEF = 60.0  # seconds for which a whole bot may be silent and the daemon count as ready
@@ -76,6 +79,23 @@ async def health(
         silent = hold.chat_id == BOT and hold.seconds > BRIEF
         (reasons if silent else notes).append(_told(hold, now))
     return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons), notes=tuple(notes))
+
+
+def processes(
+    supervisor: Supervisor, children: Mapping[str, ChildProcess | None]
+) -> Iterable[protocol.ProcessReport]:
+    """Yield this process, the other ``children`` that run, and all workers."""
+    own = hardened_report("it owns the home")
+    yield protocol.ProcessReport(
+        name="supervisor", pid=os.getpid(), sandbox=own.level, reason=own.reason
+    )
+    workers = {f"agent {name}": slot.worker for name, slot in supervisor.slots.items()}
+    for name, child in {**children, **workers}.items():
+        if child is not None:
+            found = child.sandbox
+            yield protocol.ProcessReport(
+                name=name, pid=child.pid, sandbox=found.level, reason=found.reason
+            )
 
 
 def _told(hold: Hold, now: float) -> str:

@@ -151,6 +151,11 @@ class Zygotes:
         self._zygote: ZygoteClient | None = None
         self._changes = Wakeup()
 
+    @property
+    def current(self) -> ZygoteClient | None:
+        """The zygote that forks the next worker."""
+        return self._zygote
+
     async def spawn(self, program: Program) -> Spawned:
         """Start a worker: fork it if possible, otherwise `execute` it."""
         zygote = await self.ready() if self._can_fork(program) else None

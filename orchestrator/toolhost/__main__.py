@@ -17,7 +17,6 @@ with without("rich", "click"):  # optional extras of structlog and the SDK: a te
     from orchestrator.toolhost import wire
     from orchestrator.toolhost.guardian import die_with
     from orchestrator.toolhost.host import ToolHost
-    from thinker.jail.hardening import harden
     from thinker.protocol import logs
     from thinker.protocol.peer import connected
 
@@ -46,7 +45,6 @@ def _is_guardian(process: Process) -> bool:
 
 
 def main() -> None:
-    harden()
     faulthandler.enable()  # SIGABRT from the supervisor prints where it hangs
     logs.configure(os.environ.get(wire.LOG_VARIABLE, "info"))
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING)

@@ -1,6 +1,7 @@
 """One agent's secrets and faults are nobody else's."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from fakes.held_model import HeldModel, agent, held_daemon, two_agents
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
+from thinker.jail import landlock
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
@@ -29,6 +31,13 @@ connection.sendall(json.dumps(request).encode() + b"\\n")
 with open(sys.argv[2], "wb") as said:
     said.write(connection.recv(65536))
 """
+
+
+def environment_of(pid: int) -> bytes:
+    """What the kernel shows; nothing to an ordinary user."""
+    with suppress(PermissionError):
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    return b""
 
 
 @pytest.mark.parametrize("spawn", ["exec", "zygote"])
@@ -54,6 +63,26 @@ async def test_worker_has_no_secret_but_its_own_key_and_the_log_has_none(
     written = str(daemon.log) + str(argv)
     private = (*SECRETS.values(), TOKEN, "my own words", "You are work.")
     assert [text for text in private if text in written] == []
+
+
+async def test_keys_are_gone_from_the_environment_that_the_kernel_shows(tmp_path: Path) -> None:
+    """And status shows that no other process can read the daemon's."""
+    env = {**SECRETS, "ORCHESTRATOR_SPAWN": "zygote"}
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        HeldModel() as model,
+        running_daemon(tmp_path, two_agents(model), bot, env) as daemon,
+    ):
+        bot.user_says(123, "hi")
+        assert await bot.reply_in(123) == "work-model: hi"
+        found = {process.name: process for process in (await daemon.status()).processes}
+        shown = environment_of(found["supervisor"].pid)
+        assert not [value for value in (*SECRETS.values(), TOKEN) if value.encode() in shown]
+    levels = {name: process.sandbox for name, process in found.items()}
+    wanted = {"supervisor": "keys-only", "zygote": "keys-only"}
+    if landlock.abi() >= landlock.ABI_SCOPE:
+        wanted["agent work"] = "full"
+    assert wanted.items() <= levels.items()
 
 
 async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import resource
 from contextlib import suppress
 
 from thinker.jail import kernel
+from thinker.protocol.sandbox import SandboxReport
 
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE = 4, 38, 65  # linux/prctl.h
 PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_GET_MDWE = 3, 39, 66
@@ -39,6 +40,13 @@ def hardened() -> bool:
         return private and kernel.prctl(PR_GET_NO_NEW_PRIVS) == 1
     except OSError:
         return False
+
+
+def hardened_report(why: str) -> SandboxReport:
+    """Report a process that is hardened and has no jail; ``why`` says why not."""
+    if hardened():
+        return SandboxReport("keys-only", why)
+    return SandboxReport("off", "the kernel refused to harden it")
 
 
 def executable_memory_refused() -> bool:

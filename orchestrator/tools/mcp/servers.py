@@ -84,7 +84,7 @@ class McpServers(LoopOwned):
         self._own: Mapping[str, Mapping[str, McpTool]] = {}
         self._states: dict[str, wire.ServerState] = {}
         self._problems: tuple[str, ...] = ()
-        self._child: ChildProcess | None = None
+        self.child: ChildProcess | None = None
         self._history = History()
         self._changes = Wakeup()
         self._set_at = 0.0
@@ -234,7 +234,7 @@ class McpServers(LoopOwned):
                 await self._changes.changed.wait()
 
     def _ready(self, state: wire.ServerState) -> ChildProcess | None:
-        child = self._child
+        child = self.child
         if child is None or child.peer.closed.is_set() or state.state != "connected":
             return None
         return child if self.pins.compared(state.name) else None
@@ -316,7 +316,7 @@ class McpServers(LoopOwned):
         except (WorkerError, RpcError, PeerClosedError, TimeoutError, ValidationError) as error:
             kind, reason = ExitKind.CRASH, str(error) or "the tool host does not answer"
         finally:
-            self._child = None
+            self.child = None
         now = self._clock()
         self._history = restarts.ended(self._history, kind, reason, now, self._jitter())
         log.info("tool_host_ended", kind=kind, reason=reason)
@@ -341,7 +341,7 @@ class McpServers(LoopOwned):
                 servers = tuple(_spec(name, server) for name, server in self._servers.items())
                 message, accepted = wire.ServersSet(servers=servers), wire.RequestAccepted
                 await child.peer.call(wire.SERVERS_SET, message, accepted, timeout=SET_TIMEOUT)
-                self._child = child
+                self.child = child
                 self._changes.wake()
             with anyio.move_on_after(wire.HEARTBEAT):
                 await wait_any(changed, child.exited, child.peer.closed)

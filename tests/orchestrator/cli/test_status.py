@@ -17,6 +17,7 @@ from orchestrator.control.protocol import (
     PairedChat,
     PairingList,
     PairingReport,
+    ProcessReport,
     RecentTurn,
     ReloadReport,
     StatusReport,
@@ -43,6 +44,9 @@ REPORT = StatusReport(
     ),
     channels=(ChannelReport(name="telegram", state="ok", detail="@bot"),),
     config_errors=(PROBLEM,),
+    processes=(
+        ProcessReport(name="agent work", pid=41, sandbox="no-landlock", reason="an old kernel"),
+    ),
     open_turns=1,
     inbox={"new": 3},
     recent_turns=(
@@ -69,6 +73,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert ["work", "running", "41", "2", "demo", "demo", "person"] in rows
     assert ["telegram", "ok", "@bot"] in rows
+    assert ["agent", "work", "41", "no-landlock", "an", "old", "kernel"] in rows
     assert ["agents.json:12", "error", "has", "no", "model"] in rows
     turn = "01234567 work console/local/x/ closed done get_time, read_skill 20"
     assert turn.split() in rows

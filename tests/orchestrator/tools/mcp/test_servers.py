@@ -71,7 +71,7 @@ async def until(servers: McpServers, condition: Callable[[], bool]) -> None:
 
 def pid(servers: McpServers) -> int:
     """The tool host's process, 0 without one."""
-    return servers._child.pid if servers._child is not None else 0
+    return servers.child.pid if servers.child is not None else 0
 
 
 async def result(
